@@ -1,6 +1,6 @@
 // latfs.c - a pass-through file system on which every request takes as long as on a file server.
 //
-//   latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-q] [-x REQUESTS] [-s STATISTICS] SOURCE MOUNT_POINT
+//   latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-q] [-e] [-x REQUESTS] [-s STATISTICS] SOURCE MOUNT_POINT
 //
 //   -d  delay of one request in microseconds (default 500); requests are served in parallel
 //   -T  seconds for which the kernel may keep attributes and names (default 0; 60 is like NFS)
@@ -8,6 +8,8 @@
 //   -l  no hard links: LINK is answered with EPERM, as by exFAT and many FUSE file systems
 //   -p  prepare the answers to all listings before mounting
 //   -q  closing a file fails with EDQUOT, as on NFS for a user whose quota is used up: only then the client has sent the data
+//   -e  what has the attribute user.latfs.eio fails with EIO: a file when it is read beyond its first 4 KiB or written, a
+//       directory when it is listed to its end, so that some of its names may be seen
 //   -x  stop answering after that many requests
 //   -s  statistics go there (default: standard error), at unmount and on SIGUSR1
 //
@@ -37,6 +39,7 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -57,6 +60,7 @@ static uint32_t cache_nanoseconds;
 static bool prepared_listings_are_true;
 static bool has_no_links;
 static bool has_no_quota;
+static bool has_failures;
 
 // ---- file handles ----
 
@@ -399,6 +403,11 @@ static int serve_rename2(const struct fuse_in_header *header, const void *body, 
     return rename_entry(header->nodeid, in->newdir, (const char *)(in + 1), in->flags);
 }
 
+// ---- failures ----
+
+// Whether a file or a directory is one that fails (-e).
+static bool is_failing(int fd) { return has_failures && fgetxattr(fd, "user.latfs.eio", NULL, 0) >= 0; }
+
 // ---- file contents ----
 
 static int flags_to_open(uint32_t flags) { return flags & (O_ACCMODE | O_TRUNC); }
@@ -436,6 +445,8 @@ static int serve_read(const struct fuse_in_header *header, const void *body, str
     (void)header;
     const struct fuse_read_in *in = body;
     size_t size = in->size < REPLY_BYTES_MAX ? in->size : REPLY_BYTES_MAX;
+    if (in->offset + size > 4096 && is_failing(in->fh))
+        return -EIO;
     ssize_t bytes = pread(in->fh, reply->payload, size, in->offset);
     if (bytes < 0)
         return -errno;
@@ -446,6 +457,8 @@ static int serve_read(const struct fuse_in_header *header, const void *body, str
 static int serve_write(const struct fuse_in_header *header, const void *body, struct reply *reply) {
     (void)header;
     const struct fuse_write_in *in = body;
+    if (is_failing(in->fh))
+        return -EIO;
     ssize_t bytes = pwrite(in->fh, in + 1, in->size, in->offset);
     if (bytes < 0)
         return -errno;
@@ -657,6 +670,8 @@ static int serve_releasedir(const struct fuse_in_header *header, const void *bod
 
 static int list(const struct fuse_read_in *in, struct reply *reply, enum listing_kind kind) {
     struct directory *directory = (void *)(uintptr_t)in->fh;
+    if (in->offset && !directory->prepared && is_failing(directory->fd))
+        return -EIO;
     int error = directory->prepared ? list_prepared(directory->prepared, in, reply, kind)
                                     : list_on_demand(directory, in, reply, kind);
     if (!error && !reply->bytes)
@@ -710,7 +725,7 @@ static const struct operation operations[OPERATION_COUNT] = {
 };
 
 static int usage(void) {
-    fprintf(stderr, "usage: latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-q] [-x REQUESTS] [-s STATISTICS] "
+    fprintf(stderr, "usage: latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-q] [-e] [-x REQUESTS] [-s STATISTICS] "
                     "SOURCE MOUNT_POINT\n");
     return 2;
 }
@@ -730,7 +745,7 @@ int main(int argc, char **argv) {
     struct server_options options = {.name = "latfs", .delay_us = 500, .readdirplus = true};
     double ttl = 0;
     bool prepare = false;
-    for (int option; (option = getopt(argc, argv, "d:T:nlpqx:s:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "d:T:nlpqex:s:")) != -1;) {
         switch (option) {
         case 'd': options.delay_us = strtoull(optarg, NULL, 10); break;
         case 'T': ttl = strtod(optarg, NULL); break;
@@ -738,6 +753,7 @@ int main(int argc, char **argv) {
         case 'l': has_no_links = true; break;
         case 'p': prepare = true; break;
         case 'q': has_no_quota = true; break;
+        case 'e': has_failures = true; break;
         case 'x': options.hang_after = strtoull(optarg, NULL, 10); break;
         case 's': options.statistics_file = optarg; break;
         default: return usage();

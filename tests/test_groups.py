@@ -46,6 +46,7 @@ class Groups(unittest.TestCase):
         for directory in ("testbed/tests", "tests/tools"):
             self.assertIn(f"-s {directory} -p 'slow_*.py'", commands)
         self.assertIn("tests/spark-suites/run", commands)
+        self.assertIn("PSYNC_SEEDS=200 PSYNC_CASES=all", commands)
         contracts = (HERE.parent / "jvm/hadoop/src/test/java/io/millstream/write/protocol/InterleavingTest.java").read_text()
         for case, _ in groups.INTERLEAVINGS:
             self.assertIn(f"void {case}()", contracts)

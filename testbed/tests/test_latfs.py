@@ -3,6 +3,7 @@
 Needs root. This process never accesses a hanging mount itself: a child process does, and is killed.
 """
 
+import errno
 import os
 import shutil
 import signal
@@ -246,6 +247,30 @@ class Hanging(WithSource):
             child.kill()
             child.wait(timeout=5)
 
+    def test_what_has_the_attribute_fails_when_it_is_read_written_or_listed(self):
+        source = self.make_files(3)
+        (source / "directory").mkdir()
+        for number in range(10):
+            (source / "directory" / str(number)).touch()
+        (source / "file_0").write_bytes(b"x" * 100_000)
+        (source / "file_2").write_bytes(b"x" * 100_000)
+        for name in ("file_0", "directory"):
+            os.setxattr(source / name, "user.latfs.eio", b"")
+        for failures in (False, True):
+            with self.subTest(failures=failures), LatencyMount(source, delay_us=0, failures=failures) as mount:
+                self.assertEqual((mount.path / "file_2").read_bytes(), b"x" * 100_000)
+                self.assertIn("file_1", os.listdir(mount.path))
+                for access in (
+                    (mount.path / "file_0").read_bytes, lambda: (mount.path / "file_0").write_bytes(b"x" * 100_000),
+                    lambda: os.listdir(mount.path / "directory"),
+                ):
+                    if failures:
+                        with self.assertRaises(OSError) as raised:
+                            access()
+                        self.assertEqual(raised.exception.errno, errno.EIO)
+                    else:
+                        access()
+
 
 class CommandLine(WithSource):
     def run_latfs(self, *arguments):
@@ -270,6 +295,7 @@ class CommandLine(WithSource):
         for options, script in (
             ([], 'ln "$MNT/file_0" "$MNT/link"; cp "$MNT/file_0" "$MNT/copy"'),
             (["--no-quota"], '! cp "$MNT/file_0" "$MNT/copy"'),
+            (["--failures"], 'cp "$MNT/file_0" "$MNT/copy"'),
             (["--hang-after", "1"], '! timeout 1 ls -l "$MNT"'),
         ):
             with self.subTest(options):

@@ -21,6 +21,7 @@ EXERCISES = {
     "pchmod": 'pchmod -R g=u . && test "$(stat -c %A sub | cut -c 2-4)" = "$(stat -c %A sub | cut -c 5-7)"',
     "pchown": 'pchown -R 12:34 . && test "$(stat -c %u:%g sub/file)" = 12:34',
     "pcopy": "pcopy -a sub copied && diff -r sub copied",
+    "psync": "psync -a sub/ synced/ && diff -r sub synced",
     "prm": "mkdir -p doomed/below && prm -r doomed && test ! -e doomed",
     "millstream": "millstream spark-conf --jar=/x.jar | grep -q /x.jar",
 }

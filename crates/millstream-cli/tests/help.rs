@@ -12,6 +12,7 @@ fn help_is_the_golden_file() {
         (env!("CARGO_BIN_EXE_prm"), include_str!("golden/prm-help.txt")),
         (env!("CARGO_BIN_EXE_pchmod"), include_str!("golden/pchmod-help.txt")),
         (env!("CARGO_BIN_EXE_pchown"), include_str!("golden/pchown-help.txt")),
+        (env!("CARGO_BIN_EXE_psync"), include_str!("golden/psync-help.txt")),
         (env!("CARGO_BIN_EXE_millstream"), include_str!("golden/millstream-help.txt")),
     ];
     let index = (env!("CARGO_BIN_EXE_millstream"), include_str!("golden/millstream-index-help.txt"));

@@ -55,6 +55,8 @@ pub struct Command<I: 'static> {
 pub enum Syntax {
     /// `-a`, `-n5`, `--all`, `--depth=5`, in clusters and abbreviated.
     Getopt,
+    /// As [`Syntax::Getopt`], without abbreviations.
+    Exact,
     /// The words of an expression: long names follow a single dash. The command has its own parser.
     Expression,
 }
@@ -119,6 +121,13 @@ impl<I: 'static> OptionSpec<I> {
         help: &'static str,
     ) -> Self {
         OptionSpec { id, short, long, argument, words: &[], abbreviation: Abbreviation::Allowed, group, help }
+    }
+
+    /// Lists it under another heading.
+    #[must_use]
+    pub const fn under(mut self, group: &'static str) -> Self {
+        self.group = group;
+        self
     }
 
     /// Sets the possible arguments, for completions.

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::{Abbreviation, Argument, Command, OptionSpec, Role};
+use super::{Abbreviation, Argument, Command, OptionSpec, Role, Syntax};
 use crate::diagnostics::UsageError;
 
 /// An option that was given.
@@ -165,7 +165,11 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
             return Ok(exact);
         }
         let mut possible: Vec<_> = names()
-            .filter(|(long, o)| o.abbreviation == Abbreviation::Allowed && long.as_bytes().starts_with(name))
+            .filter(|(long, o)| {
+                command.syntax != Syntax::Exact
+                    && o.abbreviation == Abbreviation::Allowed
+                    && long.as_bytes().starts_with(name)
+            })
             .collect();
         possible
             .sort_by_key(|(long, _)| command.long_order.iter().position(|l| l == long).unwrap_or(usize::MAX));

@@ -31,7 +31,7 @@ pub(super) struct ReferenceEntry {
 impl<I> From<&Command<I>> for Reference {
     fn from(command: &Command<I>) -> Self {
         let dashes = match command.syntax {
-            Syntax::Getopt => "--",
+            Syntax::Getopt | Syntax::Exact => "--",
             Syntax::Expression => "-",
         };
         let entry = |o: &OptionSpec<I>| ReferenceEntry {

@@ -70,7 +70,7 @@ impl Sink for Output<'_> {
                 message.name(path).send();
             }
             Notice::NothingDeleted => {
-                let text = "nothing is deleted, because not all of the source could be read; \
+                let text = "nothing is deleted, because something failed before; \
                             --ignore-errors deletes nevertheless";
                 warning().text(text).send();
             }

@@ -11,9 +11,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use millstream_ops::activity::Activity;
-use millstream_ops::sync::{Report, sync};
+use millstream_ops::sync::{Destination, Report, sync};
 use millstream_system::process;
-use millstream_vfs::PosixVolume;
+use millstream_vfs::{Errno, PosixVolume};
 
 use crate::diagnostics::{Diagnostics, Refused};
 use crate::options::{Reference, take_options};
@@ -26,6 +26,10 @@ use table::PSYNC;
 
 /// A wrong option or argument.
 const USAGE: u8 = 1;
+/// There is no directory for the destination, or it is none.
+const NO_PLACE: u8 = 3;
+/// The destination directory, or a file that an option names, cannot be used.
+const NO_FILE: u8 = 11;
 /// Something failed.
 const PARTIAL: u8 = 23;
 /// Something vanished or changed.
@@ -84,7 +88,11 @@ fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Re
             diagnostics.fail(code);
         }
         Err(error) => {
-            let message = diagnostics.error(PARTIAL).text("cannot use the destination ");
+            let code = match destination {
+                Destination::Into(_) if error.errno != Errno::NOTDIR => NO_FILE,
+                _ => NO_PLACE,
+            };
+            let message = diagnostics.error(code).text("cannot use the destination ");
             message.name(operands::path_of(&destination)).errno(error.errno).send();
         }
     }

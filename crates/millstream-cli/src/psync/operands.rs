@@ -67,12 +67,15 @@ fn kind(path: &CStr) -> Option<FileKind> {
 
 /// What to do instead, if a path is one of another machine.
 fn remote(path: &[u8]) -> Option<&'static str> {
-    const SHELL: &str = ": remote shells are not supported; mount the directory of the other machine, or use rsync. \
-                         The path of a local file with a colon begins with ./";
-    const DAEMON: &str = ": daemons are not supported; mount their directory, or use rsync";
+    const SHELL: &str = ": other hosts are not supported; mount the directory of the host, or use rsync. The path of a \
+                         local file with a colon begins with ./";
+    const DAEMON: &str = ": daemons of other hosts are not supported; mount their directory, or use rsync";
     const STORE: &str =
         ": only local and mounted file systems can be synchronized; for others, use hadoop distcp";
-    let colon = path.iter().position(|&b| b == b':')?;
+    let colon = match path {
+        [b'[', address @ ..] => address.windows(2).position(|pair| pair == b"]:")? + 2,
+        _ => path.iter().position(|&b| b == b':')?,
+    };
     if path[..colon].contains(&b'/') {
         return None;
     }
@@ -91,9 +94,16 @@ mod tests {
 
     #[test]
     fn paths_of_other_machines_are_told_from_names_with_colons() {
-        for path in
-            ["host:dir", "user@host:dir", "host::module", "rsync://host/m", "s3a://b/k", "hdfs://n/p", "a:"]
-        {
+        for path in [
+            "host:dir",
+            "user@host:dir",
+            "host::module",
+            "rsync://host/m",
+            "s3a://b/k",
+            "hdfs://n/p",
+            "a:",
+            "[::1]:p",
+        ] {
             assert!(remote(path.as_bytes()).is_some(), "{path}");
         }
         for path in ["dir", "./a:b", "/a:b", "dir/a:b", ""] {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use millstream_ops::sync::files::FileList;
 use millstream_ops::sync::filter::{BadRule, Effect, Filter, Unsided};
 use millstream_ops::sync::{
-    Comparison, Conflicts, Deletion, Execution, FileSystems, ListingErrors, Missing, Newer, Options, Present,
+    Comparison, Conflicts, Deletion, Errors, Execution, FileSystems, Missing, Newer, Options, Present,
     Recursion, Report, Separator, Sparse, TimeAccuracy, Timing, User, Verification, Xattrs,
 };
 
-use super::USAGE;
 use super::rate::parse_rate;
 use super::table::Id;
+use super::{NO_FILE, USAGE};
 use crate::diagnostics::{Diagnostics, Refused, UsageError, error_text};
 use crate::options::Occurrence;
 use crate::startup::parse_threads;
@@ -22,9 +22,9 @@ use crate::startup::parse_threads;
 /// A part of the filter, in the order of the command line.
 #[derive(Debug)]
 enum Part {
-    Rule(Vec<u8>),
+    Rule(Vec<u8>, Separator),
     Pattern(Effect, Vec<u8>),
-    Patterns(Effect, Vec<u8>),
+    Patterns(Effect, Vec<u8>, Separator),
 }
 
 /// The values of the options.
@@ -33,9 +33,12 @@ pub(super) struct Settings<'a> {
     diagnostics: &'a Diagnostics,
     options: Options,
     recursive: bool,
+    /// Whether `-a` alone asked for recursion, which does not count where a list of files is given.
+    recursive_by_archive: bool,
     dirs: bool,
     filter: Vec<Part>,
     files_from: Option<Vec<u8>>,
+    /// Of the files that later options name.
     separator: Separator,
     deletion: Option<Timing>,
     deletes_excluded: bool,
@@ -65,6 +68,7 @@ impl<'a> Settings<'a> {
             diagnostics,
             options,
             recursive: false,
+            recursive_by_archive: false,
             dirs: false,
             filter: Vec::new(),
             files_from: None,
@@ -87,12 +91,13 @@ impl<'a> Settings<'a> {
         let kinds = &mut options.kinds;
         match option.id {
             Id::Archive => {
+                self.recursive_by_archive |= !self.recursive;
                 self.recursive = true;
                 (kinds.links, kinds.devices, kinds.specials) = (true, true, true);
                 (preserve.mode, preserve.timestamps, preserve.owner, preserve.group) =
                     (true, true, true, true);
             }
-            Id::Recursive => self.recursive = true,
+            Id::Recursive => (self.recursive, self.recursive_by_archive) = (true, false),
             Id::NoRecursive => self.recursive = false,
             Id::Dirs => self.dirs = true,
             Id::NoDirs => self.dirs = false,
@@ -147,7 +152,7 @@ impl<'a> Settings<'a> {
             }
             Id::DeleteDuring => {
                 let text = ": deleting during the transfer is refused, because a directory that cannot be read may only \
-                            be found later; use --delete, or --delete-before";
+                            be found later; use --delete-after, which --delete is here, or --delete-before";
                 self.diagnostics.error(USAGE).text(&option.spelling.to_string()).text(text).send();
                 return Err(Refused);
             }
@@ -159,9 +164,13 @@ impl<'a> Settings<'a> {
             Id::Stats => self.shows_stats = true,
             Id::Exclude => self.filter.push(Part::Pattern(Effect::Exclude, option.bytes().to_vec())),
             Id::Include => self.filter.push(Part::Pattern(Effect::Include, option.bytes().to_vec())),
-            Id::Filter => self.filter.push(Part::Rule(option.bytes().to_vec())),
-            Id::ExcludeFrom => self.filter.push(Part::Patterns(Effect::Exclude, option.bytes().to_vec())),
-            Id::IncludeFrom => self.filter.push(Part::Patterns(Effect::Include, option.bytes().to_vec())),
+            Id::Filter => self.filter.push(Part::Rule(option.bytes().to_vec(), self.separator)),
+            Id::ExcludeFrom => {
+                self.filter.push(Part::Patterns(Effect::Exclude, option.bytes().to_vec(), self.separator))
+            }
+            Id::IncludeFrom => {
+                self.filter.push(Part::Patterns(Effect::Include, option.bytes().to_vec(), self.separator))
+            }
             Id::FilesFrom => self.files_from = Some(option.bytes().to_vec()),
             Id::Info | Id::Partial | Id::HumanReadable | Id::AllowsNothing => {}
             _ => {
@@ -206,7 +215,8 @@ impl<'a> Settings<'a> {
         let files = self.files()?;
         let mut options = self.options;
         options.filter = filter;
-        options.recursion = match (self.recursive, self.dirs || files.is_some()) {
+        let is_recursive = self.recursive && !(self.recursive_by_archive && files.is_some());
+        options.recursion = match (is_recursive, self.dirs || files.is_some()) {
             (true, _) => Recursion::Recursive,
             (false, true) => Recursion::Directories,
             (false, false) => Recursion::None,
@@ -216,10 +226,7 @@ impl<'a> Settings<'a> {
         options.deletion = self.deletion.map(|timing| Deletion {
             timing,
             most: self.most_deletions,
-            listing_errors: match self.ignores_errors {
-                true => ListingErrors::Ignored,
-                false => ListingErrors::Prevent,
-            },
+            errors: if self.ignores_errors { Errors::Ignored } else { Errors::PreventDeletion },
         });
         if options.deletion.is_some() && options.recursion == Recursion::None {
             let text = "--delete does not work without --recursive (-r) or --dirs (-d)";
@@ -241,9 +248,9 @@ impl<'a> Settings<'a> {
         for part in std::mem::take(&mut self.filter) {
             let added = match part {
                 Part::Pattern(effect, pattern) => filter.add_pattern(&pattern, effect),
-                Part::Rule(rule) => filter.add_rule(&rule, self.separator, &mut read_file),
-                Part::Patterns(effect, path) => {
-                    filter.add_patterns(&self.read(&path)?, self.separator, effect)
+                Part::Rule(rule, separator) => filter.add_rule(&rule, separator, &mut read_file),
+                Part::Patterns(effect, path, separator) => {
+                    filter.add_patterns(&self.read(&path, NO_FILE)?, separator, effect)
                 }
             };
             added.map_err(|error| self.refuse(&error))?;
@@ -261,7 +268,7 @@ impl<'a> Settings<'a> {
 
     fn files(&mut self) -> Result<Option<Arc<FileList>>, Refused> {
         let Some(path) = self.files_from.take() else { return Ok(None) };
-        match FileList::parse(&self.read(&path)?, self.separator) {
+        match FileList::parse(&self.read(&path, USAGE)?, self.separator) {
             Ok(list) => Ok(Some(Arc::new(list))),
             Err(error) => {
                 self.diagnostics.error(USAGE).text(&error.to_string()).send();
@@ -270,9 +277,9 @@ impl<'a> Settings<'a> {
         }
     }
 
-    fn read(&self, path: &[u8]) -> Result<Vec<u8>, Refused> {
+    fn read(&self, path: &[u8], exit_code: u8) -> Result<Vec<u8>, Refused> {
         read_file(OsStr::from_bytes(path)).map_err(|error| {
-            let message = self.diagnostics.error(USAGE).text("cannot read ").name(path).text(": ");
+            let message = self.diagnostics.error(exit_code).text("cannot read ").name(path).text(": ");
             message.text(&error_text(&error)).send();
             Refused
         })

@@ -93,7 +93,7 @@ pub(super) static PSYNC: Command<Id> = Command {
         "The options are those of rsync. Both are directories of this machine, or mounted on it: there is no remote \
          shell and no daemon. Files get their names only when they are complete; running psync again resumes.",
     ],
-    syntax: Syntax::Getopt,
+    syntax: Syntax::Exact,
     options: &[
         flag(Id::Archive, Some(b'a'), &["archive"], WHAT, "the same as -rlptgoD"),
         flag(Id::Recursive, Some(b'r'), &["recursive"], WHAT, "directories with their contents"),
@@ -163,7 +163,7 @@ pub(super) static PSYNC: Command<Id> = Command {
             None,
             &["delete", "delete-after", "delete-delay"],
             DELETION,
-            "remove what SOURCE does not have, at the end, if all of SOURCE could be listed",
+            "remove what SOURCE does not have, at the end, if nothing failed before",
         ),
         flag(Id::DeleteBefore, None, &["delete-before"], DELETION, "the same, before anything is copied"),
         flag(
@@ -174,13 +174,7 @@ pub(super) static PSYNC: Command<Id> = Command {
             "as --delete, and also remove what filters exclude",
         ),
         value(Id::MaxDelete, None, &["max-delete"], "N", DELETION, "remove at most N files and directories"),
-        flag(
-            Id::IgnoreErrors,
-            None,
-            &["ignore-errors"],
-            DELETION,
-            "remove even if SOURCE could not be listed",
-        ),
+        flag(Id::IgnoreErrors, None, &["ignore-errors"], DELETION, "remove even if something failed before"),
         flag(
             Id::Force,
             None,
@@ -266,8 +260,8 @@ pub(super) static PSYNC: Command<Id> = Command {
             OURS,
             "read source and copy of each file again and compare checksums",
         ),
-        json(Id::Json),
-        threads(Id::Threads),
+        json(Id::Json).under(OURS),
+        threads(Id::Threads).under(OURS),
     ],
     long_order: &[],
     sections: &[
@@ -281,8 +275,8 @@ pub(super) static PSYNC: Command<Id> = Command {
         Section {
             title: "What is never deleted",
             body: &[Paragraph::Text(
-                "Nothing is deleted if a directory of SOURCE could not be read, or SOURCE is empty. What is to be \
-                 deleted is looked up in SOURCE once more before it goes.",
+                "Nothing is deleted if anything could not be read or copied, or if SOURCE is empty. What is to be deleted is \
+                 looked up in SOURCE once more before it goes.",
             )],
         },
         Section {
@@ -290,6 +284,7 @@ pub(super) static PSYNC: Command<Id> = Command {
             body: &[Paragraph::Terms(&[
                 ("0", "the destination is like the source"),
                 ("1", "an option or argument is wrong"),
+                ("3, 11", "the destination cannot be used or made"),
                 ("23", "something could not be copied or deleted"),
                 ("24", "something vanished or changed while it was copied"),
                 ("25", "--max-delete kept something from being deleted"),

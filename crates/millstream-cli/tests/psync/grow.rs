@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, symlink};
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode};
@@ -260,9 +260,9 @@ impl Growing<'_> {
     pub fn season_attributes(&mut self, at: &Path) {
         let kind = fs::symlink_metadata(at).expect("metadata").file_type();
         if (kind.is_file() || kind.is_dir()) && self.one_in(4) {
-            let mode = fs::symlink_metadata(at).expect("metadata").mode();
-            if is_rsync() && self.user == User::Nobody && kind.is_dir() && mode & 0o200 == 0 {
-                // rsync then cannot write into the directory; psync can.
+            if is_rsync() && self.user == User::Nobody && kind.is_dir() {
+                // Once rsync has changed an attribute of a read-only directory it cannot write into it. psync
+                // can.
                 return;
             }
             for name in ["user.a", "user.b", "user.with space", "user.é"] {

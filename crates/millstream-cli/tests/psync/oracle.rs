@@ -73,7 +73,8 @@ fn prepare(scratch: &Scratch, random: &mut Random, user: User, comparison: Compa
     }
 }
 
-fn check(seed: u64, user: User) {
+/// Synchronizes what grows from a seed, after `first` was done to it.
+pub fn check(seed: u64, user: User, first: impl FnOnce(&Scratch, &mut Random, &str)) {
     let mut random = Random::from_seed(seed);
     let comparison = random.pick(&[Comparison::Quick, Comparison::Checksums]);
     let options = if comparison == Comparison::Quick { "-aHAXS" } else { "-aHAXSc" };
@@ -86,6 +87,7 @@ fn check(seed: u64, user: User) {
         _ => Tree(Default::default()),
     };
 
+    first(&scratch, &mut random, options);
     synchronize(&scratch, user, options, &round);
     let copied = Tree::read(&scratch.at("dst"));
     assert_eq!(copied.differences(&source, &known), Vec::<String>::new(), "{round}");
@@ -104,7 +106,7 @@ fn check(seed: u64, user: User) {
 #[test]
 fn a_destination_becomes_what_the_source_is() {
     for seed in seeds(20) {
-        check(seed, User::Own);
+        check(seed, User::Own, |_, _, _| {});
     }
 }
 
@@ -112,6 +114,6 @@ fn a_destination_becomes_what_the_source_is() {
 fn a_destination_of_an_unprivileged_user_becomes_what_the_source_is() {
     assert!(is_root(), "this test becomes another user");
     for seed in seeds(10) {
-        check(seed, User::Nobody);
+        check(seed, User::Nobody, |_, _, _| {});
     }
 }

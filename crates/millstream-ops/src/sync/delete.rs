@@ -14,6 +14,7 @@ use millstream_vfs::{
     Volume,
 };
 
+use super::chain::Chain;
 use super::deletions::{Deletions, Reader, Record};
 use super::filter::{Side, Subject};
 use super::level::{Target, joined};
@@ -39,42 +40,6 @@ pub(super) struct Deleter<'x, 'p, V: Volume> {
     pub(super) budget: &'x Budget,
     pub(super) deletions: &'x Deletions,
     pub(super) watchers: Watchers<'x>,
-}
-
-/// Directories from a root to the one that was reached last.
-struct Chain<D> {
-    root: D,
-    path: Vec<(Vec<u8>, D)>,
-}
-
-impl<D: Dir> Chain<D> {
-    fn new(root: D) -> Self {
-        Chain { root, path: Vec::new() }
-    }
-
-    /// Opens the directory at a path below the root, and returns it.
-    fn reach(&mut self, below: &[u8]) -> Result<&D, Error> {
-        let names: Vec<&[u8]> = below.split(|&b| b == b'/').filter(|name| !name.is_empty()).collect();
-        let common = self.path.iter().zip(&names).take_while(|((open, _), name)| open == *name).count();
-        self.path.truncate(common);
-        for name in &names[common..] {
-            let above = self.path.last().map_or(&self.root, |(_, directory)| directory);
-            let directory = above.open_dir_for_names(&CString::new(*name).unwrap_or_default(), LINK)?;
-            self.path.push((name.to_vec(), directory));
-        }
-        Ok(self.last())
-    }
-
-    fn last(&self) -> &D {
-        self.path.last().map_or(&self.root, |(_, directory)| directory)
-    }
-
-    /// The directory above the last one, and the last one's name in it; none at the root.
-    fn above(&self) -> Option<(&D, CString)> {
-        let (name, _) = self.path.last()?;
-        let above = self.path.len().checked_sub(2).map_or(&self.root, |at| &self.path[at].1);
-        Some((above, CString::new(name.as_slice()).unwrap_or_default()))
-    }
 }
 
 /// What one thread has open.
@@ -236,7 +201,7 @@ impl<V: Volume> Removing<'_, '_, '_, V> {
         match self.is_in_source(&name, &below) {
             Ok(false) => {}
             Ok(true) => {
-                if !is_listed {
+                if !is_listed && self.open.sources.len() == 1 {
                     let path = self.target.source_path(&below);
                     self.deleter.watchers.sink.notice(&Notice::Appeared(&path));
                 }
@@ -257,6 +222,7 @@ impl<V: Volume> Removing<'_, '_, '_, V> {
             watchers: self.deleter.watchers,
             target: self.target,
             directory: &directory,
+            is_operand: false,
             is_in_the_way: false,
         };
         if is_listed && !removals.is_filtered_in(name.to_bytes(), kind == FileKind::Directory, false) {

@@ -189,7 +189,7 @@ mod tests {
         let bound = |most| Deletion {
             timing: super::super::options::Timing::After,
             most,
-            listing_errors: super::super::options::ListingErrors::Prevent,
+            errors: super::super::options::Errors::PreventDeletion,
         };
         let deletions = Deletions::new(Some(bound(Some(2))));
         assert_eq!([deletions.take(), deletions.take(), deletions.take()], [true, true, false]);

@@ -2,18 +2,16 @@
 
 use std::ffi::CStr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use millstream_vfs::{Dir, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume};
 use millstream_walk::{Entry, Other};
 
 use super::difference::Difference;
-use super::entry::differing;
 use super::files::Standing;
 use super::item::{Item, State};
 use super::itemize::Update;
 use super::level::Level;
-use super::options::{FileSystems, Missing, Recursion};
+use super::options::{FileSystems, Missing, Present, Recursion};
 use super::removal::Removals;
 use super::report::{Notice, Problem, Trouble};
 use super::stats::count;
@@ -30,7 +28,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         item: &Item<'_, 'p, V>,
         entry: &Entry<'_, V, State<'p, V>>,
         source: &Metadata,
-        standing: Option<Standing>,
+        (standing, is_decided): (Option<Standing>, bool),
     ) -> Done<Option<State<'p, V>>> {
         if self.skip_directory(item) {
             return Ok(None);
@@ -38,6 +36,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let found = self.found(item)?;
         if found.is_none() && self.options.missing == Missing::Skipped {
             return Ok(None);
+        }
+        let is_other = found.is_some_and(|found| found.kind() != FileKind::Directory);
+        if is_other && self.options.present == Present::Left {
+            return Err(self.trouble(item, Trouble::FileInTheWay, None));
         }
         let is_there = found.is_some_and(|found| found.kind() == FileKind::Directory);
         let (xattrs, found_xattrs) = match is_there {
@@ -50,9 +52,14 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             false => Default::default(),
         };
+        // An earlier operand with the same destination has decided what it is like.
+        let (source, xattrs) = match found.as_ref().filter(|_| is_decided && is_there) {
+            Some(found) => (found, found_xattrs.clone()),
+            None => (source, xattrs),
+        };
         let (origin, differs) = match found.filter(|_| is_there) {
             Some(found) => {
-                let differs = self.options.difference(source, &found) | differing(&xattrs, &found_xattrs);
+                let differs = self.options.difference((source, &xattrs), (&found, &found_xattrs));
                 self.tell_change(buffers, item, FileKind::Directory, Update::Attributes, differs, None);
                 (Origin::Found, differs)
             }
@@ -76,6 +83,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         standing: Option<Standing>,
         source: &Metadata,
     ) -> Option<State<'p, V>> {
+        // A list of files says nothing about the directory that they are in.
+        level.is_left = item.below.is_empty() && standing.is_some_and(Standing::leads_only);
         level.is_partial = standing.is_some_and(|standing| !self.enters_all(standing));
         let is_root_of_contents = item.below.is_empty() && item.target.prefix.is_empty();
         let is_entered = match standing {
@@ -112,7 +121,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 self.within(item.level, |place| place.remove(item.name, RemoveKind::File))
                     .map_err(self.failed(item, Trouble::Remove))?;
             }
-            let mode = self.attributes.creation_mode(source);
+            // The sticky bit is kept with the other permissions only.
+            let kept = if self.options.preserve.mode { 0o1777 } else { 0o777 };
+            let mode = self.attributes_of(source).creation_mode(source) & kept;
             self.within(item.level, |place| place.create_dir(item.name, mode))
                 .map_err(self.failed(item, Trouble::CreateDirectory))?;
             origin = Origin::Made;
@@ -137,7 +148,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn finish_directory(&self, level: &Level<'p, V::Dir>) {
         let Some(source) = &level.place.source else { return };
         let is_touched = level.has_changed() || level.is_widened() || !level.differs.is_empty();
-        if level.place.origin == Origin::Imagined || !is_touched || !self.is_real() {
+        if level.place.origin == Origin::Imagined || level.is_left || !is_touched || !self.is_real() {
             return;
         }
         if let Err(error) = self.set_directory(level, source) {
@@ -226,7 +237,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if level.found.is_none() || level.is_unlisted() {
             return;
         }
-        if let Some(Some(other)) = level.other.get() {
+        if let Some(Ok(other)) = level.other.get() {
             self.remove_litter(level, other);
         }
         if notes_deletions {
@@ -254,16 +265,11 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if !self.options.deletes() || level.is_partial {
             return;
         }
-        let Some(other) = level.other.get_or_init(|| self.read_other(level)) else {
-            self.is_unlisted.store(true, Ordering::Relaxed);
-            let errno = level
-                .place
-                .handle(self.budget)
-                .and_then(|handle| handle.open_dir(c".", SymlinkBehavior::NoFollow).map(|_| ()));
-            if let Err(error) = errno {
-                self.directory_trouble(level, Trouble::OpenDestinationDirectory, error);
+        let other = match level.other.get_or_init(|| self.read_other(level)) {
+            Ok(other) => other,
+            Err(error) => {
+                return self.directory_trouble(level, Trouble::OpenDestinationDirectory, *error);
             }
-            return;
         };
         let target = &self.targets[operand];
         if !other.is_whole() {
@@ -276,6 +282,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             watchers: self.watchers(),
             target,
             directory: &directory,
+            is_operand: false,
             is_in_the_way: false,
         };
         let rest: Vec<Box<CStr>> = other

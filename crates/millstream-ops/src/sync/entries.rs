@@ -22,6 +22,15 @@ pub(super) fn entries(content: &[u8], separator: Separator) -> impl Iterator<Ite
     content.split(ends).map(before_nul).filter(counts)
 }
 
+/// An entry in a message: control characters are escaped.
+pub(super) fn printable(entry: &[u8]) -> String {
+    let mut text = String::new();
+    for c in String::from_utf8_lossy(entry).chars() {
+        if c.is_control() { text.extend(c.escape_debug()) } else { text.push(c) }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +43,10 @@ mod tests {
         let content = b"a\r\n\0\0#b\0;c\0 d";
         let names: Vec<&[u8]> = entries(content, Separator::Nul).collect();
         assert_eq!(names, [&b"a\r\n"[..], b" d"]);
+    }
+
+    #[test]
+    fn messages_hold_no_control_characters() {
+        assert_eq!(printable(b"it's \xc3\xa9\n\x1b[0m"), "it's \u{e9}\\n\\u{1b}[0m");
     }
 }

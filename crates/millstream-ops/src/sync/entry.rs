@@ -6,8 +6,8 @@ use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
 use millstream_vfs::{
-    Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Metadata, NodeKind, ReadState, RemoveKind,
-    SymlinkBehavior, Volume,
+    Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Metadata, NodeKind, Operation, ReadState,
+    RemoveKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::{Entry, Threads};
 
@@ -15,7 +15,7 @@ use super::difference::Difference;
 use super::item::{Item, Leader, State};
 use super::itemize::{Change, Update};
 use super::load::Plan;
-use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion};
+use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion, Report};
 use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
 use super::stats::count;
@@ -155,7 +155,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return Ok(Decision::Leave);
         }
         let (xattrs, found_xattrs) = self.both_xattrs(item, entry)?;
-        let mut differs = self.options.difference(source, found) | differing(&xattrs, &found_xattrs);
+        let mut differs = self.options.difference((source, &xattrs), (found, &found_xattrs));
         let has_changed = match source.kind() {
             FileKind::File => self.has_changed(buffers, item, entry, source, found, &mut differs)?,
             FileKind::Symlink => {
@@ -170,8 +170,14 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if has_changed && !is_file {
             differs |= Difference::CONTENTS;
         }
+        differs.set(Difference::ASSUMED, has_changed && is_file && differs.is_empty());
         if has_changed && !self.options.sets_time(source.kind()) {
-            differs |= Difference::TIME_OF_RUN;
+            let is_other_time = !self.options.time_accuracy.are_same(source.mtime, found.mtime);
+            differs |= match self.options.preserve.timestamps {
+                true if is_other_time => Difference::TIME,
+                true => Difference::empty(),
+                false => Difference::TIME_OF_RUN,
+            };
         }
         // A file that is that of another source, too, is replaced even if only its attributes differ.
         let is_own = self.owns(source, found);
@@ -194,7 +200,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         found: &Metadata,
         differs: &mut Difference,
     ) -> Done<bool> {
-        differs.set(Difference::SIZE, source.size != found.size);
+        let is_other_size = source.size != found.size;
+        differs.set(Difference::SIZE, is_other_size);
+        differs.set(Difference::CONTENTS, is_other_size && self.options.comparison == Comparison::Contents);
         if !self.options.seems_up_to_date(source, found) {
             return Ok(true);
         }
@@ -274,12 +282,14 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             });
         }
         self.write(&mut buffers.lines);
+        self.open_up(item.level);
         let removals = Removals {
             options: self.options,
             deletions: self.deletions,
             watchers: self.watchers(),
             target: item.target,
             directory: parent_of(item.below),
+            is_operand: item.below.is_empty(),
             is_in_the_way: true,
         };
         let place = item.level.place.handle(self.budget).map_err(&failed)?;
@@ -298,10 +308,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let directory =
             item.level.place.handle(self.budget)?.open_dir(item.name, SymlinkBehavior::NoFollow)?;
         let (mut cursor, mut batch) = (Default::default(), DirentBatch::with_capacity(1024));
-        match directory.read_entries(&mut cursor, &mut batch)? {
-            ReadState::End => Ok(()),
-            ReadState::More => Err(Error::new(millstream_vfs::Operation::Remove, Errno::NOTEMPTY)),
+        while directory.read_entries(&mut cursor, &mut batch)? == ReadState::More {
+            if batch.iter().next().is_some() {
+                return Err(Error::new(Operation::Remove, Errno::NOTEMPTY));
+            }
         }
+        Ok(())
     }
 
     /// Makes a symbolic link, a device, a pipe or a socket.
@@ -368,10 +380,17 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     ) -> Done<bool> {
         let inode = found.map(Metadata::identity);
         if inode.is_some() && inode == leader.inode {
+            if self.options.report == Report::AllItems {
+                self.tell_change(buffers, item, source.kind(), Update::Link, Difference::empty(), None);
+            }
             return Ok(true);
         }
+        let is_assumed = self.options.comparison == Comparison::None && source.kind() == FileKind::File;
         let differs = match found {
-            Some(found) if found.kind() == source.kind() => self.options.difference(source, found),
+            Some(found) if found.kind() == source.kind() => {
+                let assumed = if is_assumed { Difference::ASSUMED } else { Difference::empty() };
+                self.options.metadata_difference(source, found) | assumed
+            }
             _ => Difference::NEW,
         };
         if found.is_some_and(|found| found.kind() == FileKind::Directory) {
@@ -462,22 +481,6 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
         skips
     }
-}
-
-/// Which of two sets of extended attributes' kinds differ; both are in the order of their names.
-pub(super) fn differing(xattrs: &XattrValues, found: &XattrValues) -> Difference {
-    let mut differs = Difference::empty();
-    let only = |one: &XattrValues, other: &XattrValues, differs: &mut Difference| {
-        for attribute in one.iter().filter(|attribute| !other.contains(attribute)) {
-            let is_acl = attribute.0.to_bytes().starts_with(b"system.posix_acl_");
-            *differs |= if is_acl { Difference::ACL } else { Difference::XATTR };
-        }
-    };
-    if xattrs != found {
-        only(xattrs, found, &mut differs);
-        only(found, xattrs, &mut differs);
-    }
-    differs
 }
 
 /// The path of the directory that holds an entry, with its slash.

@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 use std::sync::atomic::{self, AtomicBool};
 
-use crate::sync::entries::{Separator, entries};
+use crate::sync::entries::{Separator, entries, printable};
 
 /// A list of paths.
 #[derive(Debug, Default)]
@@ -40,12 +40,19 @@ pub struct Standing {
     pub is_below: bool,
 }
 
+impl Standing {
+    /// Whether a directory takes part only because it leads to listed paths.
+    pub fn leads_only(self) -> bool {
+        self.is_parent && !(self.is_listed || self.is_content || self.is_below)
+    }
+}
+
 /// A listed path that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{}' in the list of files: a /./ that shortens the names of copies is not supported; give the directory \
      before it as the source",
-    String::from_utf8_lossy(.0)
+    printable(.0)
 )]
 pub struct BadPath(pub Vec<u8>);
 
@@ -93,6 +100,13 @@ impl FileList {
     pub fn missing(&self) -> impl Iterator<Item = &[u8]> {
         let is_missing = |listed: &&Listed| !listed.is_met.load(atomic::Ordering::Relaxed);
         self.paths.iter().filter(is_missing).map(|listed| &*listed.path)
+    }
+
+    /// The listed paths below a directory.
+    pub fn below<'l>(&'l self, directory: &'l [u8]) -> impl Iterator<Item = &'l [u8]> {
+        let after = self.search(directory).map_or_else(|index| index, |index| index + 1);
+        let paths = self.paths[after..].iter().map(|listed| &*listed.path);
+        paths.take_while(move |path| is_below(path, directory))
     }
 
     fn get(&self, path: &[u8]) -> Option<&Listed> {

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use millstream_vfs::{Metadata, SymlinkBehavior};
+use millstream_vfs::{Metadata, Result, SymlinkBehavior};
 use millstream_walk::Other;
 
 use super::difference::Difference;
@@ -21,12 +21,14 @@ pub(super) struct Level<'p, D> {
     pub(super) found: Option<Metadata>,
     /// What differed then.
     pub(super) differs: Difference,
-    /// What is in it and has not been met in the source; [`None`] if it cannot be listed, or was made by this run.
-    pub(super) other: OnceLock<Option<Other<'p>>>,
+    /// What is in it and has not been met in the source, if it was found.
+    pub(super) other: OnceLock<Result<Other<'p>>>,
     /// Its extended attributes as they were found.
     pub(super) found_xattrs: XattrValues,
     /// Whether only some entries of it take part, because a list names them.
     pub(super) is_partial: bool,
+    /// Whether it gets no attributes.
+    pub(super) is_left: bool,
     /// Whether the source directory holds anything.
     holds_any: AtomicBool,
     /// Whether something was made, replaced or removed in it.
@@ -55,6 +57,7 @@ impl<'p, D> Level<'p, D> {
             other: OnceLock::new(),
             found_xattrs,
             is_partial: false,
+            is_left: false,
             holds_any: AtomicBool::new(false),
             changed: AtomicBool::new(false),
             widened: AtomicBool::new(false),
@@ -126,6 +129,8 @@ pub(super) struct Target<'p, D> {
     pub(super) name: CString,
     /// The absolute paths of the roots of the transfer, source and destination, for rules of such paths.
     pub(super) roots: [Vec<u8>; 2],
+    /// The operands before it that have the same destination, and decide first.
+    pub(super) earlier: Vec<usize>,
     /// Whether the copy's name may be a symbolic link to a directory.
     pub(super) symlinks: SymlinkBehavior,
 }

@@ -23,6 +23,7 @@
 //! **Operands** that have the same destination are synchronized one after the other, and the first one that has an entry decides
 //! what it is.
 
+mod chain;
 mod delete;
 mod deletions;
 mod difference;
@@ -44,6 +45,7 @@ mod stats;
 mod syncer;
 mod watchers;
 
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -110,14 +112,12 @@ pub fn sync<V: Volume>(
     let counters = Counters::default();
     let watchers = Watchers { sink, activity, counters: &counters };
     let base = volume.base();
-    let mut is_missing = false;
     let exists = |source: &&CString| match base.metadata(source, SymlinkBehavior::NoFollow, Fields::KIND) {
         Ok(_) => true,
         Err(error) => {
             let (trouble, errno) = (Trouble::StatSource, Some(error.errno));
             let problem = Problem { trouble, source: source.to_bytes(), destination: b"", errno };
             watchers.problem(options.report, &problem);
-            is_missing = true;
             false
         }
     };
@@ -131,7 +131,6 @@ pub fn sync<V: Volume>(
     targets.iter().for_each(|target| target.level.place.begin());
     let shared = (&budget, &pairing, &deletions);
     let syncer = Syncer::new(volume, &targets, options, watchers, shared);
-    syncer.is_unlisted.store(is_missing, Ordering::Relaxed);
     let mut threads_peak = 0;
     let mut traverse = |purpose| {
         let mut first = 0;
@@ -142,8 +141,8 @@ pub fn sync<V: Volume>(
         }
     };
     let delete = || {
-        let prevents = |deletion: Deletion| deletion.listing_errors == ListingErrors::Prevent;
-        if options.deletion.is_some_and(prevents) && syncer.is_unlisted.load(Ordering::Relaxed) {
+        let prevents = |deletion: Deletion| deletion.errors == Errors::PreventDeletion;
+        if options.deletion.is_some_and(prevents) && counters.obstacles.load(Ordering::Relaxed) > 0 {
             return sink.notice(&Notice::NothingDeleted);
         }
         let (budget, deletions, targets) = (&budget, &deletions, &targets);
@@ -218,11 +217,12 @@ fn targets<'p, V: Volume>(
     let directory = match destination {
         Destination::Exactly(path) => {
             let source = sources[0].clone();
+            require_directory::<V>(&volume.base(), &parent(path))?;
             let prefix = last_component(source.to_bytes()).to_vec();
             let roots = [parent(&source), parent(path)].map(|path| absolute(&path));
             let (path, name) = (path.to_bytes().to_vec(), path.clone());
-            let symlinks = SymlinkBehavior::NoFollow;
-            return Ok(vec![Target { source, path, prefix, level: base, name, roots, symlinks }]);
+            let (symlinks, earlier) = (SymlinkBehavior::NoFollow, Vec::new());
+            return Ok(vec![Target { source, path, prefix, level: base, name, roots, earlier, symlinks }]);
         }
         Destination::Into(directory) => directory,
     };
@@ -237,6 +237,9 @@ fn targets<'p, V: Volume>(
             Origin::Imagined
         }
     };
+    if origin == Origin::Imagined {
+        require_directory::<V>(&root, &parent(directory))?;
+    }
     let needs_directory = sources.iter().any(|source| !means_contents(source.to_bytes()));
     let is_made = origin == Origin::Imagined
         && needs_directory
@@ -254,7 +257,8 @@ fn targets<'p, V: Volume>(
             let (level, path, name) = (Arc::clone(&base), directory.to_bytes().to_vec(), directory.clone());
             let roots = [source.to_bytes(), directory.to_bytes()].map(absolute);
             let (source, prefix, symlinks) = (source.clone(), Vec::new(), SymlinkBehavior::Follow);
-            return Target { source, path, prefix, level, name, roots, symlinks };
+            let earlier = Vec::new();
+            return Target { source, path, prefix, level, name, roots, earlier, symlinks };
         }
         Target {
             source: source.clone(),
@@ -263,10 +267,27 @@ fn targets<'p, V: Volume>(
             level: Arc::clone(&into),
             name: CString::new(name).unwrap_or_default(),
             roots: [&parent(source)[..], directory.to_bytes()].map(absolute),
+            earlier: Vec::new(),
             symlinks: SymlinkBehavior::NoFollow,
         }
     };
-    Ok(sources.iter().map(target).collect())
+    let mut targets: Vec<Target<'p, V::Dir>> = sources.iter().map(target).collect();
+    let mut by_path: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+    for (at, target) in targets.iter_mut().enumerate() {
+        let same = by_path.entry(target.path.clone()).or_default();
+        target.earlier.clone_from(same);
+        same.push(at);
+    }
+    Ok(targets)
+}
+
+/// Fails if the path that leads to a destination, which may be empty, leads to no directory.
+fn require_directory<V: Volume>(base: &V::Dir, path: &[u8]) -> Result<(), Error> {
+    let path = CString::new(if path.is_empty() { b"." } else { path }).unwrap_or_default();
+    match base.metadata(&path, SymlinkBehavior::Follow, Fields::KIND)?.kind() {
+        FileKind::Directory => Ok(()),
+        _ => Err(Error::new(Operation::OpenDir, Errno::NOTDIR)),
+    }
 }
 
 /// Whether a source stands for what is in it: it ends with a slash, or with `.` or `..`.
@@ -281,12 +302,13 @@ fn last_component(path: &[u8]) -> &[u8] {
 /// The directory that a path is in, as the path goes.
 fn parent(path: &CString) -> Vec<u8> {
     let path = path.to_bytes();
-    path[..path.len() - last_component(path).len()].to_vec()
+    let end = path.iter().rposition(|&b| b != b'/').map_or(path.len(), |at| at + 1);
+    path[..end - last_component(path).len()].to_vec()
 }
 
 /// An absolute path without its first and last slash.
 fn absolute(path: &[u8]) -> Vec<u8> {
-    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(if path.is_empty() { b"." } else { path }));
     // Where there is no current directory, rules of absolute paths match relative ones.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let path = path.as_os_str().as_bytes();

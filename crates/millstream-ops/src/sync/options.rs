@@ -212,10 +212,11 @@ choice!(
     }
 );
 choice!(
-    /// Whether to delete although a directory could not be listed.
-    ListingErrors {
+    /// Whether to delete although something failed before: what could not be listed may be there, and what could not be copied may
+    /// be in the destination under its old name only.
+    Errors {
         /// Nothing is deleted.
-        Prevent,
+        PreventDeletion,
         /// They do not matter (`--ignore-errors`).
         Ignored,
     }
@@ -263,8 +264,8 @@ pub struct Deletion {
     pub timing: Timing,
     /// Most entries that are deleted.
     pub most: Option<u64>,
-    /// Whether to delete although a directory could not be listed.
-    pub listing_errors: ListingErrors,
+    /// Whether to delete although something failed before.
+    pub errors: Errors,
 }
 
 /// Who the process is.

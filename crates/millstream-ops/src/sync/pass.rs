@@ -1,13 +1,15 @@
 //! The traversal of the source.
 
+use std::collections::{HashMap, hash_map};
+use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::Scope;
 use std::time::Duration;
 
-use millstream_vfs::{Errno, FileKind, Operation, Volume};
+use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Operation, SymlinkBehavior, Volume};
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
 
+use super::chain::Chain;
 use super::difference::Difference;
 use super::files::Standing;
 use super::filter::{Side, Subject};
@@ -77,6 +79,8 @@ impl<V: Volume> Drop for AbandonOnPanic<'_, '_, '_, V> {
 /// What a worker of the traversal has for itself.
 pub(super) struct Hands<'s, 'a, 'p, V: Volume> {
     buffers: Buffers,
+    /// The directories of operands, to look something up in.
+    operands: HashMap<usize, Chain<V::Dir>>,
     _abandon: AbandonOnPanic<'s, 'a, 'p, V>,
 }
 
@@ -91,7 +95,7 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
 
     fn worker(&self) -> Self::Worker {
         self.syncer.activity.add_thread();
-        Hands { buffers: Buffers::default(), _abandon: AbandonOnPanic(self.syncer) }
+        Hands { buffers: Buffers::default(), operands: HashMap::new(), _abandon: AbandonOnPanic(self.syncer) }
     }
 
     fn fan_out(&self) -> FanOut {
@@ -124,7 +128,7 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
                 Item { target, below: &below, level, name: entry.name() }
             };
             // What went wrong has been reported.
-            let _ = self.entry(&mut hands.buffers, &item, &entry, descend);
+            let _ = self.entry(hands, &item, &entry, descend);
             if is_operand {
                 self.syncer.done_in(item.level);
             }
@@ -158,7 +162,6 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
     }
 
     fn fault(&self, _hands: &mut Self::Worker, spot: &Spot<'_, V, Self::State>, fault: &Fault) {
-        self.syncer.is_unlisted.store(true, Ordering::Relaxed);
         let mut path = Vec::new();
         spot.write_path(&mut path);
         if let Spot::Directory(directory) = spot {
@@ -200,27 +203,112 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
 
     fn entry(
         &self,
-        buffers: &mut Buffers,
+        hands: &mut Hands<'_, '_, 'p, V>,
         item: &Item<'_, 'p, V>,
         entry: &Entry<'_, V, State<'p, V>>,
         descend: &mut Descend<'_, V, State<'p, V>>,
     ) -> Done<()> {
         let Ok(standing) = self.standing(item, entry) else { return Ok(()) };
+        if standing.is_some_and(Standing::leads_only)
+            && !item.below.is_empty()
+            && !self.leads_to_any(hands, item)?
+        {
+            return Ok(());
+        }
         if self.purpose == Purpose::Deletion {
             return self.look_for_deletions(item, entry, standing, descend);
         }
-        if self.syncer.transfer_new(buffers, item, entry, self)? {
+        let earlier = self.earlier(hands, item)?;
+        let buffers = &mut hands.buffers;
+        if earlier.is_none() && self.syncer.transfer_new(buffers, item, entry, self)? {
             return Ok(());
         }
         let Some(source) = self.syncer.source_of(item, entry)? else { return Ok(()) };
         self.syncer.counters.meet(source.kind(), source.size);
+        if earlier.is_some_and(|kind| [kind, source.kind()] != [FileKind::Directory; 2]) {
+            self.syncer.counterpart(item);
+            return Ok(());
+        }
+        let is_decided =
+            earlier.is_some() || (item.below.is_empty() && standing.is_some_and(Standing::leads_only));
         if source.kind() != FileKind::Directory {
             return self.syncer.entry(buffers, item, entry, &source, self);
         }
-        if let Some(level) = self.syncer.directory(buffers, item, entry, &source, standing)? {
+        if let Some(level) = self.syncer.directory(buffers, item, entry, &source, (standing, is_decided))? {
             descend.into_entry(entry, level);
         }
         Ok(())
+    }
+
+    /// What an operand with the same destination, which comes before that of an entry, has under its name.
+    fn earlier(&self, hands: &mut Hands<'_, '_, 'p, V>, item: &Item<'_, 'p, V>) -> Done<Option<FileKind>> {
+        for &at in &item.target.earlier {
+            let failed = self.syncer.failed(item, Trouble::StatSource);
+            if item.below.is_empty() {
+                let (base, source) = (self.syncer.volume.base(), &self.syncer.targets[at].source);
+                let found = base.metadata(source, SymlinkBehavior::NoFollow, Fields::KIND);
+                return found.map(|found| Some(found.kind())).map_err(failed);
+            }
+            match self.look_up(hands, at, item.below) {
+                Ok(None) => {}
+                Ok(kind) => return Ok(kind),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a listed path below a directory exists, and takes part.
+    fn leads_to_any(&self, hands: &mut Hands<'_, '_, 'p, V>, item: &Item<'_, 'p, V>) -> Done<bool> {
+        let Some(files) = &self.syncer.options.files else { return Ok(true) };
+        let filter = &self.syncer.options.filter;
+        for path in files.below(item.below) {
+            // There is one operand only.
+            let kind = self.look_up(hands, self.first, path);
+            let kind = kind.map_err(self.syncer.failed(item, Trouble::StatSource))?;
+            if kind.is_some() {
+                files.meet(path);
+            }
+            let root = &item.target.roots[0];
+            let takes_part = kind.is_some_and(|kind| {
+                let is_directory = kind == FileKind::Directory;
+                filter.includes(Side::Sender, &Subject { path, root, is_directory, is_in_deleted: false })
+            });
+            if takes_part {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The kind of what is at a path below an operand, if there is anything.
+    fn look_up(
+        &self,
+        hands: &mut Hands<'_, '_, 'p, V>,
+        operand: usize,
+        below: &[u8],
+    ) -> Result<Option<FileKind>, Error> {
+        let (directory, name) = match below.iter().rposition(|&b| b == b'/') {
+            Some(slash) => (&below[..slash], &below[slash + 1..]),
+            None => (&b""[..], below),
+        };
+        let name = CString::new(name).unwrap_or_default();
+        let chain = match hands.operands.entry(operand) {
+            hash_map::Entry::Occupied(open) => open.into_mut(),
+            hash_map::Entry::Vacant(closed) => {
+                let source = &self.syncer.targets[operand].source;
+                let root = self.syncer.volume.base().open_dir_for_names(source, SymlinkBehavior::Follow)?;
+                closed.insert(Chain::new(root))
+            }
+        };
+        let found = chain
+            .reach(directory)
+            .and_then(|directory| directory.metadata(&name, SymlinkBehavior::NoFollow, Fields::KIND));
+        match found {
+            Ok(found) => Ok(Some(found.kind())),
+            Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// How an entry is listed, if there is a list; an error if it does not take part.
@@ -242,7 +330,8 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
                 return Err(());
             }
         }
-        if name.is_empty() || options.filter.is_empty() {
+        // Directories that only lead to listed paths are not filtered.
+        if name.is_empty() || standing.is_some_and(Standing::leads_only) || options.filter.is_empty() {
             return Ok(standing);
         }
         // What cannot be examined is reported when its metadata is asked for.

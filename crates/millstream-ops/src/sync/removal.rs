@@ -23,6 +23,8 @@ pub(super) struct Removals<'x, 'p, D> {
     pub(super) target: &'x Target<'p, D>,
     /// Path of the directory below the operand, with a slash unless it is empty.
     pub(super) directory: &'x [u8],
+    /// Whether the entry is the operand itself, whose name is no part of paths below it.
+    pub(super) is_operand: bool,
     /// Whether the entry makes way for another one, so that it is not itself reported as deleted.
     pub(super) is_in_the_way: bool,
 }
@@ -51,6 +53,11 @@ pub(super) fn remove_tree<V: Volume>(
 
 impl<D: Sync + Send> Removals<'_, '_, D> {
     fn below(&self, path: &[u8]) -> Vec<u8> {
+        let path = match path.iter().position(|&b| b == b'/') {
+            Some(slash) if self.is_operand => &path[slash + 1..],
+            None if self.is_operand => b"",
+            _ => path,
+        };
         [self.directory, path].concat()
     }
 

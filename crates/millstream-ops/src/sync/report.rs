@@ -19,7 +19,7 @@ pub enum Notice<'a> {
     Grown(&'a [u8]),
     /// It changed while it was copied, twice: the destination stays as it was.
     Changing(&'a [u8]),
-    /// Nothing is deleted, because something could not be listed.
+    /// Nothing is deleted, because something failed before.
     NothingDeleted,
     /// Nothing is deleted, because this source is an empty directory.
     EmptySource(&'a [u8]),

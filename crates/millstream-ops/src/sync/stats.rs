@@ -52,6 +52,8 @@ counts!(
     moving,
     /// Failures.
     errors,
+    /// Those of them after which something is not known, or not there: not those of setting attributes.
+    obstacles,
     /// Entries that were not deleted because there were more than may be.
     undeleted,
 );

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Metadata, SymlinkBehavior, Volume};
-use millstream_walk::{Counterpart, Entry, Pairing};
+use millstream_walk::{Counterpart, Entry, Other, Pairing};
 
 use super::deletions::Deletions;
 use super::item::{Item, Leader, State};
@@ -56,8 +55,6 @@ pub(super) struct Syncer<'a, 'p, V: Volume> {
     pub(super) carriers: Carriers<Load<'p, V>>,
     pub(super) deletions: &'a Deletions,
     pub(super) counters: &'a Counters,
-    /// Whether something could not be listed, so that what is missing may only not have been seen.
-    pub(super) is_unlisted: AtomicBool,
     sink: Shared<'a>,
 }
 
@@ -97,7 +94,6 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
             carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
             deletions,
             counters: watchers.counters,
-            is_unlisted: AtomicBool::new(false),
             sink: Shared(watchers.sink),
         }
     }
@@ -121,6 +117,9 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
     pub(super) fn notice(&self, notice: &Notice<'_>) {
         if matches!(notice, Notice::Vanished(_) | Notice::Grown(_) | Notice::Changing(_)) {
             count(&self.counters.moving);
+        }
+        if matches!(notice, Notice::EmptySource(_)) {
+            count(&self.counters.errors);
         }
         self.sink.0.notice(notice);
     }
@@ -181,9 +180,10 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
     pub(super) fn is_missing(&self, item: &Item<'_, 'p, V>) -> bool {
         match item.level.place.origin {
             Origin::Made => true,
+            Origin::Found if item.level.found.is_none() => false,
             Origin::Found => {
                 let other = item.level.other.get_or_init(|| self.read_other(item.level));
-                other.as_ref().is_some_and(|other| other.look(item.name) == Counterpart::Missing)
+                other.as_ref().is_ok_and(|other| other.look(item.name) == Counterpart::Missing)
             }
             Origin::Imagined => false,
         }
@@ -191,20 +191,19 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
 
     /// What the directory of the destination lists under the name of an entry.
     pub(super) fn counterpart(&self, item: &Item<'_, 'p, V>) -> Counterpart {
-        if item.below.is_empty() {
+        if item.below.is_empty() || item.level.found.is_none() {
             return Counterpart::Unknown;
         }
         let other = item.level.other.get_or_init(|| self.read_other(item.level));
         other.as_ref().map_or(Counterpart::Unknown, |other| other.take(item.name))
     }
 
-    /// The names of the directory of the destination.
-    pub(super) fn read_other(&self, level: &Level<'p, V::Dir>) -> Option<millstream_walk::Other<'p>> {
-        level.found?;
-        let directory = level.place.handle(self.budget).ok()?;
+    /// The names of the directory of the destination, which was found.
+    pub(super) fn read_other(&self, level: &Level<'p, V::Dir>) -> Result<Other<'p>, Error> {
+        let directory = level.place.handle(self.budget)?;
         // The handle may not be for listing.
-        let listing = directory.open_dir(c".", SymlinkBehavior::NoFollow).ok()?;
-        self.pairing.read(&listing).ok()
+        let listing = directory.open_dir(c".", SymlinkBehavior::NoFollow)?;
+        self.pairing.read(&listing)
     }
 
     /// Whether a file of the destination with several names is the copy of `source` alone. If it is that of another file, too,
@@ -238,6 +237,14 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         made
     }
 
+    /// Gives the owner of a directory of the destination the permission to change it, before what is in it is removed.
+    pub(super) fn open_up(&self, level: &Level<'p, V::Dir>) {
+        let lacks_permission = level.found.is_some_and(|found| found.mode & 0o300 != 0o300);
+        if self.is_real() && !self.options.is_superuser() && lacks_permission {
+            self.widen(level);
+        }
+    }
+
     /// Gives the owner of a directory all permissions; whether that was done.
     fn widen(&self, level: &Level<'p, V::Dir>) -> bool {
         let (Some(found), Some(parent)) = (level.found, &level.parent) else { return false };
@@ -268,10 +275,7 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
                 self.vanished(item);
                 Ok(None)
             }
-            Err(error) => {
-                self.is_unlisted.store(true, Ordering::Relaxed);
-                Err(self.trouble(item, Trouble::StatSource, Some(error.errno)))
-            }
+            Err(error) => Err(self.trouble(item, Trouble::StatSource, Some(error.errno))),
         }
     }
 

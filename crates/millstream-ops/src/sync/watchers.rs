@@ -1,7 +1,7 @@
 //! Who is told what a synchronization does.
 
 use super::options::Report;
-use super::report::{Problem, Sink};
+use super::report::{Problem, Sink, Trouble};
 use super::stats::{Counters, count};
 use crate::activity::Activity;
 use crate::json::ErrorRecord;
@@ -25,6 +25,11 @@ impl Watchers<'_> {
     /// Counts and reports a problem.
     pub(super) fn problem(&self, report: Report, problem: &Problem<'_>) -> Reported {
         count(&self.counters.errors);
+        let is_about_attributes =
+            matches!(problem.trouble, Trouble::Times | Trouble::Mode | Trouble::Ownership | Trouble::Xattr);
+        if !is_about_attributes {
+            count(&self.counters.obstacles);
+        }
         self.activity.add_error();
         self.sink.problem(problem);
         if report == Report::Json {

@@ -11,7 +11,7 @@ pub enum Trouble {
     StatDestination,
     /// The source directory could not be opened or read.
     ReadDirectory,
-    /// The destination directory could not be opened.
+    /// The destination directory could not be opened, or not be read.
     OpenDestinationDirectory,
     /// The source could not be opened.
     OpenSource,

@@ -5,7 +5,7 @@
 //! entries of the source, protects entries of the destination, or both. The caller asks top down and does not
 //! ask about entries below a directory that is excluded.
 //!
-//! Most rules of long lists are plain names or paths. These are looked up by hash ([`literals`]); only the
+//! Most rules of long lists are plain names or paths. These are looked up by hash (`literals.rs`); only the
 //! rules with wildcards that precede the rule found are tried one after the other.
 //!
 //! The reference is *FILTER RULES* of the manual rsync(1). Where the manual is silent or differs from rsync

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::pattern::Pattern;
 use super::{Conditions, Effect, Filter, Rule, Side, Sides};
-use crate::sync::entries::{Separator, entries};
+use crate::sync::entries::{Separator, entries, printable};
 
 /// Reads a file of rules or patterns; `-` is standard input.
 pub type ReadFile<'a> = dyn FnMut(&OsStr) -> io::Result<Vec<u8>> + 'a;
@@ -30,16 +30,18 @@ pub struct BadRule {
     pub cause: String,
 }
 
-fn printable(rule: &[u8]) -> String {
-    String::from_utf8_lossy(rule)
-        .chars()
-        .flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] })
-        .collect()
-}
-
 fn origin(file: Option<&OsStr>) -> String {
     file.map_or_else(String::new, |file| format!(" in {}", printable(file.as_bytes())))
 }
+
+const NO_PATTERN: &str = "it has no pattern";
+const TWO_SIDES: &str = "it names a side, as does the rule that merges its file; only one of them may";
+const NO_RULES_IN_DIRECTORIES: &str = "rules in files of the source tree (dir-merge) are not supported; give \
+                                       the rules themselves, or merge one file of them with '. FILE'";
+const NO_EXTENDED_ATTRIBUTES: &str =
+    "rules for names of extended attributes (x) are not supported; leave the rule out";
+const NO_CVS: &str =
+    "CVS's patterns (C) are not supported; write the patterns into a file, and merge it with '.-w FILE'";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -149,8 +151,6 @@ impl Filter {
     }
 }
 
-const NO_PATTERN: &str = "it has no pattern";
-
 /// Adds rules to a filter.
 struct Parser<'a, 'r> {
     filter: &'a mut Filter,
@@ -235,14 +235,8 @@ impl<'a> Split<'a> {
         let mut modifiers = Modifiers { sides, is_absolute, is_perishable, ..Modifiers::default() };
         let mut own_sides = match self.kind {
             Kind::Pattern(_, sides) => sides,
-            Kind::MergeInDirectories => {
-                return Err(
-                    "rules in files of the source tree (dir-merge) are not supported; give the rules \
-                            themselves, or merge one file of them with '. FILE'"
-                        .into(),
-                );
-            }
-            _ => Sides::None,
+            Kind::MergeInDirectories => return Err(NO_RULES_IN_DIRECTORIES.into()),
+            Kind::Merge | Kind::Clear => Sides::None,
         };
         let names_no_side = own_sides == Sides::None;
         let is_merge = self.kind == Kind::Merge;
@@ -261,29 +255,15 @@ impl<'a> Split<'a> {
                 b'w' if is_merge => modifiers.splits_words = true,
                 // Rules that subdirectories do not inherit: only those of dir-merge are inherited at all.
                 b'n' if is_merge => {}
-                b'x' => {
-                    return Err(
-                        "rules for extended attributes (x) are not supported; leave the rule out, and \
-                                extended attributes are copied all or, without -X, not at all"
-                            .into(),
-                    );
-                }
-                b'C' => {
-                    return Err("CVS's patterns (C) are not supported; write the patterns into a file, and \
-                                merge it with '.-w FILE'"
-                        .into());
-                }
+                b'x' => return Err(NO_EXTENDED_ATTRIBUTES.into()),
+                b'C' => return Err(NO_CVS.into()),
                 _ => return Err(format!("the modifier '{}' does not apply here", printable(&[letter]))),
             }
         }
         match (outer.sides, own_sides) {
             (_, Sides::None) => {}
             (Sides::None, own) => modifiers.sides = own,
-            _ => {
-                return Err(
-                    "it names a side, as does the rule that merges its file; only one of them may".into()
-                );
-            }
+            _ => return Err(TWO_SIDES.into()),
         }
         Ok(modifiers)
     }

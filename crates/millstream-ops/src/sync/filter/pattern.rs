@@ -29,7 +29,7 @@ enum Body {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Glob {
     scope: Scope,
-    /// Whether a directory's path is compared with a slash at its end: the pattern ends with `/***`.
+    /// Whether a directory's path is compared with a slash at its end: the pattern ends with `***`.
     with_contents: bool,
     tokens: Vec<Token>,
     /// The bytes after the last token.
@@ -157,7 +157,7 @@ impl Glob {
         let mut suffix: Vec<u8> = literals.collect();
         suffix.reverse();
         tokens.truncate(tokens.len() - suffix.len());
-        Glob { scope, with_contents: text.ends_with(b"/***"), tokens, suffix }
+        Glob { scope, with_contents: text.ends_with(b"***"), tokens, suffix }
     }
 
     fn matches(&self, text: &Text) -> bool {
@@ -343,6 +343,7 @@ mod tests {
             ("/***", "foo", false, true),
             ("***", "foo", false, true),
             ("foo***", "foobar/x", false, true),
+            ("foo/****", "foo", true, true),
             ("foo\\bar", "foo\\bar", false, true),
             ("foo\\bar*", "foobarx", false, true),
             ("foo\\\\bar*", "foo\\barx", false, true),

@@ -154,10 +154,25 @@ fn merged_files_hold_rules_or_patterns() {
 }
 
 #[test]
+fn a_merged_file_is_excluded_by_its_name_on_both_sides() {
+    let filter = filter(&["./psew rules/m"], &[("rules/m", "")]);
+    assert_eq!(["m", "a/m"].map(|path| sides(&filter, path)), ["none", "none"]);
+    assert!(!filter.includes(Side::Receiver, &Subject { is_in_deleted: true, ..file("m") }));
+}
+
+#[test]
 fn files_merge_others() {
     let files = [("m", ". n\n- a\n"), ("n", "- b")];
     assert_eq!(["a", "b"].map(|path| sides(&filter(&[". m"], &files), path)), ["none", "none"]);
     assert_eq!(["a", "b"].map(|path| sides(&filter(&[".s m"], &files), path)), ["receiver", "receiver"]);
+    let filter = filter(&[".ps m"], &files);
+    for side in [Side::Sender, Side::Receiver] {
+        let is_in_deleted = true;
+        assert!(
+            filter.includes(side, &Subject { is_in_deleted, ..file("b") }),
+            "the rule is perishable, too"
+        );
+    }
     let refused = refusal(". m", &[("m", ". m")]);
     assert_eq!(refused, "filter rule '. m' in m: files merge one another more than 32 deep");
 }

@@ -1,0 +1,311 @@
+//! What a synchronization must not do: delete for want of a source, or write where a link leads.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::attributes::set_mode;
+use crate::program::{Scratch, User, is_root, is_rsync, psync_command, run, text};
+use crate::races::StopWhenDone;
+use crate::state::Tree;
+
+/// Every time of deletion that psync takes. rsync's own choice, while it copies, comes before it has seen
+/// all.
+fn times_of_deletion() -> Vec<&'static str> {
+    let mut all = vec!["--delete-after", "--delete-before", "--delete-delay"];
+    if !is_rsync() {
+        all.push("--delete");
+    }
+    all
+}
+
+fn shell(scratch: &Scratch, script: &str) {
+    let done = Command::new("sh").args(["-ec", script]).current_dir(scratch.path()).status();
+    assert!(done.expect("sh runs").success(), "{script}");
+}
+
+fn psync(scratch: &Scratch, user: User, words: &str) -> Output {
+    run(psync_command(user, scratch.path()).args(words.split_whitespace()))
+}
+
+/// What the program said, wherever.
+fn said(output: &Output) -> String {
+    text(&[&output.stdout[..], &output.stderr].concat()).to_lowercase()
+}
+
+/// A mount that failed leaves an empty directory. rsync then deletes all that was ever saved.
+#[test]
+fn an_empty_source_deletes_nothing() {
+    for (options, operands) in [
+        ("-a", "src/ dst/"),
+        ("-aHAXS", "src/ dst/"),
+        ("-r", "src/ dst/"),
+        ("-ac", "src/. dst/."),
+        ("-an", "src/ dst/"),
+        ("-a", "dst2/dst ."),
+    ] {
+        for time in times_of_deletion() {
+            let scratch = Scratch::new();
+            shell(&scratch, "mkdir -p src dst2/dst dst/sub; echo keep >dst/file; echo keep >dst/sub/file");
+            let before = Tree::read(&scratch.at("dst"));
+            let output = psync(&scratch, User::Own, &format!("{options} {time} {operands}"));
+            if is_rsync() {
+                assert_eq!(output.status.code(), Some(0));
+                assert_eq!(scratch.at("dst/file").exists(), options == "-an");
+                continue;
+            }
+            assert_eq!(Tree::read(&scratch.at("dst")).0.len(), before.0.len(), "{options} {time}");
+            assert!(output.status.code() != Some(0) && !output.stderr.is_empty(), "{output:?}");
+            assert!(said(&output).contains("empty") && said(&output).contains("delet"), "{output:?}");
+        }
+    }
+}
+
+/// Where there is nothing to lose an empty source is a source like any other.
+#[test]
+fn an_empty_source_is_copied() {
+    for (prepare, words) in [
+        ("mkdir src dst", "-a --delete src/ dst/"),
+        ("mkdir src", "-a --delete src/ dst/"),
+        ("mkdir -p src dst/sub", "-a src/ dst/"),
+        ("mkdir -p src/empty dst/empty/sub dst/sub", "-a --delete src/ dst/"),
+        ("mkdir -p src dst; touch dst/file", "-a src dst/"),
+        ("mkdir -p src dst/src; touch dst/file", "-a --delete src dst/"),
+    ] {
+        let scratch = Scratch::new();
+        shell(&scratch, prepare);
+        let output = psync(&scratch, User::Own, words);
+        assert_eq!(
+            (output.status.code(), text(&output.stderr)),
+            (Some(0), String::new()),
+            "{prepare}; {words}"
+        );
+        assert!(scratch.at("dst").is_dir());
+    }
+}
+
+/// What cannot be listed may hold anything.
+#[test]
+fn a_source_that_cannot_be_listed_deletes_nothing() {
+    assert!(is_root(), "this test becomes another user");
+    // With `--delete-delay` rsync deletes what it had found before it came to what is closed.
+    for time in times_of_deletion().into_iter().filter(|time| !is_rsync() || *time != "--delete-delay") {
+        let scratch = Scratch::new();
+        shell(
+            &scratch,
+            "mkdir -p src/a src/closed src/z dst/a dst/closed dst/z dst/extra
+            for place in dst dst/a dst/closed dst/z dst/extra; do echo keep >$place/keep; done
+            echo new >src/a/new; echo new >src/z/new
+            chown -R 65534:65534 .; chmod 0 src/closed",
+        );
+        let output = psync(&scratch, User::Nobody, &format!("-a {time} src/ dst/"));
+        assert_eq!(output.status.code(), Some(23), "{time}: {output:?}");
+        for place in ["dst", "dst/a", "dst/closed", "dst/z", "dst/extra"] {
+            assert!(scratch.at(place).join("keep").exists(), "{time}: {place}: {output:?}");
+        }
+        assert!(scratch.at("dst/a/new").exists() && scratch.at("dst/z/new").exists(), "the rest is copied");
+        assert!(said(&output).contains("closed") && said(&output).contains("delet"), "{output:?}");
+    }
+}
+
+/// Neither does one that is not there, alone or beside others.
+#[test]
+fn a_missing_source_deletes_nothing() {
+    for time in times_of_deletion() {
+        for sources in ["missing/", "missing", "src/ missing/", "missing/ src/", "src/missing/"] {
+            let scratch = Scratch::new();
+            shell(
+                &scratch,
+                "mkdir -p src dst/sub; echo keep | tee dst/keep >dst/sub/keep; echo new >src/new",
+            );
+            let output = psync(&scratch, User::Own, &format!("-a {time} {sources} dst/"));
+            assert_eq!(output.status.code(), Some(23), "{time} {sources}: {output:?}");
+            assert!(
+                scratch.at("dst/keep").exists() && scratch.at("dst/sub/keep").exists(),
+                "{time} {sources}"
+            );
+            assert!(said(&output).contains("missing"), "{output:?}");
+        }
+    }
+}
+
+/// A directory of the destination that is to go and cannot be listed is told of, and stays.
+#[test]
+fn a_destination_that_cannot_be_listed_is_told_of() {
+    assert!(is_root(), "this test becomes another user");
+    for time in times_of_deletion() {
+        let scratch = Scratch::new();
+        shell(
+            &scratch,
+            "mkdir -p src/sub dst/closed dst/sub; echo keep | tee dst/keep >dst/sub/keep
+            echo keep >dst/closed/keep; echo new >src/sub/new
+            chown -R 65534:65534 .; chown 0 dst/closed; chmod 700 dst/closed",
+        );
+        let output = psync(&scratch, User::Nobody, &format!("-a {time} src/ dst/"));
+        assert_eq!(output.status.code(), Some(23), "{time}: {output:?}");
+        assert!(scratch.at("dst/closed/keep").exists() && scratch.at("dst/sub/new").exists());
+        assert!(said(&output).contains("closed"), "{output:?}");
+    }
+}
+
+/// Directories of both sides are swapped for links that lead outside while runs copy, delete and change
+/// attributes.
+#[test]
+fn swapped_directories_lead_nowhere() {
+    let scratch = Scratch::new();
+    let at = |name: &str| scratch.at(name);
+    for directory in 0..6 {
+        fs::create_dir_all(at(&format!("src/d{directory}/sub"))).expect("directories");
+        for file in 0..30 {
+            fs::write(at(&format!("src/d{directory}/f{file}")), "new").expect("a file");
+            fs::write(at(&format!("src/d{directory}/sub/f{file}")), "new").expect("a file");
+        }
+    }
+    for place in ["outside", "secret"] {
+        fs::create_dir_all(at(place).join("sub")).expect("directories");
+        for file in 0..30 {
+            // Some have names of what is copied, and some of what is deleted.
+            fs::write(at(place).join(format!("f{file}")), "secret").expect("a file");
+            fs::write(at(place).join(format!("x{file}")), "secret").expect("a file");
+            set_mode(&at(place).join(format!("f{file}")), 0o600);
+        }
+    }
+    symlink(at("outside"), at("to-outside")).expect("a link");
+    symlink(at("secret"), at("to-secret")).expect("a link");
+    let before = (Tree::read(&at("outside")), Tree::read(&at("secret")));
+    let over = AtomicBool::new(false);
+    let swap = || {
+        while !over.load(Ordering::Relaxed) {
+            for (one, other) in [("dst/d3", "to-outside"), ("src/d2", "to-secret")] {
+                for _ in 0..2 {
+                    // Where there is nothing yet there is nothing to swap.
+                    let _ = renameat_with(CWD, at(one), CWD, at(other), RenameFlags::EXCHANGE);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(swap);
+        let _stop = StopWhenDone(&over);
+        let started = Instant::now();
+        let mut round = 0;
+        while started.elapsed() < Duration::from_secs(5) {
+            // Something to delete, to change and to replace; the run may complain of what vanishes under its
+            // hands.
+            for file in 0..30 {
+                for (name, text) in [("x", "extra"), ("f", "old")] {
+                    let _ = write_inside(&at("dst/d3"), &format!("{name}{file}"), text);
+                }
+            }
+            let options = ["-a", "-aHAXS"][round % 2];
+            psync(&scratch, User::Own, &format!("{options} --delete-after src/ dst/"));
+            for directory in (0..6).filter(|_| !is_rsync()) {
+                let path = at(&format!("dst/d{directory}"));
+                if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+                    let data = fs::read(path.join("f1")).unwrap_or_default();
+                    assert_ne!(data, b"secret", "read outside");
+                }
+            }
+            round += 1;
+        }
+        assert!(round > 3, "{round} rounds");
+    });
+    assert_eq!(Tree::read(&at("secret")).touched(&before.1), Vec::<String>::new());
+    assert_eq!(Tree::read(&at("outside")).touched(&before.0), Vec::<String>::new());
+}
+
+/// Writes into a directory unless it is a link.
+fn write_inside(directory: &Path, name: &str, text: &str) -> rustix::io::Result<()> {
+    use rustix::fs::{Mode, OFlags, openat};
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = openat(CWD, directory, flags, Mode::empty())?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(&directory, name, flags, Mode::from_raw_mode(0o644))?;
+    rustix::io::write(&file, text.as_bytes()).map(drop)
+}
+
+/// Other hosts are for rsync, which would ask one here.
+#[test]
+fn other_hosts_are_refused() {
+    if is_rsync() {
+        // It would start a shell on that host.
+        return;
+    }
+    for remote in
+        ["host:path", "user@host:path", "host:", "host::module", "rsync://host/module", "[::1]:path"]
+    {
+        for words in [format!("-a src/ {remote}"), format!("-a {remote} dst/"), format!("-an {remote} dst")] {
+            let scratch = Scratch::new();
+            shell(&scratch, "mkdir src dst; echo new >src/new");
+            let before = Tree::read(scratch.path());
+            let output = psync(&scratch, User::Own, &words);
+            assert_eq!(output.status.code(), Some(1), "{words}: {output:?}");
+            assert!(said(&output).contains("rsync") && said(&output).contains("host"), "{words}: {output:?}");
+            assert_eq!(Tree::read(scratch.path()).touched(&before), Vec::<String>::new(), "{words}");
+        }
+    }
+}
+
+/// A colon after a slash is one of a name.
+#[test]
+fn names_with_colons_are_names() {
+    let scratch = Scratch::new();
+    shell(&scratch, "mkdir -p a:b/c:d; echo new >a:b/c:d/e:f");
+    for words in ["-a ./a:b/ ./x:y/", "-a ./a:b/c:d/e:f z"] {
+        let output = psync(&scratch, User::Own, words);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{words}");
+    }
+    assert!(scratch.at("x:y/c:d/e:f").exists() && scratch.at("z").exists());
+}
+
+/// While it copies psync does not know yet what to delete.
+#[test]
+fn deleting_while_copying_is_refused() {
+    if is_rsync() {
+        return;
+    }
+    for option in ["--delete-during", "--del"] {
+        let scratch = Scratch::new();
+        shell(&scratch, "mkdir src dst; echo new >src/new; echo keep >dst/keep");
+        let output = psync(&scratch, User::Own, &format!("-a {option} src/ dst/"));
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(
+            said(&output).contains("--delete-after") || said(&output).contains("--delete "),
+            "{output:?}"
+        );
+        assert!(scratch.at("dst/keep").exists() && !scratch.at("dst/new").exists());
+    }
+}
+
+/// No more than so many entries are deleted; a directory counts like a file.
+#[test]
+fn deletions_are_limited() {
+    for time in times_of_deletion() {
+        for (limit, dry) in [(0, ""), (1, ""), (5, ""), (11, ""), (12, ""), (100, ""), (5, "-n")] {
+            let scratch = Scratch::new();
+            shell(
+                &scratch,
+                "mkdir -p src/d dst/d/e dst/x/y; echo new >src/new
+                touch dst/d/1 dst/d/2 dst/d/e/3 dst/d/e/4 dst/x/5 dst/x/y/6 dst/x/y/7 dst/8 dst/9",
+            );
+            let words = format!("-ai {dry} {time} --max-delete={limit} src/ dst/");
+            let output = psync(&scratch, User::Own, &words);
+            // Nine files and three directories.
+            let deleted = 12.min(limit);
+            assert_eq!(output.status.code(), Some(if limit < 12 { 25 } else { 0 }), "{words}: {output:?}");
+            let lines = text(&output.stdout).lines().filter(|line| line.starts_with("*deleting")).count();
+            assert_eq!(lines, deleted, "{words}: {output:?}");
+            let left = Tree::read(&scratch.at("dst")).0.len();
+            // The root, `d` and `new`.
+            let expected = if dry.is_empty() { 3 + 12 - deleted } else { 2 + 12 };
+            assert_eq!(left, expected, "{words}: {output:?}");
+            assert_eq!(scratch.at("dst/new").exists(), dry.is_empty());
+        }
+    }
+}
