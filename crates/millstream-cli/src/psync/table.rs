@@ -1,7 +1,7 @@
 //! The options of `psync`.
 
 use crate::options::{
-    Command, Paragraph, Section, Syntax, flag, help_option, json, threads, value, version_option,
+    Command, Paragraph, Section, Syntax, flag, help_option, json, optional, threads, value, version_option,
 };
 
 /// An option of `psync`.
@@ -11,6 +11,7 @@ pub(super) enum Id {
     AllowsNothing,
     Archive,
     BandwidthLimit,
+    Checkpoint,
     Checksum,
     Delete,
     DeleteBefore,
@@ -37,6 +38,7 @@ pub(super) enum Id {
     IncludeFrom,
     Info,
     Itemize,
+    Jar,
     Json,
     Links,
     MaxDelete,
@@ -62,6 +64,8 @@ pub(super) enum Id {
     Perms,
     Recursive,
     SizeOnly,
+    Spark,
+    SparkConf,
     Sparse,
     Specials,
     Stats,
@@ -262,6 +266,24 @@ pub(super) static PSYNC: Command<Id> = Command {
         ),
         json(Id::Json).under(OURS),
         threads(Id::Threads).under(OURS),
+        optional(
+            Id::Spark,
+            None,
+            &["spark"],
+            "MASTER",
+            OURS,
+            "do it by Spark jobs, between directories of any file system of Hadoop's, such as hdfs: and s3a:",
+        ),
+        value(Id::SparkConf, None, &["conf"], "KEY=VALUE", OURS, "with --spark, a setting of Spark"),
+        value(
+            Id::Checkpoint,
+            None,
+            &["checkpoint"],
+            "DIR",
+            OURS,
+            "with --spark, keep listings, plan and manifest in DIR; the same command continues an interrupted run",
+        ),
+        value(Id::Jar, None, &["jar"], "PATH", OURS, "with --spark, the path of Millstream's jar"),
     ],
     long_order: &[],
     sections: &[

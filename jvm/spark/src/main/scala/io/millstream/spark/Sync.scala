@@ -25,10 +25,11 @@ object Sync {
    * Synchronizes two directories.
    *
    * @param tell receives notices when they are found: what was not deleted, and why; what changed meanwhile
+   * @param show receives the names of what was changed, if the options ask for them
    */
-  def run(spark: SparkSession, options: SyncOptions, tell: String => Unit = Log.warn): SyncSummary =
+  def run(spark: SparkSession, options: SyncOptions, tell: String => Unit = Log.warn, show: String => Unit = println): SyncSummary =
     try {
-      val summary = new Synchronization(spark, options, tell).run()
+      val summary = new Synchronization(spark, options, tell, show).run()
       Log.info(s"Millstream synchronized ${summary.destination}: ${summary.text}")
       summary
     } catch {

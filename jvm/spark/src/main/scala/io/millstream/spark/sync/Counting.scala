@@ -1,5 +1,7 @@
 package io.millstream.spark.sync
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.functions.{coalesce, col, count, lit, sum}
 
 import WorkingDirectory._
@@ -37,6 +39,13 @@ private[sync] final class Counting(work: WorkingDirectory) {
   private def problems: Seq[Problem] =
     manifest.filter(col("status") === Status.Failed).limit(MaxShown).collect().toSeq
       .map(outcome => Problem(outcome.path, outcome.operation.getOrElse(outcome.action), outcome.message.getOrElse(""))).sortBy(_.path)
+
+  /** What was changed, or would be, one part after the other, as `rsync -v` names it. */
+  def names: Iterator[String] =
+    if (parts.isEmpty) Iterator.empty
+    else manifest.filter(col("status").isin(Status.Done, Status.Grown, Status.Wanted) && col("action") =!= Action.Amend).toLocalIterator().asScala.map { outcome =>
+      s"${if (outcome.action == Action.Delete) "deleting " else ""}${outcome.path}${if (outcome.kind == Kind.Directory) "/" else ""}"
+    }
 
   /** What is no error, but should be known. */
   def notices: Seq[String] =

@@ -10,6 +10,7 @@ class SyncFailure(message: String) extends RuntimeException(message)
  * @param destination the directory that becomes like it
  * @param maxDelete how many entries are deleted at most
  * @param modifyWindow by how many seconds times may differ; to the nanosecond if it is negative
+ * @param names whether to print what was changed
  * @param checkpoint a directory for listings, plan and manifest, from which an interrupted run is resumed
  */
 final case class SyncOptions(
@@ -32,15 +33,16 @@ final case class SyncOptions(
     omitDirTimes: Boolean = false,
     verify: Boolean = false,
     dryRun: Boolean = false,
+    names: Boolean = false,
     checkpoint: Option[String] = None) {
 
   /** What a run must have in common with an interrupted one to continue it. */
-  def identity: String = copy(checkpoint = None, verify = false).toString
+  def identity: String = copy(checkpoint = None, verify = false, names = false).toString
 }
 
 object SyncOptions {
   private val Flags = Set("delete", "checksum", "size-only", "ignore-times", "update", "existing", "ignore-existing", "links", "perms", "times", "owner",
-    "group", "omit-dir-times", "verify", "dry-run")
+    "group", "omit-dir-times", "verify", "dry-run", "names")
   private val Values = Set("source", "destination", "max-delete", "modify-window", "checkpoint")
   /** Options of rsync that this does not have, and what they would carry. */
   private val Refused = Map(
@@ -79,6 +81,7 @@ object SyncOptions {
       omitDirTimes = is("omit-dir-times"),
       verify = is("verify"),
       dryRun = is("dry-run"),
+      names = is("names"),
       checkpoint = settings.get("checkpoint"))
   }
 }

@@ -18,8 +18,9 @@ import WorkingDirectory._
  * The driver sees numbers, and the first of the problems.
  *
  * @param tell receives notices when they are found
+ * @param show receives the names of what was changed, if they are wanted
  */
-private[spark] final class Synchronization(spark: SparkSession, options: SyncOptions, tell: String => Unit) {
+private[spark] final class Synchronization(spark: SparkSession, options: SyncOptions, tell: String => Unit, show: String => Unit) {
   import Synchronization._
 
   private val conf: Configuration = spark.sparkContext.hadoopConfiguration
@@ -113,6 +114,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     if (lost.exist && !options.dryRun) phases.sweepAttempts()
     val counting = new Counting(work)
     counting.notices.foreach(notice)
+    if (options.names) counting.names.foreach(show)
     if (phases.undeleted > 0) notice(s"deletions stopped due to max-delete limit (${phases.undeleted} skipped)")
     if (work.isKept) work.complete(Finished)
     counting.summary(SyncSummary.of(source, destination, options, ofSource), phases.undeleted)
