@@ -3,11 +3,13 @@
 Run with `make test-group GROUP=sync-spark`.
 """
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -202,3 +204,244 @@ def test_an_empty_source_deletes_nothing(remote, local):
     assert remote.contents(there).keys() == {"a", "empty"}
     missing = remote.sync(remote.new(), local / "back", delete=True)
     assert "there is no such directory" in missing["error"] and not (local / "back").exists()
+
+
+# What happens meanwhile.
+
+FILES = 3000
+
+
+def many_files(top: Path, files: int = FILES, directories: int = 30) -> None:
+    for number in range(files):
+        path = top / f"d{number % directories}" / f"f{number}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(f"{number}\n".encode() * (number % 50))
+
+
+def copied(top: Path) -> int:
+    found = 0
+    for _, folders, names in os.walk(top):
+        folders[:] = [name for name in folders if not name.startswith(".millstream")]
+        found += sum(not name.startswith(".millstream") for name in names)
+    return found
+
+
+def litter(top: Path) -> list[str]:
+    return [os.path.join(directory, name) for directory, folders, names in os.walk(top) for name in folders + names if name.startswith(".millstream")]
+
+
+@pytest.fixture
+def slow(local):
+    """A source whose calls take some milliseconds."""
+    (local / "source").mkdir()
+    many_files(local / "source")
+    with LatencyMount(local / "source", delay_us=2000, ttl_s=0) as mount:
+        yield mount.path
+
+
+
+
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+def test_a_killed_driver_leaves_whole_files_and_the_next_run_completes_the_tree(local, slow, has_checkpoint):
+    target = local / "target"
+    options = {"src": str(slow), "dst": str(target), "delete": True, **({"checkpoint": str(local / "checkpoint")} if has_checkpoint else {})}
+    session = Session(local / "first", millstream=True)
+    jvm = session.call("sync_calls:jvm")
+    session.ask("sync_calls:sync", **options)
+    wait_for(lambda: copied(target) > FILES // 4, "nothing is copied")
+    os.kill(jvm, signal.SIGKILL)
+    session.process.kill()
+    session.process.wait()
+    found = sync_trees.contents(target)
+    whole = sync_trees.contents(local / "source")
+    partial = {name: content for name, content in found.items() if ".millstream-sync-" not in name}
+    assert partial.items() <= whole.items() and len(partial) < len(whole)
+    again = Session(local / "second", millstream=True)
+    try:
+        done = again.call("sync_calls:sync", **options)
+        assert done["exit_code"] == 0, done
+        assert sync_trees.snapshot(target) == sync_trees.snapshot(local / "source") and litter(target) == []
+        if has_checkpoint:
+            assert done["notices"] == [f"resuming the run whose plan is in file:{local / 'checkpoint'}"]
+            assert done["kept"] >= FILES // 4 and done["kept"] + done["copied_files"] == FILES, done
+            # It is finished: the next run makes a plan of its own.
+            (local / "source/d0/f0").write_text("changed")
+            assert again.call("sync_calls:sync", **options)["copied_files"] == 1
+        else:
+            assert 0 < done["copied_files"] <= FILES - FILES // 4, done
+    finally:
+        again.close()
+
+
+def test_killed_executors_and_speculative_attempts(local, slow):
+    target = local / "target"
+    (local / "cluster").mkdir()
+    with two_hosts(local / "cluster") as master:
+        session = Session(local / "home", millstream=True, conf={**SPECULATION, "spark.master": master, "spark.millstream.sync.threads": "4"})
+        try:
+            application = session.call("fault_calls:application")
+            session.ask("sync_calls:sync", src=str(slow), dst=str(target))
+            for count in (FILES // 8, FILES // 2):
+                wait_for(lambda: copied(target) > count, "nothing is copied")
+                for pid in executors_of(application)[:1]:
+                    os.kill(pid, signal.SIGKILL)
+            done = session.answer()
+            assert done["exit_code"] == 0 and done["copied_files"] + done["kept"] == FILES, done
+            assert sync_trees.snapshot(target) == sync_trees.snapshot(local / "source")
+            assert litter(target) == []
+        finally:
+            session.close()
+
+
+def executors_of(application: str) -> list[int]:
+    """The PIDs of an application's executors."""
+    commands = {int(process.name): command_line(process) for process in Path("/proc").iterdir() if process.name.isdigit()}
+    return [pid for pid, words in commands.items() if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and application in words]
+
+
+def command_line(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_text().split("\0")
+    except OSError:  # it has ended meanwhile
+        return []
+
+
+def test_what_the_source_gets_meanwhile_is_not_deleted(ours, local, slow):
+    target = local / "target"
+    for name in ("late", "extra"):
+        (target / name).mkdir(parents=True)
+        (target / name / "file").write_text("the only copy")
+    ours.ask("sync_calls:sync", src=str(slow), dst=str(target), delete=True)
+    wait_for(lambda: copied(target) > 100, "nothing is copied")
+    (local / "source/late").mkdir()
+    (local / "source/late/file").write_text("x")
+    done = ours.answer()
+    assert (target / "late/file").read_text() == "the only copy" and not (target / "extra").exists()
+    assert done["notices"] == [f"not deleted, because the source has it now: {name}" for name in ("late", "late/file")], done
+
+
+@pytest.mark.parametrize("change, status", [("grows", "grew while it was copied; run this again for the rest"),
+                                            ("changes", "not copied, because it changed while it was read"), ("vanishes", "file has vanished")])
+def test_files_that_change_while_they_are_read(ours, local, slow, change, status):
+    target, moving = local / "target", local / "source/d0/moving"
+    (target / "d0").mkdir(parents=True)
+    (target / "d0/moving").write_text("old")
+    moving.write_bytes(b"x" * (8 << 20))
+    stop = threading.Event()
+
+    def keep_changing():
+        number = 0
+        while not stop.wait(0.002):
+            number += 1
+            with moving.open("ab" if change == "grows" else "r+b") as file:
+                file.write(b"y" if change == "grows" else b"%d" % number)
+
+    if change == "vanishes":
+        ours.ask("sync_calls:sync", src=str(slow), dst=str(target))
+        wait_for(lambda: copied(target) > 20, "nothing is copied")
+        assert (target / "d0/moving").read_text() == "old", "it was copied among the first"
+        moving.unlink()
+        done = ours.answer()
+    else:
+        writer = threading.Thread(target=keep_changing)
+        writer.start()
+        try:
+            done = ours.call("sync_calls:sync", src=str(local / "source"), dst=str(target))
+        finally:
+            stop.set()
+            writer.join()
+    assert done["exit_code"] == 24 and done["notices"] == [f"{status}: d0/moving"], done
+    content = (target / "d0/moving").read_bytes()
+    assert content.startswith(b"x" * 1000) if change == "grows" else content == b"old"
+    assert ours.call("sync_calls:sync", src=str(local / "source"), dst=str(target))["exit_code"] == 0
+    if change != "vanishes":
+        assert sync_trees.contents(target) == sync_trees.contents(local / "source")
+
+
+@pytest.mark.parametrize("operation", ["GetObject", "PutObject", "HeadObject", "ListObjectsV2"])
+@pytest.mark.parametrize("fault", [
+    {"do": "drop", "count": 2}, {"do": "answer", "status": 503, "code": "SlowDown", "count": 3}, {"do": "answer", "status": 500, "code": "InternalError", "count": 3},
+], ids=lambda fault: f"{fault['do']}-{fault.get('status', '')}")
+def test_requests_that_fail_lose_nothing(places, local, operation, fault):
+    s3, source = Remote(places["s3"]), local / "source"
+    many_files(source, 60, 5)
+    one, other = s3.new(), s3.new()
+    try:
+        s3.place.bed.inject({"operation": operation, **fault})
+        assert s3.sync(source, one)["exit_code"] == 0
+        s3.place.bed.inject({"operation": operation, **fault})
+        assert s3.sync(one, other, verify=True)["exit_code"] == 0
+    finally:
+        s3.place.bed.inject()
+    assert s3.contents(other) == sync_trees.contents(source)
+
+
+def test_an_object_that_is_replaced_while_it_is_read_is_read_again(places, local):
+    s3 = Remote(places["s3"])
+    source = s3.new()
+    s3.session.call("remote_calls:put", root=source, files={"held.txt": "old", "other": "1"})
+    try:
+        s3.place.bed.inject({"operation": "GetObject", "path": "held.txt", "do": "hold", "count": 1})
+        s3.session.ask("sync_calls:sync", src=source, dst=str(local / "target"))
+        wait_for(lambda: s3.place.bed.held() > 0, "it is not read")
+        Path(s3.place.bed.data, source.removeprefix("s3a://"), "held.txt").unlink()
+        s3.place.stock.call("remote_calls:put", root=source, files={"held.txt": "new one"})
+    finally:
+        s3.place.bed.inject()
+    done = s3.session.answer()
+    assert done["exit_code"] == 0 and (local / "target/held.txt").read_text() == "new one", done
+
+
+def test_calls_to_the_name_node_that_are_lost(places, local):
+    hdfs, source = Remote(places["hdfs"]), local / "source"
+    many_files(source, 100, 10)
+    for method in ("create", "complete", "rename2", "setTimes", "getListing", "mkdirs"):
+        there = hdfs.new()
+        hdfs.place.bed.at_call(method, 2, lambda: None)
+        assert hdfs.sync(source, there)["exit_code"] == 0, method
+        assert hdfs.contents(there) == sync_trees.contents(source), method
+
+
+def test_overwritten_files_of_hdfs_are_never_missing(places, local):
+    """A reader that opens a file again and again while it is replaced sees the old or the new content."""
+    hdfs, source = Remote(places["hdfs"]), local / "source"
+    source.mkdir()
+    there = hdfs.new()
+    for number in range(300):
+        (source / f"f{number}").write_text("a" * 5000)
+    hdfs.sync(source, there)
+    for number in range(300):
+        (source / f"f{number}").write_text("b" * 6000)
+    hdfs.place.stock.ask("sync_calls:watch", url=there, names=[f"f{number}" for number in range(300)], until="b" * 6000)
+    assert hdfs.sync(source, there)["copied_files"] == 300
+    seen = hdfs.place.stock.answer()
+    assert set(seen) == {"a" * 5000, "b" * 6000}, {text[:80]: len(text) for text in seen}
+
+
+def run(*arguments, expected: int = 0):
+    conf = ["--conf=spark.ui.enabled=false", "--conf=spark.ui.showConsoleProgress=false"]
+    done = subprocess.run([TOOL, "--spark=local[2]", *conf, *map(str, arguments)], env=environment(), capture_output=True, text=True)
+    assert done.returncode == expected, done.stderr[-3000:]
+    return done
+
+
+def test_command_line(local):
+    source, target = local / "source", local / "target"
+    many_files(source, 50, 5)
+    done = run("-av", source, target)
+    assert sync_trees.contents(target / "source") == sync_trees.contents(source)
+    assert set(done.stdout.splitlines()[:-1]) == {"/", *(f"{name}/" if content == "directory" else name for name, content in sync_trees.contents(source).items())}
+    (target / "extra").mkdir()
+    dry = run("-rltn", "--delete", "-v", f"{source}/", target)
+    assert "deleting extra/" in dry.stdout.splitlines() and (target / "extra").exists()
+    assert json.loads(run("-a", "--delete", "--json", f"{source}/", target).stdout)["deleted"] == 57
+    assert sync_trees.snapshot(target) == sync_trees.snapshot(source)
+    (source / "d0/f0").chmod(0)
+    (source / "d0/f5").unlink()
+    (source / "d0/f5").symlink_to("loop")
+    missing = run("-a", f"{local}/nothing/", target, expected=23)
+    assert missing.stderr.splitlines()[-1] == f"psync: file:{local}/nothing: there is no such directory, so nothing was done"
+    for option, word in (("-H", "does not carry that"), ("--exclude=x", "cannot be combined with --spark"), ("--threads=2", "cannot be combined")):
+        refused = run("-a", option, f"{source}/", target, expected=1)
+        assert word in refused.stderr, refused.stderr
+    assert "needs -r or -a" in run(f"{source}/", target, expected=1).stderr

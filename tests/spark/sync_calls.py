@@ -66,3 +66,21 @@ def metadata(spark, url):
     path, file_system = hadoop_path(spark, url)
     headers = file_system.getXAttrs(path)
     return {name.lower(): bytes(headers[name]).decode() for name in headers if name.lower().startswith("header.millstream")}
+
+
+def jvm(spark):
+    """The PID of the driver's JVM."""
+    return spark._jvm.java.lang.ProcessHandle.current().pid()
+
+
+def watch(spark, url, names, until):
+    """The different contents that files have until the last one has the content `until`."""
+    top, file_system = hadoop_path(spark, url)
+    seen, last = set(), None
+    while last != until:
+        for name in names:
+            stream = file_system.open(spark._jvm.org.apache.hadoop.fs.Path(top, name))
+            last = bytes(stream.readAllBytes()).decode()
+            stream.close()
+            seen.add(last)
+    return sorted(seen)
