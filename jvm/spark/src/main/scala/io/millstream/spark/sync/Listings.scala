@@ -52,12 +52,24 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
       }
       round += 1
     } while (left > 0)
+    if (site.open(root).capabilities.impliesDirectories) noteAmbiguous(side)
   }
+
+  /** An object and the prefix of others can have the same path, which no other file system can have: neither takes part. */
+  private def noteAmbiguous(side: String): Unit = {
+    val twice = entries(side).groupBy("path").agg(count(lit(1)).as("times")).filter(col("times") > 1).select("path").as[String].limit(MaxAmbiguous).collect()
+    if (twice.nonEmpty) work.save(ambiguous(side), session.createDataset(twice.toSeq).map(Entry(_, Kind.Failed, message = Some(IsBoth))))
+  }
+
+  private def ambiguous(side: String) = s"$side-ambiguous"
 
   def all(side: String): Dataset[Entry] = work.load[Entry](work.parts(s"$side-"): _*)
 
   /** What is there, without what the listing says besides. */
-  def entries(side: String): Dataset[Entry] = all(side).filter(!col("kind").isin(Kind.Pending, Kind.Failed, Kind.Litter))
+  def entries(side: String): Dataset[Entry] = {
+    val found = all(side).filter(!col("kind").isin(Kind.Pending, Kind.Failed, Kind.Litter))
+    if (work.has(ambiguous(side))) found.join(work.load[Entry](ambiguous(side)).select("path"), Seq("path"), "left_anti").as[Entry] else found
+  }
 
   def census(side: String): Census = censusOf(work.parts(s"$side-"): _*)
 
@@ -72,6 +84,8 @@ private object Listings {
   /** The first round only finds work for all tasks. */
   private val FirstEntries = 2000L
   private val MaxEntries = 500000L
+  private val MaxAmbiguous = 1000000
+  private val IsBoth = "it is an object and a directory at once, which only an object store can express"
 
   private def listing(site: Site, root: String, top: Option[Entry], most: Long, directories: Iterator[String]): Iterator[Entry] =
     top.iterator ++ new TreeListing(site.open(root), directories.toVector, site.threads, most, site.prefix)

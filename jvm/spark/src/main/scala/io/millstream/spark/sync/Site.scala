@@ -3,13 +3,10 @@ package io.millstream.spark.sync
 import java.util.UUID
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 
-import org.apache.hadoop.conf.Configuration
-
-import org.apache.spark.{Partitioner, Success, TaskContext}
+import org.apache.spark.{Partitioner, SparkContext, Success, TaskContext}
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.RDD
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.util.SerializableConfiguration
 
 /**
@@ -40,14 +37,11 @@ private[sync] object Site {
   private val RemoteThreads = 16
   /** A mount may be a slow one, too, and threads that find no work on a fast one cost little. */
   private val LocalThreads = 8
-  private val Threads = "spark.millstream.sync.threads"
 
-  def of(session: SparkSession, source: String, destination: String, conf: Configuration): Site = {
-    val context = session.sparkContext
+  def of(context: SparkContext, source: String, destination: String, threads: Option[Int]): Site = {
     val isLocal = Seq(source, destination).forall(_.startsWith("file:"))
-    val threads = session.conf.getOption(Threads).map(_.toInt).getOrElse(if (isLocal) LocalThreads else RemoteThreads)
-    if (threads < 1) throw new SyncFailure(s"$Threads must be at least 1, but is $threads")
-    Site(source, destination, UUID.randomUUID().toString.take(8), threads, context.broadcast(new SerializableConfiguration(conf)))
+    val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
+    Site(source, destination, UUID.randomUUID().toString.take(8), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), conf)
   }
 }
 

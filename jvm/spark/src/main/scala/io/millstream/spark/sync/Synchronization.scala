@@ -4,6 +4,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.datasources.millstream.SyncSettings
 
 import WorkingDirectory._
 
@@ -28,7 +29,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   private val destination = Tree.absolute(options.destination, conf)
   /** What the user has set for queries is no matter here. */
   private val session = spark.newSession()
-  private val site = Site.of(session, source, destination, conf)
+  private val settings = SyncSettings.of(spark)
+  private val site = Site.of(spark.sparkContext, source, destination, settings.threads)
   private val describing = new Jobs(spark.sparkContext, s"Millstream sync $source to $destination")
   private val notices = Seq.newBuilder[String]
   private lazy val tops = Map(Source -> site.openSource(), Destination -> site.openDestination()).flatMap { case (side, tree) => tree.status("").map(side -> _) }
@@ -78,7 +80,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 
   /** Runs with a working directory that does not stay: by default in the destination, because all executors can write to that. */
   private def inTemporary(run: WorkingDirectory => SyncSummary): SyncSummary = {
-    val place = session.conf.getOption(Directory).fold(existing(destination))(Tree.absolute(_, conf))
+    val place = settings.directory.fold(existing(destination))(Tree.absolute(_, conf))
     val tree = site.open(place)
     val before = tree.status("")
     val work = new WorkingDirectory(session, Tree.below(new Path(place), site.prefix), isKept = false)
@@ -156,7 +158,5 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 }
 
 private object Synchronization {
-  private val Directory = "spark.millstream.sync.dir"
-
   private def isBelow(path: String, directory: String): Boolean = path.startsWith(if (directory.endsWith("/")) directory else s"$directory/")
 }

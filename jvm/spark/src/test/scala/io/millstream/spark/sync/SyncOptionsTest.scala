@@ -1,0 +1,29 @@
+package io.millstream.spark.sync
+
+import org.junit.jupiter.api.Assertions.{assertEquals, assertNotEquals, assertThrows, assertTrue}
+import org.junit.jupiter.api.Test
+
+class SyncOptionsTest {
+  private def of(settings: (String, String)*) = SyncOptions.of(Map("source" -> "/a", "destination" -> "/b") ++ settings)
+
+  private def refused(settings: (String, String)*): String = assertThrows(classOf[SyncFailure], () => of(settings: _*)).getMessage
+
+  @Test def settings(): Unit = {
+    assertEquals(SyncOptions("/a", "/b"), of())
+    assertEquals(SyncOptions("/a", "/b", delete = true, maxDelete = Some(0), times = false), of("delete" -> "true", "max-delete" -> "-1", "times" -> "false"))
+    assertEquals(of(), of("hard-links" -> "false"))
+  }
+
+  @Test def mistakesNameTheOption(): Unit = {
+    assertEquals("unknown option colour", refused("colour" -> "red"))
+    assertEquals("delete: must be true or false, but is yes", refused("delete" -> "yes"))
+    assertEquals("max-delete: x is not a number", refused("max-delete" -> "x"))
+    assertEquals("no source was given", refused("source" -> ""))
+    Seq("hard-links", "acls", "xattrs", "devices", "specials").foreach(key => assertTrue(refused(key -> "true").startsWith(s"--$key: "), key))
+  }
+
+  @Test def anotherRunIsNotContinued(): Unit = {
+    assertEquals(of().identity, of("checkpoint" -> "/c", "verify" -> "true").identity)
+    Seq("delete" -> "true", "destination" -> "/d", "dry-run" -> "true", "size-only" -> "true").foreach(other => assertNotEquals(of().identity, of(other).identity))
+  }
+}
