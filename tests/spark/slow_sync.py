@@ -393,7 +393,7 @@ def test_an_object_that_is_replaced_while_it_is_read_is_read_again(places, local
     finally:
         s3.place.bed.inject()
     done = s3.session.answer()
-    assert done["exit_code"] == 0 and (local / "target/held.txt").read_text() == "new one", done
+    assert done["exit_code"] == 0 and (local / "target/held.txt").read_text() == "new one", done["problems"]
 
 
 def test_calls_to_the_name_node_that_are_lost(places, local):

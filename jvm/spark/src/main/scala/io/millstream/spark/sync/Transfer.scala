@@ -65,7 +65,13 @@ private[sync] final class Transfer(
     }
 
   /** Copies a version; None if it is not current any more. */
-  private def attempt(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
+  private def attempt(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] =
+    try copy(step, entry, version, isLast) catch {
+      // S3A fails to read an object that has been replaced.
+      case _: IOException if source.status(step.path).exists(!version.isSameVersionAs(_)) => Option.when(isLast)(Outcome.of(step, Status.Changed))
+    }
+
+  private def copy(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
     val attributes = Decision.attributes(entry, preserved)
     if (entry.size <= SmallBytes) {
       val content = Using.resource(source.open(step.path, entry.size))(_.readNBytes(entry.size.toInt))
