@@ -151,7 +151,10 @@ pub(crate) fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) 
 }
 
 /// As [`jar_or_refuse`], for a job that is started here and needs the jar here, unless a URI says otherwise.
-pub(crate) fn present_jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) -> Result<OsString, Refused> {
+pub(crate) fn present_jar_or_refuse(
+    named: Option<OsString>,
+    diagnostics: &Diagnostics,
+) -> Result<OsString, Refused> {
     let jar = jar_or_refuse(named, diagnostics)?;
     if jar.as_bytes().starts_with(b"/") && !Path::new(&jar).is_file() {
         let text = format!(": there is no such jar; correct --jar or {JAR_VARIABLE}");

@@ -1,7 +1,8 @@
 //! The options of `psync`.
 
 use crate::options::{
-    Command, Paragraph, Section, Syntax, flag, help_option, json, optional, threads, value, version_option,
+    Argument, Command, Paragraph, Section, Syntax, extension, flag, help_option, json, threads, value,
+    version_option,
 };
 
 /// An option of `psync`.
@@ -266,24 +267,29 @@ pub(super) static PSYNC: Command<Id> = Command {
         ),
         json(Id::Json).under(OURS),
         threads(Id::Threads).under(OURS),
-        optional(
+        extension(
             Id::Spark,
-            None,
             &["spark"],
-            "MASTER",
-            OURS,
+            Argument::Optional("MASTER"),
             "do it by Spark jobs, between directories of any file system of Hadoop's, such as hdfs: and s3a:",
-        ),
-        value(Id::SparkConf, None, &["conf"], "KEY=VALUE", OURS, "with --spark, a setting of Spark"),
-        value(
+        )
+        .under(OURS),
+        extension(Id::SparkConf, &["conf"], Argument::Required("KEY=VALUE"), "with --spark, a setting of Spark")
+            .under(OURS),
+        extension(
             Id::Checkpoint,
-            None,
             &["checkpoint"],
-            "DIR",
-            OURS,
+            Argument::Required("DIR"),
             "with --spark, keep listings, plan and manifest in DIR; the same command continues an interrupted run",
-        ),
-        value(Id::Jar, None, &["jar"], "PATH", OURS, "with --spark, the path of Millstream's jar"),
+        )
+        .under(OURS),
+        extension(
+            Id::Jar,
+            &["jar"],
+            Argument::Required("PATH"),
+            "with --spark, the path of Millstream's jar",
+        )
+        .under(OURS),
     ],
     long_order: &[],
     sections: &[
