@@ -124,6 +124,7 @@ impl Tree {
             size: size as u64,
             blocks: blocks as u64,
             block_size: BLOCK as u32,
+            is_mount_root: false,
             atime: node.atime,
             mtime: node.mtime,
             ctime: node.ctime,

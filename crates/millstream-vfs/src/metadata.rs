@@ -119,7 +119,8 @@ impl Ord for Timestamp {
     }
 }
 
-/// Attributes of a file. Only those in [`Metadata::fields`] are meaningful; `dev`, `rdev` and `block_size` always are.
+/// Attributes of a file. Only those in [`Metadata::fields`] are meaningful; `dev`, `rdev`, `block_size`
+/// and `is_mount_root` always are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// Which attributes are filled.
@@ -144,6 +145,8 @@ pub struct Metadata {
     pub blocks: u64,
     /// Preferred size of a transfer, in bytes.
     pub block_size: u32,
+    /// Whether another file system, or a part of one, is mounted here; false where the system does not tell.
+    pub is_mount_root: bool,
     /// Last access.
     pub atime: Timestamp,
     /// Last change of the contents.

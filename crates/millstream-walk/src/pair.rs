@@ -60,6 +60,7 @@ impl Pairing {
             let found = batch.iter().count();
             let take = |room: usize| room.checked_sub(found);
             if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+                self.room.fetch_add(std::mem::take(&mut other.held), Ordering::Relaxed);
                 return Ok(other);
             }
             other.held += found;

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use millstream_ops::json::Object;
-use millstream_ops::sync::{Notice, Problem, Report, Sink, Stats, Trouble};
+use millstream_ops::sync::{Notice, Problem, Report, Sink, Stats, Trouble, escape};
 
 use crate::diagnostics::Diagnostics;
 use crate::progress::grouped;
@@ -14,6 +14,16 @@ pub(super) struct Output<'a> {
     pub(super) diagnostics: &'a Diagnostics,
     pub(super) lines: Lines,
     pub(super) report: Report,
+}
+
+impl Output<'_> {
+    /// Writes a line about a path to standard output, as rsync does.
+    fn remark(&self, before: &[u8], path: &[u8], after: &[u8]) {
+        let mut line = before.to_vec();
+        escape(path, &mut line);
+        line.extend_from_slice(after);
+        self.lines.write(&line);
+    }
 }
 
 impl Sink for Output<'_> {
@@ -33,6 +43,12 @@ impl Sink for Output<'_> {
                 let message = message.text("a directory with contents is in the way: ").name(destination);
                 message.text("; --delete or --force removes it")
             }
+            Trouble::FileInTheWay => {
+                message.text("directory not made, because something else has its name: ").name(destination)
+            }
+            Trouble::IntoItself => {
+                message.text("not copied, because it is the destination, or holds a source: ").name(source)
+            }
             Trouble::Cycle => message.text("skipping a directory that contains itself: ").name(source),
             Trouble::UnknownKind => message.text("skipping a file of unknown kind: ").name(source),
             trouble => {
@@ -51,14 +67,17 @@ impl Sink for Output<'_> {
         match notice {
             Notice::Created(path) => {
                 if !matches!(self.report, Report::Nothing | Report::Json) {
-                    self.lines.write(&[b"created directory ", *path, b"\n"].concat());
+                    self.remark(b"created directory ", path.strip_suffix(b"/").unwrap_or(path), b"\n");
                 }
             }
             Notice::SkippedDirectory(name) => {
+                let name: &[u8] = if name.is_empty() { b"." } else { name };
                 warning().text("skipping directory ").name(name).text("; -r synchronizes directories").send();
             }
             Notice::SkippedKind(name) => {
-                self.lines.write(&[b"skipping non-regular file \"", *name, b"\"\n"].concat());
+                if self.report != Report::Json {
+                    self.remark(b"skipping non-regular file \"", name, b"\"\n");
+                }
             }
             Notice::Vanished(path) => warning().text("file has vanished: ").name(path).send(),
             Notice::Grown(path) => {
@@ -78,6 +97,13 @@ impl Sink for Output<'_> {
                 let message = warning().text("nothing is deleted, because the source is empty: ").name(path);
                 message.text("; to empty the destination, use prm").send();
             }
+            Notice::Nested(outer, inner) => {
+                let message = warning().text("nothing is deleted, because the destination ").name(inner);
+                message.text(" of one source is inside that of another, ").name(outer).send();
+            }
+            Notice::HoldsSource(path) => {
+                warning().text("not deleted, because a source is in it: ").name(path).send();
+            }
             Notice::DeletionsEnded(count) => {
                 let text = format!("deletions stopped due to --max-delete limit ({count} skipped)");
                 warning().text(&text).send();
@@ -90,6 +116,10 @@ impl Sink for Output<'_> {
             }
             Notice::Appeared(path) => {
                 let message = warning().text("not deleted, because the source has it now: ");
+                message.name(path).send();
+            }
+            Notice::Mounted(path) => {
+                let message = warning().text("not deleted, because a file system is mounted on it: ");
                 message.name(path).send();
             }
             Notice::NotEmptied(path) => {

@@ -15,8 +15,9 @@ pub(super) fn parse_rate(text: &[u8]) -> Result<Option<u64>, ()> {
         "" => 1024.0,
         "b" => 1.0,
         _ => {
-            let power = "kmgtp".find(&suffix[..1]).ok_or(())? as i32 + 1;
-            match &suffix[1..] {
+            let mut letters = suffix.chars();
+            let power = letters.next().and_then(|unit| "kmgtp".find(unit)).ok_or(())? as i32 + 1;
+            match letters.as_str() {
                 "" | "ib" => 1024f64.powi(power),
                 "b" => 1000f64.powi(power),
                 _ => return Err(()),

@@ -196,9 +196,9 @@ impl<'a> Settings<'a> {
         };
         match option.id {
             Id::ModifyWindow => {
-                self.options.time_accuracy = match u32::try_from(number()?) {
-                    Ok(seconds) => TimeAccuracy::Seconds(seconds),
-                    Err(_) => TimeAccuracy::Nanoseconds,
+                self.options.time_accuracy = match number()? {
+                    -1 => TimeAccuracy::Nanoseconds,
+                    seconds => TimeAccuracy::Seconds(u32::try_from(seconds).map_err(|_| invalid())?),
                 }
             }
             Id::MaxDelete => self.most_deletions = Some(u64::try_from(number()?).unwrap_or(0)),
@@ -217,6 +217,7 @@ impl<'a> Settings<'a> {
         let files = self.files()?;
         let mut options = self.options;
         options.filter = filter;
+        options.most_deletions = self.most_deletions;
         let is_recursive = self.recursive && !(self.recursive_by_archive && files.is_some());
         options.recursion = match (is_recursive, self.dirs || files.is_some()) {
             (true, _) => Recursion::Recursive,
@@ -227,7 +228,6 @@ impl<'a> Settings<'a> {
         options.kinds.devices &= options.user == User::Superuser;
         options.deletion = self.deletion.map(|timing| Deletion {
             timing,
-            most: self.most_deletions,
             errors: if self.ignores_errors { Errors::Ignored } else { Errors::PreventDeletion },
         });
         if options.deletion.is_some() && options.recursion == Recursion::None {

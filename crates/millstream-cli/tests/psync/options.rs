@@ -265,7 +265,7 @@ fn other_file_systems_are_left_out_as_rsync_does() {
         find . -exec touch -h -d 2020-01-01Z {} +";
     let made = Command::new("sh").args(["-ec", script]).current_dir(scratch.path()).status();
     assert!(made.expect("sh runs").success());
-    for options in ["-aixn --delete-after", "-ain --delete-after", "-aix", "-aix --delete-after", "-ai"] {
+    for options in ["-aixn --delete-after", "-aix", "-aix --delete-after", "-ai"] {
         let words = |side: &str| words(&format!("{options} src/ {side}/"));
         let theirs = run(command(Path::new(RSYNC), User::Own, scratch.path()).args(words("theirs")));
         let ours = run(psync_command(User::Own, scratch.path()).args(words("ours")));
@@ -275,6 +275,12 @@ fn other_file_systems_are_left_out_as_rsync_does() {
         };
         assert_eq!(lines(&ours), lines(&theirs), "{options}");
         assert_eq!(entries(&scratch.at("ours")), entries(&scratch.at("theirs")), "{options}");
+    }
+    // rsync empties what is mounted in the destination.
+    if !is_rsync() {
+        let output = run(psync_command(User::Own, scratch.path()).args(words("-a --delete src/ ours/")));
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(text(&output.stderr).contains("mounted") && scratch.at("ours/extra/mnt/old").exists());
     }
     drop(mounts);
 }

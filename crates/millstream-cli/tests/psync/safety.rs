@@ -206,11 +206,8 @@ fn swapped_directories_lead_nowhere() {
             let options = ["-a", "-aHAXS"][round % 2];
             psync(&scratch, User::Own, &format!("{options} --delete-after src/ dst/"));
             for directory in (0..6).filter(|_| !is_rsync()) {
-                let path = at(&format!("dst/d{directory}"));
-                if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
-                    let data = fs::read(path.join("f1")).unwrap_or_default();
-                    assert_ne!(data, b"secret", "read outside");
-                }
+                let data = read_inside(&at(&format!("dst/d{directory}")), "f1").unwrap_or_default();
+                assert_ne!(data, b"secret", "read outside");
             }
             round += 1;
         }
@@ -228,6 +225,18 @@ fn write_inside(directory: &Path, name: &str, text: &str) -> rustix::io::Result<
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(&directory, name, flags, Mode::from_raw_mode(0o644))?;
     rustix::io::write(&file, text.as_bytes()).map(drop)
+}
+
+/// Reads the beginning of a file in a directory unless that is a link, also while it is swapped for one.
+fn read_inside(directory: &Path, name: &str) -> rustix::io::Result<Vec<u8>> {
+    use rustix::fs::{Mode, OFlags, openat};
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = openat(CWD, directory, flags, Mode::empty())?;
+    let file = openat(&directory, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let mut data = vec![0; 100];
+    let length = rustix::io::read(&file, &mut data)?;
+    data.truncate(length);
+    Ok(data)
 }
 
 /// Other hosts are for rsync, which would ask one here.
@@ -307,5 +316,129 @@ fn deletions_are_limited() {
             assert_eq!(left, expected, "{words}: {output:?}");
             assert_eq!(scratch.at("dst/new").exists(), dry.is_empty());
         }
+    }
+}
+
+/// Runs psync in a directory that a script has prepared; its exit status, and what it said.
+fn run_after(prepare: &str, words: &str) -> (Scratch, Option<i32>, String) {
+    let scratch = Scratch::new();
+    shell(&scratch, prepare);
+    let output = psync(&scratch, User::Own, words);
+    let said = said(&output);
+    (scratch, output.status.code(), said)
+}
+
+fn holds(scratch: &Scratch, path: &str) -> bool {
+    scratch.at(path).symlink_metadata().is_ok()
+}
+
+/// Trees that contain one another, which rsync deletes or copies again and again.
+#[test]
+fn trees_in_one_another_lose_nothing() {
+    if is_rsync() {
+        return;
+    }
+    for time in times_of_deletion() {
+        let prepare = "mkdir -p a/sub sub d; echo 1 >a/sub/f1; echo 2 >sub/f2; echo extra >d/extra";
+        let (scratch, code, said) = run_after(prepare, &format!("-a {time} a/ sub d/"));
+        assert_eq!(code, Some(23), "{said}");
+        assert!(said.contains("inside") && holds(&scratch, "d/extra"), "{time}: {said}");
+        assert!(holds(&scratch, "d/sub/f1") && holds(&scratch, "d/sub/f2"), "{time}: {said}");
+
+        let prepare = "mkdir -p d/in/src; echo 1 >d/in/src/f; echo extra >d/extra";
+        let (scratch, code, said) = run_after(prepare, &format!("-a {time} d/in/src/ d/"));
+        assert_eq!(code, Some(0), "{said}");
+        assert!(holds(&scratch, "d/in/src/f") && !holds(&scratch, "d/extra"), "{time}: {said}");
+        assert!(said.contains("source"), "{said}");
+    }
+    for words in ["-a s/ s/in/", "-a s s/in", "-a s/ s/x/in/"] {
+        let (scratch, code, said) = run_after("mkdir -p s/x; echo 1 >s/x/f", words);
+        assert_eq!(code, Some(23), "{words}: {said}");
+        assert!(holds(&scratch, "s/x/f") && said.contains("destination"), "{words}: {said}");
+    }
+}
+
+/// An empty source beside one that is not deletes nothing of what it may have supplied.
+#[test]
+fn an_empty_source_among_others_deletes_nothing() {
+    if is_rsync() {
+        return;
+    }
+    for time in times_of_deletion() {
+        for sources in ["empty/ full/", "full/ empty/"] {
+            let prepare = "mkdir empty full dst; echo 1 >full/f; echo keep >dst/keep";
+            let words = format!("-a --ignore-errors {time} {sources} dst/");
+            let (scratch, code, said) = run_after(prepare, &words);
+            assert_eq!(code, Some(23), "{said}");
+            assert!(holds(&scratch, "dst/keep") && holds(&scratch, "dst/f"), "{time} {sources}: {said}");
+        }
+    }
+}
+
+/// What is mounted in the destination stays, whatever device it is on, and whatever is to take its place.
+#[test]
+fn mounts_in_the_destination_are_not_emptied() {
+    assert!(is_root(), "this test mounts");
+    if is_rsync() {
+        return;
+    }
+    for (at, source) in [("d/m", "f"), ("d/n/m", "f"), ("d/m", "m"), ("d/n/m", "n")] {
+        for kind in ["tmpfs", "bind"] {
+            let scratch = Scratch::new();
+            let prepare = format!("mkdir -p s {at} other; echo 1 >s/{source}; echo keep >other/keep");
+            shell(&scratch, &prepare);
+            match kind {
+                "bind" => shell(&scratch, &format!("mount --bind other {at}")),
+                _ => shell(&scratch, &format!("mount -t tmpfs -o size=1m none {at}; echo keep >{at}/keep")),
+            }
+            let output = psync(&scratch, User::Own, "-a --delete s/ d/");
+            let is_kept = holds(&scratch, &format!("{at}/keep"));
+            shell(&scratch, &format!("umount {at}"));
+            assert!(is_kept && said(&output).contains("mounted"), "{kind} {at} {source}: {output:?}");
+            assert!(holds(&scratch, "other/keep"), "{kind} {at}");
+        }
+    }
+}
+
+/// A directory makes way only for what is complete.
+#[test]
+fn nothing_makes_way_for_what_cannot_be_copied() {
+    assert!(is_root(), "this test becomes another user");
+    if is_rsync() {
+        return;
+    }
+    for options in ["-a --delete", "-a --force"] {
+        let scratch = Scratch::new();
+        let prepare = "mkdir -p s d/f/x; echo keep >d/f/x/keep; echo secret >s/f; chmod 600 s/f
+            chown -R 65534:65534 d .; chown 0 s/f";
+        shell(&scratch, prepare);
+        let output = psync(&scratch, User::Nobody, &format!("{options} s/ d/"));
+        assert_eq!(output.status.code(), Some(23), "{output:?}");
+        assert!(holds(&scratch, "d/f/x/keep"), "{options}: {output:?}");
+    }
+    let prepare = "mkdir -p s d/f/x; echo 1 >s/f; echo keep >d/f/x/keep";
+    let (scratch, code, said) = run_after(prepare, "-a --force --max-delete=0 s/ d/");
+    assert_eq!(code, Some(25), "{said}");
+    assert!(holds(&scratch, "d/f/x/keep"), "{said}");
+}
+
+/// A file of the destination that is newer stays under each of its names, and a listed path that is missing deletes nothing.
+#[test]
+fn newer_files_and_lists_lose_nothing() {
+    if is_rsync() {
+        return;
+    }
+    let prepare = "mkdir s d; echo old >s/1; ln s/1 s/2; ln s/1 s/3; touch -d 2001-01-01 s/1
+        for name in 1 2 3; do echo newer >d/$name; done";
+    let (scratch, code, said) = run_after(prepare, "-aHu s/ d/");
+    assert_eq!(code, Some(0), "{said}");
+    for name in ["d/1", "d/2", "d/3"] {
+        assert_eq!(fs::read(scratch.at(name)).expect("a file"), b"newer\n", "{name}");
+    }
+    let prepare = "mkdir -p s/a d/a; echo 1 >s/a/f; echo extra >d/a/extra; printf 'a/\\nmissing\\n' >list";
+    for time in times_of_deletion() {
+        let (scratch, code, said) = run_after(prepare, &format!("-r {time} --files-from=list s/ d/"));
+        assert_eq!(code, Some(23), "{said}");
+        assert!(holds(&scratch, "d/a/extra") && holds(&scratch, "d/a/f"), "{time}: {said}");
     }
 }

@@ -254,6 +254,12 @@ impl<'a, V: Volume> Remover<'a, V> {
         })
     }
 
+    /// Refuses directories that something is mounted on, also from the same device, if there is a guard.
+    fn refuse_mounts(&self, entry: &Entry<'_, V, Node>) -> std::result::Result<(), Cause> {
+        let is_mounted = self.guard.is_some() && entry.link_metadata(Fields::MODE)?.is_mount_root;
+        if is_mounted { Err(Cause::OtherDevice) } else { Ok(()) }
+    }
+
     /// A directory below `device`, that of the operand, which is an entry of another or the operand itself.
     fn directory(
         &self,
@@ -262,6 +268,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         device: u64,
         descend: &mut Descend<'_, V, Node>,
     ) -> Done {
+        self.refuse_mounts(entry)?;
         let write_protected =
             self.prompts != Prompts::Never && is_write_protected(entry.handle(), entry.name());
         if self.asks(write_protected) {

@@ -1,42 +1,63 @@
 //! Directories that are reached from a root, component by component, without following links.
 
+use std::collections::VecDeque;
 use std::ffi::CString;
 
 use millstream_vfs::{Dir, Error, SymlinkBehavior};
 
-/// Open directories from a root to the one that was reached last.
+/// Directories that are kept open, besides the root.
+const KEPT: usize = 4;
+
+/// The way from a root to the directory that was reached last. Only the last directories of it are open.
 pub(super) struct Chain<D> {
     root: D,
-    path: Vec<(Vec<u8>, D)>,
+    names: Vec<CString>,
+    /// The last directories, with the number of components that lead to each.
+    open: VecDeque<(usize, D)>,
 }
 
 impl<D: Dir> Chain<D> {
     pub(super) fn new(root: D) -> Self {
-        Chain { root, path: Vec::new() }
+        Chain { root, names: Vec::new(), open: VecDeque::new() }
     }
 
     /// Opens the directory at a path below the root, and returns it.
     pub(super) fn reach(&mut self, below: &[u8]) -> Result<&D, Error> {
-        let names: Vec<&[u8]> = below.split(|&b| b == b'/').filter(|name| !name.is_empty()).collect();
-        let common = self.path.iter().zip(&names).take_while(|((open, _), name)| open == *name).count();
-        self.path.truncate(common);
-        for name in &names[common..] {
-            let above = self.path.last().map_or(&self.root, |(_, directory)| directory);
-            let directory = above
-                .open_dir_for_names(&CString::new(*name).unwrap_or_default(), SymlinkBehavior::NoFollow)?;
-            self.path.push((name.to_vec(), directory));
+        // Names of a path have no NUL.
+        let names: Vec<CString> = below
+            .split(|&b| b == b'/')
+            .filter(|name| !name.is_empty())
+            .filter_map(|name| CString::new(name).ok())
+            .collect();
+        let common = self.names.iter().zip(&names).take_while(|(one, other)| one == other).count();
+        while self.open.back().is_some_and(|(depth, _)| *depth > common) {
+            self.open.pop_back();
+        }
+        self.names.truncate(self.open.back().map_or(0, |(depth, _)| *depth));
+        for name in names.into_iter().skip(self.names.len()) {
+            let directory = self.last().open_dir_for_names(&name, SymlinkBehavior::NoFollow)?;
+            self.names.push(name);
+            self.open.push_back((self.names.len(), directory));
+            if self.open.len() > KEPT {
+                self.open.pop_front();
+            }
         }
         Ok(self.last())
     }
 
+    /// The directory that was reached last.
     pub(super) fn last(&self) -> &D {
-        self.path.last().map_or(&self.root, |(_, directory)| directory)
+        self.open.back().map_or(&self.root, |(_, directory)| directory)
     }
 
-    /// The directory above the last one, and the last one's name in it; none at the root.
+    /// The directory above it, if that is open, and its name there; none at the root.
     pub(super) fn above(&self) -> Option<(&D, CString)> {
-        let (name, _) = self.path.last()?;
-        let above = self.path.len().checked_sub(2).map_or(&self.root, |at| &self.path[at].1);
-        Some((above, CString::new(name.as_slice()).unwrap_or_default()))
+        let name = self.names.last()?.clone();
+        let above = match self.open.len().checked_sub(2) {
+            Some(at) => &self.open[at].1,
+            None if self.names.len() == 1 => &self.root,
+            None => return None,
+        };
+        Some((above, name))
     }
 }

@@ -4,14 +4,15 @@
 //! show may be the only copy. Directories are reached component by component from the root of the destination, without following
 //! links, and keep their times.
 
+use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use millstream_vfs::{
-    Dir, DirentBatch, Errno, Error, Fields, File, FileKind, Metadata, ReadState, RemoveKind, SymlinkBehavior,
-    Volume,
+    Dir, DirentBatch, Errno, Error, Fields, File, FileKind, Metadata, Operation, ReadState, RemoveKind,
+    SymlinkBehavior, Volume,
 };
 
 use super::chain::Chain;
@@ -23,6 +24,7 @@ use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Problem, Trouble};
 use super::stats::count;
 use super::watchers::Watchers;
+use crate::transfer::Identity;
 use crate::transfer::place::Budget;
 
 /// Most threads that delete.
@@ -40,6 +42,9 @@ pub(super) struct Deleter<'x, 'p, V: Volume> {
     pub(super) budget: &'x Budget,
     pub(super) deletions: &'x Deletions,
     pub(super) watchers: Watchers<'x>,
+    pub(super) protected: &'x HashSet<Identity>,
+    /// Held while a directory is deleted in that several sources share.
+    pub(super) alone: Mutex<()>,
 }
 
 /// What one thread has open.
@@ -48,6 +53,13 @@ struct Open<D> {
     destination: Chain<D>,
     /// The sources that have this destination.
     sources: Vec<Chain<D>>,
+}
+
+/// Why nothing is deleted for an operand.
+struct Refusal {
+    operand: usize,
+    trouble: Trouble,
+    error: Error,
 }
 
 impl<V: Volume> Deleter<'_, '_, V> {
@@ -64,13 +76,16 @@ impl<V: Volume> Deleter<'_, '_, V> {
             millstream_walk::Threads::Adaptive { max } => max.min(MOST).max(cpus.min(max)),
         };
         thread::scope(|scope| {
-            let mut others = Vec::new();
             for _ in 1..threads {
                 let Some(permit) = self.options.threads.leave() else { break };
-                others.push(scope.spawn(|| {
+                let work = || {
                     let _permit = permit;
                     self.work(&reader);
-                }));
+                };
+                // Where there can be no more threads, those that there are do the work.
+                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
             }
             self.work(&reader);
         });
@@ -108,23 +123,35 @@ impl<V: Volume> Deleter<'_, '_, V> {
         self.problem(trouble, &source, &destination, error.errno);
     }
 
-    fn open(&self, operand: usize) -> Result<Open<V::Dir>, (usize, Error)> {
+    /// Opens the two sides of an operand. A source that is not the directory that was traversed has nothing to say.
+    fn open(&self, operand: usize) -> Result<Open<V::Dir>, Refusal> {
         let target = &self.targets[operand];
-        let root =
-            |of: &Target<'_, V::Dir>| self.base.open_dir_for_names(&of.source, SymlinkBehavior::Follow);
         let destination = target
             .level
             .place
             .handle(self.budget)
             .and_then(|place| place.open_dir_for_names(&target.name, target.symlinks))
-            .map_err(|error| (operand, error))?;
-        let same = self.targets.iter().enumerate().filter(|(_, other)| other.path == target.path);
-        let sources = same.map(|(at, of)| root(of).map(Chain::new).map_err(|error| (at, error)));
-        Ok(Open {
-            operand,
-            destination: Chain::new(destination),
-            sources: sources.collect::<Result<_, _>>()?,
-        })
+            .map_err(|error| Refusal { operand, trouble: Trouble::OpenDestinationDirectory, error })?;
+        let mut sources = Vec::new();
+        for at in target.earlier.iter().copied().chain([operand]).chain(self.later(operand)) {
+            let of = &self.targets[at];
+            let root = self.base.open_dir_for_names(&of.source, SymlinkBehavior::Follow);
+            let root = root.and_then(|root| match of.identity.get() {
+                Some(identity) if root.identity()? != *identity => {
+                    Err(Error::new(Operation::OpenDir, Errno::STALE))
+                }
+                _ => Ok(root),
+            });
+            let refused = |error| Refusal { operand: at, trouble: Trouble::ReadDirectory, error };
+            sources.push(Chain::new(root.map_err(refused)?));
+        }
+        Ok(Open { operand, destination: Chain::new(destination), sources })
+    }
+
+    /// The operands after one that have the same destination.
+    fn later(&self, operand: usize) -> impl Iterator<Item = usize> {
+        let later = self.targets.iter().filter(move |target| target.earlier.contains(&operand));
+        later.map(|target| target.operand)
     }
 
     fn record(&self, open: &mut Option<Open<V::Dir>>, record: &Record) {
@@ -132,17 +159,15 @@ impl<V: Volume> Deleter<'_, '_, V> {
         if open.as_ref().is_none_or(|open| open.operand != record.operand) {
             match self.open(record.operand) {
                 Ok(opened) => *open = Some(opened),
-                Err((operand, error)) => {
-                    return self.trouble(
-                        &self.targets[operand],
-                        b"",
-                        Trouble::OpenDestinationDirectory,
-                        error,
-                    );
+                Err(Refusal { operand, trouble, error }) => {
+                    return self.trouble(&self.targets[operand], b"", trouble, error);
                 }
             }
         }
         let Some(open) = open else { return };
+        // Sources that share a destination have records of the same directories, whose times are to stay.
+        let _alone =
+            (open.sources.len() > 1).then(|| self.alone.lock().unwrap_or_else(PoisonError::into_inner));
         let reached = open.destination.reach(&record.below).and_then(|directory| {
             let before = directory.own_metadata(Fields::STAT)?;
             Ok((before, record.names.is_none().then(|| directory.open_dir(c".", LINK)).transpose()?))
@@ -209,11 +234,21 @@ impl<V: Volume> Removing<'_, '_, '_, V> {
             }
             Err(error) => return self.deleter.trouble(self.target, &below, Trouble::StatSource, error),
         }
-        let kind = match self.open.destination.last().metadata(&name, LINK, Fields::KIND) {
-            Ok(found) => found.kind(),
+        let found = match self.open.destination.last().metadata(&name, LINK, Fields::STAT) {
+            Ok(found) => found,
             Err(error) if error.errno == Errno::NOENT => return,
             Err(error) => return self.deleter.trouble(self.target, &below, Trouble::StatDestination, error),
         };
+        let kind = found.kind();
+        if kind == FileKind::Directory && self.deleter.protected.contains(&found.identity()) {
+            let path = self.target.destination_path(&below);
+            return self.deleter.watchers.sink.notice(&Notice::HoldsSource(&path));
+        }
+        // What another run is about to complete, or has just left.
+        let temporaries = &self.deleter.options.temporaries;
+        if temporaries.is_temporary(&name) && !temporaries.is_abandoned(&name, found.ctime) {
+            return;
+        }
         let directory =
             if self.record.below.is_empty() { Vec::new() } else { [&self.record.below[..], b"/"].concat() };
         let removals = Removals {

@@ -9,8 +9,6 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::options::Deletion;
-
 /// Bytes of records that are kept in memory.
 const KEPT: usize = 16 << 20;
 
@@ -41,9 +39,9 @@ struct Records {
 }
 
 impl Deletions {
-    pub(super) fn new(deletion: Option<Deletion>) -> Self {
-        let left = deletion.and_then(|deletion| deletion.most).map(AtomicU64::new);
-        Deletions { records: Mutex::default(), left }
+    /// At most `most` entries may be deleted, if there is a bound.
+    pub(super) fn new(most: Option<u64>) -> Self {
+        Deletions { records: Mutex::default(), left: most.map(AtomicU64::new) }
     }
 
     /// Whether one more entry may be deleted, which is counted.
@@ -129,6 +127,13 @@ impl Reader {
     /// # Errors
     /// If it cannot be read.
     pub(super) fn next(&mut self) -> io::Result<Option<Record>> {
+        self.record().inspect_err(|_| {
+            // What follows is in the middle of a record.
+            self.source = Box::new(io::empty());
+        })
+    }
+
+    fn record(&mut self) -> io::Result<Option<Record>> {
         let Some(operand) = self.bytes()? else { return Ok(None) };
         let below = self.bytes()?.ok_or(io::ErrorKind::UnexpectedEof)?;
         let count = self.bytes()?.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -139,7 +144,8 @@ impl Reader {
                 Some((0..count).map(name).collect::<io::Result<_>>()?)
             }
         };
-        Ok(Some(Record { operand: number(&operand).unwrap_or_default(), below, names }))
+        let operand = number(&operand).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Some(Record { operand, below, names }))
     }
 
     fn bytes(&mut self) -> io::Result<Option<Vec<u8>>> {
@@ -186,13 +192,8 @@ mod tests {
 
     #[test]
     fn a_bound_is_kept() {
-        let bound = |most| Deletion {
-            timing: super::super::options::Timing::After,
-            most,
-            errors: super::super::options::Errors::PreventDeletion,
-        };
-        let deletions = Deletions::new(Some(bound(Some(2))));
+        let deletions = Deletions::new(Some(2));
         assert_eq!([deletions.take(), deletions.take(), deletions.take()], [true, true, false]);
-        assert!(Deletions::new(Some(bound(None))).take());
+        assert!(Deletions::new(None).take());
     }
 }

@@ -1,22 +1,26 @@
 //! Directories: made before their contents, given their attributes after them; then what the source does not have is noted.
 
 use std::ffi::CStr;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
-use millstream_vfs::{Dir, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume};
+use millstream_vfs::{
+    Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume,
+};
 use millstream_walk::{Entry, Other};
 
 use super::difference::Difference;
 use super::files::Standing;
 use super::item::{Item, State};
 use super::itemize::Update;
-use super::level::Level;
+use super::level::{Level, Target};
 use super::options::{FileSystems, Missing, Present, Recursion};
 use super::removal::Removals;
 use super::report::{Notice, Problem, Trouble};
 use super::stats::count;
 use super::syncer::{Buffers, Syncer};
 use super::watchers::Done;
+use crate::transfer::Identity;
 use crate::transfer::attributes::Before;
 use crate::transfer::place::{Origin, Place};
 
@@ -32,6 +36,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     ) -> Done<Option<State<'p, V>>> {
         if self.skip_directory(item) {
             return Ok(None);
+        }
+        if !item.below.is_empty() && self.is_destination(source) {
+            self.counterpart(item);
+            return Err(self.trouble(item, Trouble::IntoItself, None));
         }
         let found = self.found(item)?;
         if found.is_none() && self.options.missing == Missing::Skipped {
@@ -52,6 +60,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             false => Default::default(),
         };
+        let identity = source.identity();
         // An earlier operand with the same destination has decided what it is like.
         let (source, xattrs) = match found.as_ref().filter(|_| is_decided && is_there) {
             Some(found) => (found, found_xattrs.clone()),
@@ -68,11 +77,32 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let symlinks = item.target.symlinks_of(item.below);
         let parent = &item.level.place;
         let device = if item.below.is_empty() { source.dev } else { parent.device };
-        let place = Place::copy_of(source, device, 0, parent, (item.name, symlinks), origin);
+        let place = Place::copy_of(source, device, item.operand, parent, (item.name, symlinks), origin);
         place.xattrs.get_or_init(|| xattrs);
         let above = Some(Arc::clone(item.level));
         let level = Level::new(above, place, found.filter(|_| is_there), differs, found_xattrs);
+        if item.below.is_empty() {
+            self.note_roots(item, &level, identity)?;
+        }
         Ok(self.entered(item, level, standing, source))
+    }
+
+    /// Remembers an operand that is a directory, and its copy.
+    fn note_roots(&self, item: &Item<'_, 'p, V>, level: &Level<'p, V::Dir>, source: Identity) -> Done<()> {
+        item.target.identity.get_or_init(|| source);
+        if level.place.origin == Origin::Imagined {
+            return Ok(());
+        }
+        level.place.handle(self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let mut destinations = self.destinations.write().unwrap_or_else(PoisonError::into_inner);
+        destinations.extend(level.place.identity());
+        Ok(())
+    }
+
+    /// Whether a directory of a source is the destination of one.
+    fn is_destination(&self, source: &Metadata) -> bool {
+        let destinations = self.destinations.read().unwrap_or_else(PoisonError::into_inner);
+        destinations.contains(&source.identity())
     }
 
     /// A directory whose contents are to be synchronized; none if they are not, and it is done.
@@ -128,6 +158,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 .map_err(self.failed(item, Trouble::CreateDirectory))?;
             origin = Origin::Made;
         }
+        if item.below.is_empty() && item.target.prefix.is_empty() {
+            self.write(&mut buffers.lines);
+            self.notice(&Notice::Created(&item.target.path));
+        }
         count(&self.counters.created);
         self.tell_change(buffers, item, FileKind::Directory, Update::Create, Difference::NEW, None);
         Ok(origin)
@@ -148,11 +182,27 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn finish_directory(&self, level: &Level<'p, V::Dir>) {
         let Some(source) = &level.place.source else { return };
         let is_touched = level.has_changed() || level.is_widened() || !level.differs.is_empty();
-        if level.place.origin == Origin::Imagined || level.is_left || !is_touched || !self.is_real() {
+        if level.place.origin == Origin::Imagined || !is_touched || !self.is_real() {
             return;
+        }
+        if level.is_left {
+            return self.restore_mode(level);
         }
         if let Err(error) = self.set_directory(level, source) {
             self.directory_trouble(level, Trouble::OpenDestinationDirectory, error);
+        }
+    }
+
+    /// Gives a directory that gets no attributes the permissions back that it had.
+    fn restore_mode(&self, level: &Level<'p, V::Dir>) {
+        let (true, Some(found), Some(parent)) = (level.is_widened(), level.found, &level.parent) else {
+            return;
+        };
+        let set = parent.place.handle(self.budget).and_then(|parent| {
+            parent.set_mode(level.place.name(), found.mode & 0o7777, SymlinkBehavior::NoFollow)
+        });
+        if let Err(error) = set {
+            self.directory_trouble(level, Trouble::Mode, error);
         }
     }
 
@@ -164,8 +214,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let handle = level.place.handle(self.budget)?;
         let xattrs = level.place.xattrs.get().map_or(&[][..], Vec::as_slice);
         let is_new = level.place.origin == Origin::Made;
-        let (file, parent) = match (handle.as_file(), &level.parent) {
-            (Ok(file), _) => (file, None),
+        let file = match (handle.as_file(), &level.parent) {
+            (Ok(file), _) => file,
             (Err(error), None) => return Err(error),
             (Err(_), Some(parent)) => {
                 // Its owner may not read it: all is done by its name.
@@ -177,12 +227,23 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 return Ok(());
             }
         };
-        let _: Option<()> = parent;
-        let metadata = file.metadata(Fields::STAT)?;
+        let mut metadata = file.metadata(Fields::STAT)?;
+        let mut is_widened = level.is_widened();
         for (name, _) in &level.found_xattrs {
-            if !xattrs.iter().any(|(wanted, _)| wanted == name) {
-                // An access control list that cannot be removed shows in the mode.
-                let _ = file.remove_xattr(name);
+            if xattrs.iter().any(|(wanted, _)| wanted == name) {
+                continue;
+            }
+            let mut removed = file.remove_xattr(name);
+            if removed.is_err_and(|error| error.errno == Errno::ACCESS) {
+                // Removing them needs write permission; the mode is set afterwards.
+                metadata.mode |= 0o200;
+                is_widened = true;
+                removed = file.set_mode(metadata.mode & 0o7777).and_then(|()| file.remove_xattr(name));
+            }
+            if let Err(error) =
+                removed.or_else(|error| if error.errno == Errno::NODATA { Ok(()) } else { Err(error) })
+            {
+                report(Trouble::Xattr, error.errno);
             }
         }
         let may_have_acl = !is_new
@@ -193,7 +254,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let before = Before {
             metadata: &metadata,
             made_with: level.place.made_with(),
-            fresh: is_new || level.is_widened(),
+            fresh: is_new || is_widened,
             may_have_acl,
             lacks_attribute: false,
             replaced_mode: level.found.map(|found| found.mode),
@@ -217,11 +278,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             .map(|level| level.place.name())
             .collect();
         // The last one belongs to the operand itself.
-        let top = names.pop();
+        names.pop();
         names.reverse();
         let below = names.iter().map(|name| name.to_bytes()).collect::<Vec<_>>().join(&b'/');
-        let target =
-            self.targets.iter().find(|target| Some(&*target.name) == top).unwrap_or(&self.targets[0]);
+        let target = &self.targets[level.place.operand];
         (target.source_path(&below), target.destination_path(&below))
     }
 
@@ -260,6 +320,13 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
     }
 
+    /// Nothing is deleted at all: what the other sources do not have may be what this one lacks.
+    fn refuse_empty_source(&self, target: &Target<'p, V::Dir>) {
+        self.has_empty_source.store(true, Ordering::Relaxed);
+        count(&self.counters.errors);
+        self.notice(&Notice::EmptySource(target.source.to_bytes()));
+    }
+
     /// Notes the entries that only the destination has.
     fn note_rest(&self, level: &Level<'p, V::Dir>, operand: usize, below: &[u8]) {
         if !self.options.deletes() || level.is_partial {
@@ -272,6 +339,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
         };
         let target = &self.targets[operand];
+        let is_empty_source = below.is_empty() && level.is_empty();
+        if !other.is_whole() && is_empty_source {
+            return self.refuse_empty_source(target);
+        }
         if !other.is_whole() {
             return self.deletions.note(operand, below, None);
         }
@@ -297,8 +368,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if rest.is_empty() {
             return;
         }
-        if below.is_empty() && level.is_empty() {
-            return self.notice(&Notice::EmptySource(target.source.to_bytes()));
+        if is_empty_source {
+            return self.refuse_empty_source(target);
         }
         self.deletions.note(operand, below, Some(&rest));
     }

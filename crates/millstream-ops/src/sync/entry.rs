@@ -20,7 +20,7 @@ use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
 use super::stats::count;
 use super::syncer::{Buffers, Syncer};
-use super::watchers::Done;
+use super::watchers::{Done, Reported};
 use crate::transfer::Identity;
 use crate::transfer::attributes::XattrValues;
 use crate::transfer::carriers::Crew;
@@ -29,8 +29,6 @@ use crate::transfer::verify::checksum;
 
 /// What is to be done about an entry.
 enum Decision {
-    /// Nothing, whatever may differ.
-    Leave,
     /// It is up to date.
     Keep,
     /// Its attributes are set.
@@ -65,6 +63,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         match found {
             None if self.options.missing == Missing::Skipped => return Ok(()),
             Some(_) if self.options.present == Present::Left => return Ok(()),
+            Some(found) if self.keeps_newer(source, &found) => return Ok(()),
             _ => {}
         }
         let identity = source.identity();
@@ -103,7 +102,6 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let decision = self.decide(buffers, item, entry, source, found, target.as_deref())?;
         let told = target.as_ref().map(|target| target.to_bytes());
         match decision {
-            Decision::Leave => self.resolve(item, claim, None),
             Decision::Keep => {
                 self.tell_change(buffers, item, source.kind(), Update::Attributes, Difference::empty(), told);
                 self.resolve(item, claim, found.map(Metadata::identity));
@@ -117,15 +115,15 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 self.resolve(item, claim, found.map(Metadata::identity));
             }
             Decision::Make(differs) => {
-                if found.is_some_and(|found| found.kind() == FileKind::Directory) {
-                    self.make_way(buffers, item)?;
-                }
                 let plan = Plan { found: found.copied(), differs, claim };
                 if source.kind() == FileKind::File {
                     return self.transfer(buffers, item, entry, (source, None), &plan, crew);
                 }
+                if !self.is_real() {
+                    self.make_way_for(buffers, item, found)?;
+                }
                 if self.is_real() {
-                    self.make(item, entry, source, found, target.as_deref())?;
+                    self.make(buffers, item, entry, source, found, target.as_deref())?;
                 }
                 if differs.contains(Difference::NEW) {
                     count(&self.counters.created);
@@ -135,6 +133,13 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a file of the destination stays because it is newer than its source.
+    fn keeps_newer(&self, source: &Metadata, found: &Metadata) -> bool {
+        self.options.newer == Newer::Kept
+            && [source.kind(), found.kind()] == [FileKind::File; 2]
+            && found.mtime > source.mtime
     }
 
     /// Decides what to do about an entry.
@@ -151,9 +156,6 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return Ok(Decision::Make(Difference::NEW));
         };
         let is_file = source.kind() == FileKind::File;
-        if is_file && self.options.newer == Newer::Kept && found.mtime > source.mtime {
-            return Ok(Decision::Leave);
-        }
         let (xattrs, found_xattrs) = self.both_xattrs(item, entry)?;
         let mut differs = self.options.difference((source, &xattrs), (found, &found_xattrs));
         let has_changed = match source.kind() {
@@ -179,9 +181,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 false => Difference::TIME_OF_RUN,
             };
         }
-        // A file that is that of another source, too, is replaced even if only its attributes differ.
-        let is_own = self.owns(source, found);
-        Ok(if has_changed || (!is_own && !differs.is_empty()) {
+        // What is the copy of another source, too, is replaced even if nothing differs: the other one may change it just now.
+        Ok(if has_changed || !self.owns(source, found) {
             Decision::Make(differs)
         } else if differs.is_empty() {
             Decision::Keep
@@ -267,16 +268,36 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
     }
 
+    /// Removes what was found if it is a directory, which nothing can be renamed over.
+    pub(super) fn make_way_for(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        found: Option<&Metadata>,
+    ) -> Done<()> {
+        match found.filter(|found| found.kind() == FileKind::Directory) {
+            Some(found) => self.make_way(buffers, item, found),
+            None => Ok(()),
+        }
+    }
+
     /// Removes a directory that is in the way of something else.
-    fn make_way(&self, buffers: &mut Buffers, item: &Item<'_, 'p, V>) -> Done<()> {
+    fn make_way(&self, buffers: &mut Buffers, item: &Item<'_, 'p, V>, found: &Metadata) -> Done<()> {
         let failed = self.failed(item, Trouble::Remove);
+        if self.protected.contains(&found.identity()) {
+            return Err(self.trouble(item, Trouble::IntoItself, None));
+        }
         let removes_contents = self.options.deletes() || self.options.conflicts == Conflicts::Removed;
         if !removes_contents {
             let removed = match self.is_real() {
                 true => self.within(item.level, |place| place.remove(item.name, RemoveKind::Directory)),
                 false => self.is_empty(item),
             };
-            return removed.map_err(|error| match error.errno {
+            return match removed {
+                Err(error) if error.errno == Errno::NOENT => Ok(()),
+                removed => removed,
+            }
+            .map_err(|error| match error.errno {
                 Errno::NOTEMPTY | Errno::EXIST => self.trouble(item, Trouble::DirectoryInTheWay, None),
                 _ => failed(error),
             });
@@ -298,6 +319,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         // One worker: others are at work already.
         if remove_tree(self.volume, base, item.name, &removals, Threads::Fixed(1)) {
             Ok(())
+        } else if !self.counters.is_within_bound() {
+            // That the bound on deletions was met is told at the end.
+            Err(Reported)
         } else {
             Err(self.trouble(item, Trouble::DirectoryInTheWay, None))
         }
@@ -319,6 +343,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     /// Makes a symbolic link, a device, a pipe or a socket.
     fn make(
         &self,
+        buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
         entry: &Entry<'_, V, State<'p, V>>,
         source: &Metadata,
@@ -349,8 +374,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             attributes.set_by_name(place, name, source, &xattrs, may_have_acl, &mut report);
             attributes.set_times_by_name(place, name, source, true, &mut report);
         };
-        // A directory that was in the way is gone.
-        if found.is_none_or(|found| found.kind() == FileKind::Directory) {
+        if found.is_none() {
             self.within(item.level, |place| make(place, item.name)).map_err(self.failed(item, trouble))?;
             let place = item.level.place.handle(self.budget).map_err(self.failed(item, trouble))?;
             finish(&place, item.name);
@@ -362,10 +386,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let (temporary, ()) = made.map_err(self.failed(item, trouble))?;
         let place = item.level.place.handle(self.budget).map_err(self.failed(item, trouble))?;
         finish(&place, &temporary.name);
-        self.take_name(item, &temporary.name).map_err(|error| {
+        let named = self
+            .make_way_for(buffers, item, found)
+            .and_then(|()| self.take_name(item, &temporary.name).map_err(self.failed(item, Trouble::Rename)));
+        named.inspect_err(|_| {
             // The first error tells why.
             let _ = place.remove(&temporary.name, RemoveKind::File);
-            self.trouble(item, Trouble::Rename, Some(error.errno))
         })
     }
 
@@ -374,7 +400,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
-        leader: &Arc<Leader<'p, V::Dir>>,
+        leader: &Arc<Leader<V::Dir>>,
         source: &Metadata,
         found: Option<&Metadata>,
     ) -> Done<bool> {
@@ -393,15 +419,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             _ => Difference::NEW,
         };
-        if found.is_some_and(|found| found.kind() == FileKind::Directory) {
-            self.make_way(buffers, item)?;
-        }
-        if self.is_real() {
-            match self.make_link(item, leader) {
-                Ok(true) => {}
-                Ok(false) => return Ok(false),
-                Err(error) => return Err(self.trouble(item, Trouble::CreateHardLink, Some(error.errno))),
-            }
+        if !self.is_real() {
+            self.make_way_for(buffers, item, found)?;
+        } else if !self.make_link(buffers, item, leader, found)? {
+            return Ok(false);
         }
         if found.is_none() {
             count(&self.counters.created);
@@ -412,21 +433,33 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// Links under a temporary name, checks that it is the copy, and renames; false if the copy is gone.
-    fn make_link(&self, item: &Item<'_, 'p, V>, leader: &Leader<'p, V::Dir>) -> Result<bool, Error> {
+    fn make_link(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        leader: &Leader<V::Dir>,
+        found: Option<&Metadata>,
+    ) -> Done<bool> {
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
-        let from = leader.level.place.handle(self.budget)?;
+        let failed = self.failed(item, Trouble::CreateHardLink);
+        let from = leader.place.handle(self.budget).map_err(&failed)?;
         let link = |place: &Arc<V::Dir>| {
             let link = |name: &CStr| from.hard_link(&leader.name, LINK, place, name);
             self.options.temporaries.make(place, item.name, link)
         };
         let temporary = match self.within(item.level, link) {
             Err(error) if error.errno == Errno::NOENT => return Ok(false),
-            made => made?.0,
+            made => made.map_err(&failed)?.0,
         };
-        let place = item.level.place.handle(self.budget)?;
-        let made = place.metadata(&temporary.name, LINK, Fields::INO).and_then(|made| {
+        let place = item.level.place.handle(self.budget).map_err(&failed)?;
+        let made = place.metadata(&temporary.name, LINK, Fields::INO).map_err(&failed);
+        let made = made.and_then(|made| {
             let is_copy = Some(made.identity()) == leader.inode;
-            if is_copy { self.take_name(item, &temporary.name).map(|()| true) } else { Ok(false) }
+            if is_copy {
+                self.make_way_for(buffers, item, found)?;
+                self.take_name(item, &temporary.name).map_err(&failed)?;
+            }
+            Ok(is_copy)
         });
         // Renaming one name of an inode to another does nothing; in all other cases but success, it is not wanted.
         let _ = place.remove(&temporary.name, RemoveKind::File);
@@ -450,7 +483,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return self.links.failed(claim);
         }
         let leader = Leader {
-            level: Arc::clone(item.level),
+            place: Arc::clone(&item.level.place),
             name: item.name.into(),
             transfer_name: item.target.transfer_name(item.below).into(),
             inode,

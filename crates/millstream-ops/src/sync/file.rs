@@ -1,8 +1,8 @@
 //! The data of a file: under a temporary name, with all attributes, and then renamed.
 //!
-//! The source is examined again at the end. If it changed while it was read, it is copied once more. After that, a file that
-//! has only grown gets its name: it is a beginning of the source, and its time makes the next run copy it again. Of any other, the
-//! copy may be a mixture of two versions, so the destination stays as it was.
+//! The source is examined again at the end. A small file that changed while it was read is copied once more. After that, one
+//! that has become larger gets its name, as most such files are appended to, and its time makes the next run copy it again. Of any
+//! other, the copy may be a mixture of two versions, so the destination stays as it was.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -46,21 +46,28 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         crew: &dyn Crew,
     ) -> Done<()> {
         if !self.is_real() {
+            self.make_way_for(buffers, item, plan.found.as_ref())?;
+            self.count_copy(plan, source.size);
             self.tell_transfer(buffers, item, plan, source.size);
-            self.resolve(item, plan.claim, plan.found.map(|found| found.identity()));
+            self.resolve(item, plan.claim, None);
             return Ok(());
         }
-        let mut metadata = *source;
+        let (mut metadata, mut plan) = (*source, *plan);
         for attempt in 1..=ATTEMPTS {
             let file = match opened.take() {
                 Some(file) => file,
                 None => match self.open_source(item, entry)? {
                     Some((file, now)) => {
+                        if plan.claim.is_some_and(|claim| claim != now.identity()) {
+                            // Other names of what was examined must not become links to this.
+                            self.forsake(&plan);
+                            plan.claim = None;
+                        }
                         metadata = now;
                         file
                     }
                     None => {
-                        self.forsake(plan);
+                        self.forsake(&plan);
                         return Ok(());
                     }
                 },
@@ -68,10 +75,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             let ends = self.open_destination(item, file, metadata)?;
             self.activity.begun_bytes.fetch_add(metadata.size, Ordering::Relaxed);
             if metadata.size >= LARGE {
-                return self.offer(buffers, item, *plan, ends, crew);
+                return self.offer(buffers, item, plan, ends, crew);
             }
             let moved = self.mover.whole(&ends.copy.pair(), &mut buffers.data);
-            if self.finish_small(buffers, item, plan, ends, moved, attempt == ATTEMPTS)? {
+            if self.finish_small(buffers, item, &plan, ends, moved, attempt == ATTEMPTS)? {
                 return Ok(());
             }
         }
@@ -105,7 +112,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// Lets others copy a source that was claimed.
-    fn forsake(&self, plan: &Plan) {
+    pub(super) fn forsake(&self, plan: &Plan) {
         if let Some(claim) = plan.claim {
             self.links.failed(claim);
         }
@@ -121,9 +128,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         crew: &dyn Crew,
     ) -> Done<()> {
         item.level.place.begin();
-        let operand = self.targets.iter().position(|target| std::ptr::eq(target, item.target));
-        let owned = OwnedItem::new(operand.unwrap_or_default(), item);
-        let carried = Carried::new(Load { item: owned, plan, ends });
+        let carried = Carried::new(Load { item: OwnedItem::new(item), plan, ends });
         let Err(carried) = self.carriers.offer(carried, crew) else { return Ok(()) };
         let moved = self.carriers.carry(&self.mover, &mut buffers.data, &carried);
         let done = self.finish_large(buffers, item, &plan, &carried.load.ends, moved);
@@ -147,7 +152,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// Opens the source; none if it is gone.
-    fn open_source(
+    pub(super) fn open_source(
         &self,
         item: &Item<'_, 'p, V>,
         entry: &Entry<'_, V, State<'p, V>>,
@@ -289,8 +294,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let bytes = moved.map_err(|error| failed(error.into()))?;
         copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
         let now = copy.source.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatSource))?;
-        let has_changed =
-            (now.mtime, now.size) != (copy.metadata.mtime, copy.metadata.size) || bytes != copy.metadata.size;
+        let version = |metadata: &Metadata| (metadata.mtime, metadata.ctime, metadata.size);
+        // Files of /proc are said to be empty.
+        let is_short = bytes != copy.metadata.size && copy.metadata.size > 0;
+        let has_changed = version(&now) != version(&copy.metadata) || is_short;
         if !has_changed {
             if self.options.verification == Verification::Checksum {
                 copy.compare(&copy.destination, &mut buffers.data).map_err(failed)?;
@@ -343,15 +350,20 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         bytes: u64,
         inode: Option<Identity>,
     ) -> Done<()> {
+        self.make_way_for(buffers, item, plan.found.as_ref())?;
         self.take_name(item, temporary).map_err(self.failed(item, Trouble::Rename))?;
+        self.count_copy(plan, bytes);
+        self.tell_transfer(buffers, item, plan, bytes);
+        self.resolve(item, plan.claim, inode);
+        Ok(())
+    }
+
+    fn count_copy(&self, plan: &Plan, bytes: u64) {
         count(&self.counters.copied_files);
         self.counters.copied_bytes.fetch_add(bytes, Ordering::Relaxed);
         if plan.found.is_none() {
             count(&self.counters.created);
         }
-        self.tell_transfer(buffers, item, plan, bytes);
-        self.resolve(item, plan.claim, inode);
-        Ok(())
     }
 
     /// Removes what has been made under a temporary name and will not get its own.

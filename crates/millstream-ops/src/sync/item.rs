@@ -7,6 +7,7 @@ use millstream_vfs::Volume;
 
 use super::level::{Level, Target};
 use crate::transfer::Identity;
+use crate::transfer::place::Place;
 
 /// The state of a traversal for a directory of the source.
 pub(super) type State<'p, V> = Arc<Level<'p, <V as Volume>::Dir>>;
@@ -14,6 +15,7 @@ pub(super) type State<'p, V> = Arc<Level<'p, <V as Volume>::Dir>>;
 /// One entry of the source.
 #[derive(Debug)]
 pub(super) struct Item<'x, 'p, V: Volume> {
+    pub(super) operand: usize,
     pub(super) target: &'x Target<'p, V::Dir>,
     /// Its path below the operand; empty for the operand itself.
     pub(super) below: &'x [u8],
@@ -33,8 +35,9 @@ impl<V: Volume> Copy for Item<'_, '_, V> {}
 
 /// The first name of a file with several links.
 #[derive(Debug)]
-pub(super) struct Leader<'p, D> {
-    pub(super) level: Arc<Level<'p, D>>,
+pub(super) struct Leader<D> {
+    /// The directory that holds it.
+    pub(super) place: Arc<Place<D>>,
     pub(super) name: Box<CStr>,
     /// Its name in the transfer.
     pub(super) transfer_name: Box<[u8]>,
@@ -52,9 +55,9 @@ pub(super) struct OwnedItem<'p, V: Volume> {
 }
 
 impl<'p, V: Volume> OwnedItem<'p, V> {
-    pub(super) fn new(operand: usize, item: &Item<'_, 'p, V>) -> Self {
+    pub(super) fn new(item: &Item<'_, 'p, V>) -> Self {
         OwnedItem {
-            operand,
+            operand: item.operand,
             below: item.below.into(),
             level: Arc::clone(item.level),
             name: item.name.to_owned(),
@@ -62,6 +65,12 @@ impl<'p, V: Volume> OwnedItem<'p, V> {
     }
 
     pub(super) fn borrow<'x>(&'x self, targets: &'x [Target<'p, V::Dir>]) -> Item<'x, 'p, V> {
-        Item { target: &targets[self.operand], below: &self.below, level: &self.level, name: &self.name }
+        Item {
+            operand: self.operand,
+            target: &targets[self.operand],
+            below: &self.below,
+            level: &self.level,
+            name: &self.name,
+        }
     }
 }

@@ -76,7 +76,7 @@ impl Report {
                 let mut object = Object::begin(out)
                     .string("action", &action)
                     .string("path", change.name)
-                    .string("changes", changes.trim_ascii_end());
+                    .string("changes", &changes);
                 if let Some(target) = change.target {
                     object = object.string("target", target);
                 }
@@ -162,8 +162,9 @@ fn name(change: &Change<'_>, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Control characters, bytes that are no UTF-8, and what looks like an escape are escaped as `\#ooo`.
-fn escape(text: &[u8], out: &mut Vec<u8>) {
+/// Appends a name as rsync prints it: control characters, bytes that are no UTF-8, and what looks like an escape are written as
+/// `\#ooo`.
+pub fn escape(text: &[u8], out: &mut Vec<u8>) {
     for chunk in text.utf8_chunks() {
         let valid = chunk.valid().as_bytes();
         for (at, &byte) in valid.iter().enumerate() {

@@ -8,6 +8,7 @@ use millstream_vfs::{Metadata, Result, SymlinkBehavior};
 use millstream_walk::Other;
 
 use super::difference::Difference;
+use crate::transfer::Identity;
 use crate::transfer::attributes::XattrValues;
 use crate::transfer::place::Place;
 
@@ -129,6 +130,10 @@ pub(super) struct Target<'p, D> {
     pub(super) name: CString,
     /// The absolute paths of the roots of the transfer, source and destination, for rules of such paths.
     pub(super) roots: [Vec<u8>; 2],
+    /// The operand's place among the others.
+    pub(super) operand: usize,
+    /// The directory that it was when it was traversed, if it was one.
+    pub(super) identity: OnceLock<Identity>,
     /// The operands before it that have the same destination, and decide first.
     pub(super) earlier: Vec<usize>,
     /// Whether the copy's name may be a symbolic link to a directory.

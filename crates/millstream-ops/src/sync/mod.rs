@@ -45,30 +45,32 @@ mod stats;
 mod syncer;
 mod watchers;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Operation, SymlinkBehavior, Volume};
 use millstream_walk::{Pairing, WalkOptions, walk};
 
 pub use entries::Separator;
+pub use itemize::escape;
 pub use options::*;
 pub use report::{Notice, Problem, Sink, Trouble};
 pub use stats::Stats;
 
 use crate::activity::Activity;
 use crate::operands::side_by_side;
+use crate::transfer::Identity;
 use crate::transfer::place::{Budget, Origin, Place, Shares};
 use delete::Deleter;
 use deletions::Deletions;
 use difference::Difference;
 use level::{Level, Target, joined};
 use pass::{Pass, Purpose};
-use stats::Counters;
+use stats::{Counters, count};
 use syncer::Syncer;
 use watchers::Watchers;
 
@@ -108,7 +110,7 @@ pub fn sync<V: Volume>(
 ) -> Result<Outcome, Error> {
     let budget = Budget::new(Shares::of(volume).places);
     let pairing = Pairing::new(NAMES);
-    let deletions = Deletions::new(options.deletion);
+    let deletions = Deletions::new(options.most_deletions);
     let counters = Counters::default();
     let watchers = Watchers { sink, activity, counters: &counters };
     let base = volume.base();
@@ -122,6 +124,7 @@ pub fn sync<V: Volume>(
         }
     };
     let sources: Vec<CString> = sources.iter().filter(exists).cloned().collect();
+    let protected = protected::<V>(&base, &sources);
     if sources.is_empty() {
         return Ok(Outcome { stats: counters.total(), threads_peak: 0 });
     }
@@ -130,7 +133,7 @@ pub fn sync<V: Volume>(
     // The directories that hold the operands' copies stay incomplete until those are done.
     targets.iter().for_each(|target| target.level.place.begin());
     let shared = (&budget, &pairing, &deletions);
-    let syncer = Syncer::new(volume, &targets, options, watchers, shared);
+    let syncer = Syncer::new(volume, &targets, options, watchers, shared, &protected);
     let mut threads_peak = 0;
     let mut traverse = |purpose| {
         let mut first = 0;
@@ -141,12 +144,22 @@ pub fn sync<V: Volume>(
         }
     };
     let delete = || {
+        report_missing(&targets[0], watchers, options);
         let prevents = |deletion: Deletion| deletion.errors == Errors::PreventDeletion;
         if options.deletion.is_some_and(prevents) && counters.obstacles.load(Ordering::Relaxed) > 0 {
             return sink.notice(&Notice::NothingDeleted);
         }
-        let (budget, deletions, targets) = (&budget, &deletions, &targets);
-        Deleter { volume, base: &base, options, targets, budget, deletions, watchers }.run();
+        if syncer.has_empty_source.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some((outer, inner)) = nested(&targets) {
+            count(&counters.errors);
+            return sink.notice(&Notice::Nested(&outer.path, &inner.path));
+        }
+        let (budget, deletions, targets, protected) = (&budget, &deletions, &targets, &protected);
+        let alone = Mutex::default();
+        Deleter { volume, base: &base, options, targets, budget, deletions, watchers, protected, alone }
+            .run();
     };
     match options.deletion.map(|deletion| deletion.timing) {
         Some(Timing::Before) => {
@@ -159,14 +172,9 @@ pub fn sync<V: Volume>(
             traverse(Purpose::Both);
             delete();
         }
-        None => traverse(Purpose::Update),
-    }
-    if let Some(files) = &options.files {
-        for missing in files.missing() {
-            let source = joined(targets[0].source.to_bytes(), missing);
-            let errno = Some(Errno::NOENT);
-            let problem = Problem { trouble: Trouble::StatSource, source: &source, destination: b"", errno };
-            watchers.problem(options.report, &problem);
+        None => {
+            traverse(Purpose::Update);
+            report_missing(&targets[0], watchers, options);
         }
     }
     let stats = counters.total();
@@ -174,6 +182,52 @@ pub fn sync<V: Volume>(
         sink.notice(&Notice::DeletionsEnded(stats.undeleted));
     }
     Ok(Outcome { stats, threads_peak })
+}
+
+/// Reports the paths of a list of files that do not exist.
+fn report_missing<D>(target: &Target<'_, D>, watchers: Watchers<'_>, options: &Options) {
+    for missing in options.files.iter().flat_map(|files| files.missing()) {
+        let source = target.source_path(missing);
+        let (trouble, errno) = (Trouble::StatSource, Some(Errno::NOENT));
+        let problem = Problem { trouble, source: &source, destination: b"", errno };
+        watchers.problem(options.report, &problem);
+    }
+}
+
+/// The sources that are directories, and the directories that lead to them.
+fn protected<V: Volume>(base: &V::Dir, sources: &[CString]) -> HashSet<Identity> {
+    let mut protected = HashSet::new();
+    for source in sources {
+        let mut next = base.open_dir_for_names(source, SymlinkBehavior::Follow);
+        // Where the way up cannot be followed, what is above is protected by its own permissions.
+        while let Ok(directory) = next {
+            let is_new = directory.identity().is_ok_and(|identity| protected.insert(identity));
+            if !is_new {
+                break;
+            }
+            next = directory.open_parent();
+        }
+    }
+    protected
+}
+
+/// The first two operands of which one's destination is inside that of the other.
+fn nested<'t, 'p, D>(targets: &'t [Target<'p, D>]) -> Option<(&'t Target<'p, D>, &'t Target<'p, D>)> {
+    let by_path: HashMap<Vec<u8>, &Target<'p, D>> =
+        targets.iter().map(|target| (normal(&target.path), target)).collect();
+    targets.iter().find_map(|inner| {
+        let path = normal(&inner.path);
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let above = slashes.filter_map(|at| by_path.get(&path[..at])).next();
+        above.map(|outer| (*outer, inner))
+    })
+}
+
+/// The components of a path without `.`, each after a slash.
+fn normal(path: &[u8]) -> Vec<u8> {
+    let path = absolute(path);
+    let names = path.split(|&b| b == b'/').filter(|name| !matches!(*name, b"" | b"."));
+    names.flat_map(|name| [b"/", name].concat()).collect()
 }
 
 /// Synchronizes the operands from `first` on in parallel; returns the largest number of workers.
@@ -222,7 +276,19 @@ fn targets<'p, V: Volume>(
             let roots = [parent(&source), parent(path)].map(|path| absolute(&path));
             let (path, name) = (path.to_bytes().to_vec(), path.clone());
             let (symlinks, earlier) = (SymlinkBehavior::NoFollow, Vec::new());
-            return Ok(vec![Target { source, path, prefix, level: base, name, roots, earlier, symlinks }]);
+            let (operand, identity) = (0, OnceLock::new());
+            return Ok(vec![Target {
+                source,
+                path,
+                prefix,
+                level: base,
+                name,
+                roots,
+                operand,
+                identity,
+                earlier,
+                symlinks,
+            }]);
         }
         Destination::Into(directory) => directory,
     };
@@ -231,11 +297,11 @@ fn targets<'p, V: Volume>(
         Ok(found) if found.kind() == FileKind::Directory => Origin::Found,
         Ok(_) => return Err(Error::new(Operation::OpenDir, Errno::NOTDIR)),
         Err(error) if error.errno != Errno::NOENT => return Err(error),
-        Err(_) if options.missing == Missing::Skipped => Origin::Imagined,
-        Err(_) => {
-            sink.notice(&Notice::Created(directory.to_bytes()));
-            Origin::Imagined
+        // A dangling link is in the way.
+        Err(_) if root.metadata(directory, SymlinkBehavior::NoFollow, Fields::KIND).is_ok() => {
+            return Err(Error::new(Operation::CreateDir, Errno::EXIST));
         }
+        Err(_) => Origin::Imagined,
     };
     if origin == Origin::Imagined {
         require_directory::<V>(&root, &parent(directory))?;
@@ -247,6 +313,7 @@ fn targets<'p, V: Volume>(
         && options.missing == Missing::Created;
     if is_made {
         root.create_dir(directory, 0o777)?;
+        sink.notice(&Notice::Created(directory.to_bytes()));
     }
     let origin = if is_made { Origin::Found } else { origin };
     let place = Place::below(&base.place, directory, origin);
@@ -258,7 +325,8 @@ fn targets<'p, V: Volume>(
             let roots = [source.to_bytes(), directory.to_bytes()].map(absolute);
             let (source, prefix, symlinks) = (source.clone(), Vec::new(), SymlinkBehavior::Follow);
             let earlier = Vec::new();
-            return Target { source, path, prefix, level, name, roots, earlier, symlinks };
+            let (operand, identity) = (0, OnceLock::new());
+            return Target { source, path, prefix, level, name, roots, operand, identity, earlier, symlinks };
         }
         Target {
             source: source.clone(),
@@ -267,6 +335,8 @@ fn targets<'p, V: Volume>(
             level: Arc::clone(&into),
             name: CString::new(name).unwrap_or_default(),
             roots: [&parent(source)[..], directory.to_bytes()].map(absolute),
+            operand: 0,
+            identity: OnceLock::new(),
             earlier: Vec::new(),
             symlinks: SymlinkBehavior::NoFollow,
         }
@@ -274,7 +344,8 @@ fn targets<'p, V: Volume>(
     let mut targets: Vec<Target<'p, V::Dir>> = sources.iter().map(target).collect();
     let mut by_path: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
     for (at, target) in targets.iter_mut().enumerate() {
-        let same = by_path.entry(target.path.clone()).or_default();
+        let same = by_path.entry(normal(&target.path)).or_default();
+        target.operand = at;
         target.earlier.clone_from(same);
         same.push(at);
     }

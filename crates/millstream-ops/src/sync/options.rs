@@ -40,6 +40,8 @@ pub struct Options {
     pub present: Present,
     /// What to delete in the destination, if anything.
     pub deletion: Option<Deletion>,
+    /// Most entries that are deleted, also where one makes way for something else.
+    pub most_deletions: Option<u64>,
     /// Whether a directory with contents may be removed where its source is something else, even without deletion
     /// (`--force`).
     pub conflicts: Conflicts,
@@ -82,6 +84,7 @@ impl Default for Options {
             missing: Missing::Created,
             present: Present::Updated,
             deletion: None,
+            most_deletions: None,
             conflicts: Conflicts::Kept,
             preserve: Preserve::NONE,
             untimed: Untimed::default(),
@@ -262,8 +265,6 @@ pub struct Untimed {
 pub struct Deletion {
     /// When.
     pub timing: Timing,
-    /// Most entries that are deleted.
-    pub most: Option<u64>,
     /// Whether to delete although something failed before.
     pub errors: Errors,
 }

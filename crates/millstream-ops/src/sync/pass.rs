@@ -116,16 +116,17 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
                 break;
             }
             entries += 1;
-            let target = &self.syncer.targets[self.first + entry.operand() as usize];
+            let operand = self.first + entry.operand() as usize;
+            let target = &self.syncer.targets[operand];
             let is_operand = entry.directory().parent().is_none();
             let item = if is_operand {
-                Item { target, below: b"", level: &target.level, name: &target.name }
+                Item { operand, target, below: b"", level: &target.level, name: &target.name }
             } else {
                 below.truncate(length);
                 below.extend_from_slice(entry.name().to_bytes());
                 let level = entry.directory().state();
                 level.note_entry();
-                Item { target, below: &below, level, name: entry.name() }
+                Item { operand, target, below: &below, level, name: entry.name() }
             };
             // What went wrong has been reported.
             let _ = self.entry(hands, &item, &entry, descend);
@@ -362,8 +363,14 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
             return Ok(());
         };
         let symlinks = item.target.symlinks_of(item.below);
-        let place =
-            Place::copy_of(&source, source.dev, 0, &item.level.place, (item.name, symlinks), Origin::Found);
+        let place = Place::copy_of(
+            &source,
+            source.dev,
+            item.operand,
+            &item.level.place,
+            (item.name, symlinks),
+            Origin::Found,
+        );
         let above = Some(Arc::clone(item.level));
         let level = Level::new(above, place, Some(found), Difference::empty(), Vec::new());
         if let Some(level) = self.syncer.entered(item, level, standing, &source) {

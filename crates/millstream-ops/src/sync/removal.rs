@@ -9,7 +9,7 @@ use super::deletions::Deletions;
 use super::filter::{Side, Subject};
 use super::level::Target;
 use super::options::{Execution, FileSystems, Options};
-use super::report::{Problem, Trouble};
+use super::report::{Notice, Problem, Trouble};
 use super::stats::count;
 use super::watchers::Watchers;
 use crate::remove::{self, Cause, Directories, Guard, Missing, PreserveRoot, Prompts, remove_below};
@@ -114,6 +114,9 @@ impl<D: Sync + Send> remove::Sink for Removals<'_, '_, D> {
     fn problem(&self, problem: &remove::Problem<'_>) {
         let below = self.below(problem.path);
         let (source, destination) = (self.target.source_path(&below), self.target.destination_path(&below));
+        if problem.cause == Cause::OtherDevice {
+            return self.watchers.sink.notice(&Notice::Mounted(&destination));
+        }
         let errno = match problem.cause {
             Cause::Failed(error) => Some(error.errno),
             _ => None,

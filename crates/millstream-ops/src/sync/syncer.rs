@@ -1,8 +1,9 @@
 //! What all parts of a synchronization share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Metadata, SymlinkBehavior, Volume};
 use millstream_walk::{Counterpart, Entry, Other, Pairing};
@@ -48,9 +49,15 @@ pub(super) struct Syncer<'a, 'p, V: Volume> {
     untimed: Attributes,
     pub(super) budget: &'a Budget,
     pub(super) pairing: &'p Pairing,
-    pub(super) links: Links<Leader<'p, V::Dir>>,
+    pub(super) links: Links<Leader<V::Dir>>,
     /// Files of the destination with several names, and the file of the source whose copy each is.
     owners: Mutex<HashMap<Identity, Identity>>,
+    /// The operands, and the directories that lead to them: none is removed.
+    pub(super) protected: &'a HashSet<Identity>,
+    /// Directories that are the copies of operands.
+    pub(super) destinations: RwLock<HashSet<Identity>>,
+    /// Whether a source is an empty directory.
+    pub(super) has_empty_source: AtomicBool,
     pub(super) mover: Mover<'a>,
     pub(super) carriers: Carriers<Load<'p, V>>,
     pub(super) deletions: &'a Deletions,
@@ -74,6 +81,7 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         options: &'a Options,
         watchers: Watchers<'a>,
         (budget, pairing, deletions): (&'a Budget, &'p Pairing, &'a Deletions),
+        protected: &'a HashSet<Identity>,
     ) -> Self {
         let shares = Shares::of(volume);
         let attributes = Attributes::new(options.attributes());
@@ -90,6 +98,9 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
             pairing,
             links: Links::default(),
             owners: Mutex::default(),
+            protected,
+            destinations: RwLock::default(),
+            has_empty_source: AtomicBool::new(false),
             mover: Mover::new(options.data(), watchers.activity),
             carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
             deletions,
@@ -117,9 +128,6 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
     pub(super) fn notice(&self, notice: &Notice<'_>) {
         if matches!(notice, Notice::Vanished(_) | Notice::Grown(_) | Notice::Changing(_)) {
             count(&self.counters.moving);
-        }
-        if matches!(notice, Notice::EmptySource(_)) {
-            count(&self.counters.errors);
         }
         self.sink.0.notice(notice);
     }

@@ -409,7 +409,13 @@ impl Attributes {
         for (attribute, _) in found_xattrs {
             if !xattrs.iter().any(|(wanted, _)| wanted == attribute) {
                 is_mode_lost |= is_acl(attribute);
-                match dir.remove_xattr(name, attribute) {
+                let mut removed = dir.remove_xattr(name, attribute);
+                if removed.is_err_and(|error| error.errno == Errno::ACCESS) {
+                    let widened = dir.set_mode(name, mode & 0o777 | 0o600, LINK);
+                    removed = widened.and_then(|()| dir.remove_xattr(name, attribute));
+                    is_mode_lost = true;
+                }
+                match removed {
                     Err(error) if error.errno != Errno::NODATA => self.xattr_trouble(error, report),
                     _ => {}
                 }

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{self, AtFlags, Statx, StatxFlags, StatxTimestamp, Timespec, Timestamps};
+use rustix::fs::{self, AtFlags, Statx, StatxAttributes, StatxFlags, StatxTimestamp, Timespec, Timestamps};
 use rustix::io::retry_on_intr;
 
 use crate::{Error, Fields, Metadata, Operation, Result, Timestamp};
@@ -38,6 +38,7 @@ fn convert(raw: &Statx) -> Metadata {
         size: raw.stx_size,
         blocks: raw.stx_blocks,
         block_size: raw.stx_blksize,
+        is_mount_root: raw.stx_attributes.contains(StatxAttributes::MOUNT_ROOT),
         atime: timestamp(&raw.stx_atime),
         mtime: timestamp(&raw.stx_mtime),
         ctime: timestamp(&raw.stx_ctime),
