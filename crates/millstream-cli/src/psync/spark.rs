@@ -111,9 +111,8 @@ impl Request {
             return Err("other hosts are not supported; name the file system, as in hdfs://host/directory");
         }
         let preserve = &options.preserve;
-        let deletion = options.deletion.as_ref();
         let flags = [
-            ("delete", deletion.is_some()),
+            ("delete", options.deletion.is_some()),
             ("checksum", options.comparison == Comparison::Contents),
             ("size-only", options.comparison == Comparison::Size),
             ("ignore-times", options.comparison == Comparison::None),
@@ -133,7 +132,7 @@ impl Request {
         let mut settings =
             vec![setting("source", source), setting("destination", &placed(source, destination))];
         settings.extend(flags.map(|(key, is_set)| setting(key, is_set.to_string().as_ref())));
-        if let Some(most) = deletion.and_then(|deletion| deletion.most) {
+        if let Some(most) = options.most_deletions {
             settings.push(setting("max-delete", most.to_string().as_ref()));
         }
         match options.time_accuracy {
