@@ -766,7 +766,7 @@ fn signals_leave_no_temporary_link() {
         names.map(|name| name.to_string_lossy().into_owned()).find(|name| name.starts_with(".pcopy-"))
     };
     let name = running.wait_for("temporary link", temporary);
-    let process = name.split('-').nth(1).and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
+    let process = name.split('-').nth(2).and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
     kill_process(process.expect("its process"), Signal::TERM).expect("kill");
     assert_eq!(running.ends().signal(), Some(Signal::TERM.as_raw()));
     assert_eq!(temporary(), None);

@@ -310,7 +310,7 @@ pub(super) static PSYNC: Command<Id> = Command {
         Section {
             title: "Exit status",
             body: &[Paragraph::Terms(&[
-                ("0", "the destination is like the source"),
+                ("0", "no errors"),
                 ("1", "an option or argument is wrong"),
                 ("3, 11", "the destination cannot be used or made"),
                 ("23", "something could not be copied or deleted"),

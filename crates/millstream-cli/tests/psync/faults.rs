@@ -272,3 +272,33 @@ fn files_that_are_replaced_are_copied_in_one_version() {
         }
     });
 }
+
+/// A source that is written to while it is copied, and then gets its old time back, is not taken for unchanged.
+#[test]
+fn a_time_that_is_put_back_hides_no_change() {
+    if is_rsync() {
+        return;
+    }
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.at("src")).expect("a directory");
+    fs::write(scratch.at("src/file"), vec![b'a'; 20 << 20]).expect("a file");
+    set_old(&scratch.at("src/file"));
+    let over = AtomicBool::new(false);
+    let rewrite = || {
+        while !over.load(Ordering::Relaxed) {
+            let file = File::options().write(true).open(scratch.at("src/file")).expect("a file");
+            for megabyte in 0..20 {
+                std::os::unix::fs::FileExt::write_all_at(&file, b"changed", megabyte << 20).expect("written");
+            }
+            drop(file);
+            set_old(&scratch.at("src/file"));
+        }
+    };
+    let output = thread::scope(|scope| {
+        scope.spawn(rewrite);
+        let _stop = StopWhenDone(&over);
+        synchronize(&scratch, User::Own, "-a --bwlimit=40M src/ dst/")
+    });
+    assert_eq!(output.status.code(), Some(24), "{output:?}");
+    assert!(!scratch.at("dst/file").exists() && text(&output.stderr).contains("changed"), "{output:?}");
+}

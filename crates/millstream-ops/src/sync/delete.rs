@@ -1,4 +1,4 @@
-//! Deletes what only the destination has, after the source has been listed without an error.
+//! Deletes what only the destination has.
 //!
 //! Each entry is looked up in the source once more before it goes: a listing may be old, or wrong, and the file that it did not
 //! show may be the only copy. Directories are reached component by component from the root of the destination, without following
@@ -14,6 +14,7 @@ use millstream_vfs::{
     Dir, DirentBatch, Errno, Error, Fields, File, FileKind, Metadata, Operation, ReadState, RemoveKind,
     SymlinkBehavior, Volume,
 };
+use millstream_walk::Threads;
 
 use super::chain::Chain;
 use super::deletions::{Deletions, Reader, Record};
@@ -69,12 +70,9 @@ impl<V: Volume> Deleter<'_, '_, V> {
             Ok(reader) => Mutex::new(reader),
             Err(error) => return self.lost(&error),
         };
-        let cpus = thread::available_parallelism().map_or(1, usize::from);
         // Most of the time of a removal is spent waiting, for a disk or a server.
-        let threads = match self.options.threads {
-            millstream_walk::Threads::Fixed(threads) => threads.min(MOST),
-            millstream_walk::Threads::Adaptive { max } => max.min(MOST).max(cpus.min(max)),
-        };
+        let (Threads::Fixed(wanted) | Threads::Adaptive { max: wanted }) = self.options.threads;
+        let threads = wanted.min(MOST);
         thread::scope(|scope| {
             for _ in 1..threads {
                 let Some(permit) = self.options.threads.leave() else { break };

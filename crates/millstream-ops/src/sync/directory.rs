@@ -314,7 +314,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 found.is_ok_and(|found| temporaries.is_abandoned(&name, found.ctime))
             });
             if is_abandoned && self.is_real() {
-                // What cannot be removed is in nobody's way.
+                // A leftover does no harm.
                 let _ = self.within(level, |place| place.remove(&name, RemoveKind::File));
             }
         }

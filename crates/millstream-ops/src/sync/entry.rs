@@ -119,11 +119,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 if source.kind() == FileKind::File {
                     return self.transfer(buffers, item, entry, (source, None), &plan, crew);
                 }
-                if !self.is_real() {
-                    self.make_way_for(buffers, item, found)?;
-                }
                 if self.is_real() {
                     self.make(buffers, item, entry, source, found, target.as_deref())?;
+                } else {
+                    self.make_way_for(buffers, item, found)?;
                 }
                 if differs.contains(Difference::NEW) {
                     count(&self.counters.created);

@@ -52,7 +52,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.resolve(item, plan.claim, None);
             return Ok(());
         }
-        let (mut metadata, mut plan) = (*source, *plan);
+        let mut metadata = *source;
         for attempt in 1..=ATTEMPTS {
             let file = match opened.take() {
                 Some(file) => file,
@@ -60,14 +60,15 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                     Some((file, now)) => {
                         if plan.claim.is_some_and(|claim| claim != now.identity()) {
                             // Other names of what was examined must not become links to this.
-                            self.forsake(&plan);
-                            plan.claim = None;
+                            self.notice(&Notice::Changing(&item.target.source_path(item.below)));
+                            self.forsake(plan);
+                            return Ok(());
                         }
                         metadata = now;
                         file
                     }
                     None => {
-                        self.forsake(&plan);
+                        self.forsake(plan);
                         return Ok(());
                     }
                 },
@@ -75,10 +76,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             let ends = self.open_destination(item, file, metadata)?;
             self.activity.begun_bytes.fetch_add(metadata.size, Ordering::Relaxed);
             if metadata.size >= LARGE {
-                return self.offer(buffers, item, plan, ends, crew);
+                return self.offer(buffers, item, *plan, ends, crew);
             }
             let moved = self.mover.whole(&ends.copy.pair(), &mut buffers.data);
-            if self.finish_small(buffers, item, &plan, ends, moved, attempt == ATTEMPTS)? {
+            if self.finish_small(buffers, item, plan, ends, moved, attempt == ATTEMPTS)? {
                 return Ok(());
             }
         }
@@ -294,10 +295,13 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let bytes = moved.map_err(|error| failed(error.into()))?;
         copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
         let now = copy.source.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatSource))?;
-        let version = |metadata: &Metadata| (metadata.mtime, metadata.ctime, metadata.size);
+        let before = &copy.metadata;
+        // Its time may have been put back. Where it has got or lost a name, as one does that is replaced, nothing else need have
+        // changed.
+        let is_touched = now.ctime != before.ctime && now.nlink == before.nlink;
         // Files of /proc are said to be empty.
         let is_short = bytes != copy.metadata.size && copy.metadata.size > 0;
-        let has_changed = version(&now) != version(&copy.metadata) || is_short;
+        let has_changed = (now.mtime, now.size) != (before.mtime, before.size) || is_touched || is_short;
         if !has_changed {
             if self.options.verification == Verification::Checksum {
                 copy.compare(&copy.destination, &mut buffers.data).map_err(failed)?;

@@ -17,11 +17,12 @@
 //! **Nothing is half there.** Files get their names when they are complete, with all attributes; a source that changes meanwhile is
 //! noticed ([`file`]). Directories get their times when everything in them is done.
 //!
-//! **Deleting is the last thing**, and needs a source that was listed without an error and is not empty ([`delete`]). What is in
-//! the way of an entry of another kind goes at once, as the source says what is to be there.
+//! **Deleting is the last thing**, unless the user asks for it first. It needs a source that is not empty, and that nothing failed
+//! before, unless errors are to be ignored ([`delete`]). A directory in the way of another entry is removed when the copy of that is
+//! complete.
 //!
-//! **Operands** that have the same destination are synchronized one after the other, and the first one that has an entry decides
-//! what it is.
+//! **Operands** that have the same destination are synchronized one after the other, and the first operand that
+//! contains an entry wins.
 
 mod chain;
 mod delete;
