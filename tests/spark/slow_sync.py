@@ -225,13 +225,13 @@ def many_files(top: Path, files: int = FILES, directories: int = 30) -> None:
 def copied(top: Path) -> int:
     found = 0
     for _, folders, names in os.walk(top):
-        folders[:] = [name for name in folders if not name.startswith(".millstream")]
-        found += sum(not name.startswith(".millstream") for name in names)
+        folders[:] = [name for name in folders if not name.startswith(".psync-")]
+        found += sum(not name.startswith(".psync-") for name in names)
     return found
 
 
 def litter(top: Path) -> list[str]:
-    return [os.path.join(directory, name) for directory, folders, names in os.walk(top) for name in folders + names if name.startswith(".millstream")]
+    return [os.path.join(directory, name) for directory, folders, names in os.walk(top) for name in folders + names if name.startswith(".psync-")]
 
 
 @pytest.fixture
@@ -258,7 +258,7 @@ def test_a_killed_driver_leaves_whole_files_and_the_next_run_completes_the_tree(
     session.process.wait()
     found = sync_trees.contents(target)
     whole = sync_trees.contents(local / "source")
-    partial = {name: content for name, content in found.items() if ".millstream-sync-" not in name}
+    partial = {name: content for name, content in found.items() if ".psync-" not in name}
     assert partial.items() <= whole.items() and len(partial) < len(whole)
     again = Session(local / "second", millstream=True)
     try:

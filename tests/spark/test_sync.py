@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -220,15 +221,54 @@ def test_pipes_are_skipped_and_named(ours, pair):
     assert os.listdir(destination) == ["a"]
 
 
-def test_what_killed_runs_have_left_is_removed(ours, pair):
+def test_what_killed_runs_have_left_is_removed_and_what_others_do_is_left_alone(ours, pair):
     source, destination = pair
     files(source, d__a="1")
     files(destination, d__a="1")
-    (destination / ".millstream-sync-01234567" / "source-0").mkdir(parents=True)
-    (destination / "d" / ".millstream-sync-01234567-12-0").write_text("litter")
-    done = sync(ours, source, destination)
+    days = {"d/.psync-0badcafe-1-1.tmp": 2, ".psync-0badcafe-1-2.tmp": 8, "d/.psync-0badcafe-2-1.tmp": 0, ".psync-0badcafe-2-2.tmp": 2}
+    for number, (name, age) in enumerate(days.items()):
+        if number % 2:
+            (destination / name / "source-0").mkdir(parents=True)
+        else:
+            (destination / name).write_text("litter")
+        changed = time.time() - age * 86_400
+        os.utime(destination / name, (changed, changed))
+    done = sync(ours, source, destination, delete=True)
     assert (done["deleted"], done["exit_code"]) == (0, 0)
-    assert rsync_finds(source, destination) == ""
+    left = {str(path.relative_to(destination)) for path in destination.rglob(".psync-*")}
+    assert left == {"d/.psync-0badcafe-2-1.tmp", ".psync-0badcafe-2-2.tmp"}
+
+
+def test_the_source_may_not_be_the_destination_by_another_name(ours, pair):
+    source, destination = pair
+    files(source, a="1", in__b="2")
+    destination.symlink_to(source)
+    assert "is the source itself" in sync(ours, source, destination, delete=True)["error"]
+    assert "is inside the destination" in sync(ours, destination / "in", source, delete=True)["error"]
+    assert "is inside the source" in sync(ours, source, destination / "new", delete=True)["error"]
+    assert sorted(path.name for path in source.rglob("*")) == ["a", "b", "in"]
+
+
+def test_a_source_that_holds_the_destination_through_a_mount_deletes_nothing(ours, pair):
+    source, destination = pair
+    files(source, a="1", in__b="2")
+    files(destination, kept="3")
+    subprocess.run(["mount", "--bind", destination, source / "in"], check=True)
+    try:
+        done = sync(ours, source, destination, delete=True)
+    finally:
+        subprocess.run(["umount", source / "in"], check=True)
+    assert done["deleted"] == 0 and done["exit_code"] == 23 and (destination / "kept").read_text() == "3", done
+    assert "the source contains the destination" in done["problems"][0]["message"]
+
+
+@pytest.mark.parametrize("name", ["source-notes", "other"])
+def test_a_directory_with_other_things_is_no_checkpoint(ours, pair, tmp_path, name):
+    source, destination = pair
+    files(source, a="1")
+    files(tmp_path / "mine", **{name: "kept"})
+    done = sync(ours, source, destination, checkpoint=str(tmp_path / "mine"))
+    assert "is not empty, and no checkpoint" in done["error"] and (tmp_path / "mine" / name).read_text() == "kept"
 
 
 @pytest.mark.parametrize("destination, word", [("", "is the source itself"), ("/in", "is inside the source")])

@@ -46,14 +46,13 @@ object Kind {
   val Pending = "pending"
   /** Something that could not be listed. */
   val Failed = "error"
-  /** What an earlier run that was killed has left. */
-  val Litter = "litter"
+  /** A file that a run is about to complete, or that one has left. */
+  val Temporary = "temporary"
+  /** A directory that a run uses, or that one has left. */
+  val WorkingDirectory = "working directory"
 }
 
 private[sync] object Paths {
-  /** What the names of temporary files and working directories begin with. They take part in no synchronization. */
-  val Prefix = ".millstream-sync-"
-
   def child(directory: String, name: String): String = if (directory.isEmpty) name else s"$directory/$name"
 
   /** The directory that an entry is in. */

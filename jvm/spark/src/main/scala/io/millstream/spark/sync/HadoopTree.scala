@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit.{MILLISECONDS, NANOSECONDS}
 
 import scala.util.Using
 
-import org.apache.hadoop.fs.{EtagSource, FileContext, FileStatus, FileSystem, Options, ParentNotDirectoryException, Path, PathIsNotEmptyDirectoryException}
+import org.apache.hadoop.fs.{EtagSource, FileContext, FileStatus, FileSystem, Options, ParentNotDirectoryException, Path, PathIsNotEmptyDirectoryException, UnsupportedFileSystemException}
 import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.ipc.RemoteException
 import org.apache.hadoop.security.AccessControlException
@@ -14,8 +14,11 @@ import org.apache.hadoop.security.AccessControlException
 private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => String) extends Tree {
   import HadoopTree._
 
-  /** Only this interface of Hadoop's has a rename that replaces. */
-  private lazy val renaming = FileContext.getFileContext(root.toUri, fs.getConf)
+  /** Only this interface of Hadoop's has a rename that replaces, and not every file system has it. */
+  private lazy val renaming: Option[FileContext] =
+    try Some(FileContext.getFileContext(root.toUri, fs.getConf)) catch {
+      case _: UnsupportedFileSystemException => None
+    }
 
   override def capabilities: Capabilities =
     Capabilities(modes = 0x3ff, hasOwners = true, hasLinks = false, hasTimes = true, amends = true, impliesDirectories = false)
@@ -75,13 +78,24 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
       out.close()
       check.foreach(check => Using.resource[InputStream, Unit](fs.open(hidden))(check))
       set(hidden, attributes)
-      renaming.rename(hidden, place, Options.Rename.OVERWRITE)
+      renaming.fold(replace(hidden, place))(_.rename(hidden, place, Options.Rename.OVERWRITE))
       isInstalled = true
     }
 
     override def discard(): Unit = if (!isInstalled) {
       try out.close() finally fs.delete(hidden, false)
     }
+  }
+
+  /** For a moment there is neither the old nor the new file. */
+  private def replace(hidden: Path, place: Path): Unit = {
+    val found = try Some(fs.getFileStatus(place)) catch {
+      case _: FileNotFoundException => None
+    }
+    // A rename to a directory may be one into it.
+    if (found.exists(_.isDirectory)) throw new IOException("a directory is in its place")
+    if (found.nonEmpty) fs.delete(place, false)
+    if (!fs.rename(hidden, place)) throw new IOException("the file system did not rename the copy")
   }
 
   override def makeDirectory(path: String): Unit = if (!fs.mkdirs(at(path))) throw new IOException("the file system made no directory")

@@ -17,7 +17,7 @@ import WorkingDirectory._
  *
  * A resumed run leaves out the phases that have ended; in the one that had begun, copies that are there already stay.
  *
- * @param resumes whether an earlier run has begun to carry the plan out
+ * @param interrupted the temporary names of the run that has begun to carry the plan out, if this one resumes it
  */
 private[sync] final class Phases(
     session: SparkSession,
@@ -27,7 +27,7 @@ private[sync] final class Phases(
     rules: Rules,
     listings: Listings,
     planning: Planning,
-    resumes: Boolean,
+    interrupted: Option[TemporaryNames],
     describing: Jobs) {
   import Phases._
 
@@ -37,6 +37,7 @@ private[sync] final class Phases(
 
   def run(hasLitter: Boolean, hasFailures: Boolean): Unit = {
     if (isReal && hasLitter) clean()
+    if (isReal) interrupted.foreach(sweep("remove temporary files of the interrupted run", _))
     if (hasFailures || shares.of(Action.Skip, Action.Fail) > 0) unlisted()
     makeDirectories()
     copy()
@@ -57,10 +58,14 @@ private[sync] final class Phases(
     describing("note what was not listed")(work.save(s"$Manifest-listing", (failed :+ left).reduce(_ union _).coalesce(context.defaultParallelism.max(1))))
   }
 
-  /** Removes what earlier runs that were killed have left in the destination. */
+  /** Removes what runs that were killed have left in the destination, but nothing of a run that may be under way. */
   private def clean(): Unit = {
-    val litter = listings.all(Destination).filter(col("kind") === Kind.Litter).map(entry => Step(entry.path, Action.Delete, Counting.LeftBefore, None, Some(entry)))
-    each("litter", litter, 0, "remove what earlier runs have left")(sweep)
+    val found = listings.all(Destination).filter(col("kind").isin(Kind.Temporary, Kind.WorkingDirectory))
+    // Only this machine knows which of its processes have ended.
+    val makers = found.flatMap(entry => TemporaryNames.makerOf(Paths.name(entry.path)).map(maker => (maker.machine, maker.process))).distinct().limit(MaxMakers).collect()
+    val ended = makers.map { case (machine, process) => Maker(machine, process) }.filter(_.hasEnded).toSet
+    val litter = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry => Step(entry.path, Action.Delete, Counting.LeftBefore, None, Some(entry)))
+    each("litter", litter, 0, "remove what earlier runs have left")(removeLitter)
   }
 
   private def makeDirectories(): Unit = {
@@ -85,7 +90,7 @@ private[sync] final class Phases(
     val (count, bytes) = (shares.of(Action.Copy, Action.Link), shares.bytesOf(Action.Copy, Action.Link))
     if (count > 0) {
       val steps = planning.steps(Action.Copy, Action.Link)
-      val (site, preserved, verify, resumes) = (this.site, rules.preserved, options.verify, this.resumes)
+      val (site, preserved, verify, resumes) = (this.site, rules.preserved, options.verify, interrupted.nonEmpty)
       // What is in the way counts as deletions, too.
       val empties = rules.delete && options.maxDelete.forall(_ >= shares.of(Action.Delete))
       val counters = Counters(context.longAccumulator("files copied"), context.longAccumulator("bytes copied"))
@@ -142,13 +147,15 @@ private[sync] final class Phases(
   }
 
   /** Removes temporary files of attempts that have failed or were killed. */
-  def sweepAttempts(): Unit = {
+  def sweepAttempts(): Unit = sweep("remove temporary files of failed attempts", site.names)
+
+  private def sweep(what: String, names: TemporaryNames): Unit = {
     val site = this.site
     val directories = planning.steps(Action.Copy, Action.Link).select(parentOf(col("path"))).distinct().as[String]
-    describing("remove temporary files of failed attempts")(directories.foreachPartition { (some: Iterator[String]) =>
+    describing(what)(directories.foreachPartition { (some: Iterator[String]) =>
       val tree = site.openDestination()
       some.foreach { directory =>
-        try tree.list(directory)(entry => if (Paths.name(entry.path).startsWith(s"${site.prefix}-")) tree.delete(entry.path)) catch {
+        try tree.list(directory)(entry => if (!entry.isDirectory && names.has(Paths.name(entry.path))) tree.delete(entry.path)) catch {
           // Whatever it was, its copies have failed, and said so.
           case _: java.io.IOException =>
         }
@@ -169,6 +176,7 @@ private[sync] final class Phases(
 }
 
 private object Phases {
+  private val MaxMakers = 10000
   private val TasksPerCore = 4
   private val StepsOfTask = 1000L
   private val Chosen = "plan-deletions"
@@ -217,7 +225,7 @@ private object Phases {
   private def leave(step: Step): Outcome =
     if (step.action == Action.Skip) Outcome.of(step, Status.Skipped) else Outcome.failed(step, "examine", step.reason)
 
-  private def sweep(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
+  private def removeLitter(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
     destination.deleteTree(step.path)
     Outcome.of(step, Status.Done)
   }

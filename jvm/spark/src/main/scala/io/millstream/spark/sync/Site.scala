@@ -1,6 +1,5 @@
 package io.millstream.spark.sync
 
-import java.util.UUID
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 
 import org.apache.spark.{Partitioner, SparkContext, Success, TaskContext}
@@ -14,22 +13,19 @@ import org.apache.spark.util.SerializableConfiguration
  *
  * @param source absolute URL
  * @param destination absolute URL
- * @param job names what is temporary
+ * @param names those of what is temporary
  * @param threads calls that a task has under way at once
  */
-private[sync] final case class Site(source: String, destination: String, job: String, threads: Int, conf: Broadcast[SerializableConfiguration]) {
+private[sync] final case class Site(source: String, destination: String, names: TemporaryNames, threads: Int, conf: Broadcast[SerializableConfiguration]) {
   def openSource(): Tree = open(source)
 
   def openDestination(): Tree = open(destination)
 
   def open(side: String): Tree = {
-    val attempt = Option(TaskContext.get()).fold("driver")(_.taskAttemptId().toString)
+    val attempt = Option(TaskContext.get()).fold(TemporaryNames.OfDriver)(_.taskAttemptId())
     val count = new AtomicLong
-    Tree.open(side, conf.value.value, () => s"$prefix-$attempt-${count.getAndIncrement()}")
+    Tree.open(side, conf.value.value, () => names.name(attempt, count.getAndIncrement()))
   }
-
-  /** What the names of this run's temporary files begin with. */
-  def prefix: String = s"${Paths.Prefix}$job"
 }
 
 private[sync] object Site {
@@ -41,7 +37,7 @@ private[sync] object Site {
   def of(context: SparkContext, source: String, destination: String, threads: Option[Int]): Site = {
     val isLocal = Seq(source, destination).forall(_.startsWith("file:"))
     val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
-    Site(source, destination, UUID.randomUUID().toString.take(8), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), conf)
+    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), conf)
   }
 }
 

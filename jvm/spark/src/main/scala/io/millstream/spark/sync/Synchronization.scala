@@ -22,11 +22,9 @@ import WorkingDirectory._
  * @param show receives the names of what was changed, if they are wanted
  */
 private[spark] final class Synchronization(spark: SparkSession, options: SyncOptions, tell: String => Unit, show: String => Unit) {
-  import Synchronization._
-
   private val conf: Configuration = spark.sparkContext.hadoopConfiguration
-  private val source = Tree.absolute(options.source, conf)
-  private val destination = Tree.absolute(options.destination, conf)
+  private val source = Location.absolute(options.source, conf)
+  private val destination = Location.absolute(options.destination, conf)
   /** What the user has set for queries is no matter here. */
   private val session = spark.newSession()
   private val settings = SyncSettings.of(spark)
@@ -63,27 +61,29 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 
   /** Refuses what cannot be meant. */
   private def check(): Unit = {
-    if (source == destination) throw new SyncFailure(s"$destination: is the source itself")
-    if (isBelow(destination, source)) throw new SyncFailure(s"$destination: is inside the source $source; choose a destination outside it")
-    if (isBelow(source, destination)) throw new SyncFailure(s"$source: is inside the destination $destination; choose a destination outside it")
+    val Seq(from, to) = Seq(source, destination).map(Location.of(_, conf))
+    if (from.isWithin(to) && to.isWithin(from)) throw new SyncFailure(s"$destination: is the source itself")
+    if (to.isWithin(from)) throw new SyncFailure(s"$destination: is inside the source $source; choose a destination outside it")
+    if (from.isWithin(to)) throw new SyncFailure(s"$source: is inside the destination $destination; choose a destination outside it")
     val found = tops.getOrElse(Source, throw new SyncFailure(s"$source: there is no such directory, so nothing was done"))
     if (!found.isDirectory) throw new SyncFailure(s"$source: not a directory; Spark synchronizes directories")
     tops.get(Destination).filter(!_.isDirectory).foreach(_ => throw new SyncFailure(s"$destination: exists and is not a directory"))
     checkpoint.foreach { path =>
-      Seq(source, destination).filter(side => path.toString == side || isBelow(path.toString, side)).foreach { side =>
+      val place = Location.of(path.toString, conf)
+      Seq(source -> from, destination -> to).filter(side => place.isWithin(side._2)).foreach { case (side, _) =>
         throw new SyncFailure(s"$path: the checkpoint is inside $side; choose a directory outside it")
       }
     }
   }
 
-  private lazy val checkpoint: Option[Path] = options.checkpoint.map(given => new Path(Tree.absolute(given, conf)))
+  private lazy val checkpoint: Option[Path] = options.checkpoint.map(given => new Path(Location.absolute(given, conf)))
 
   /** Runs with a working directory that does not stay: by default in the destination, because all executors can write to that. */
   private def inTemporary(run: WorkingDirectory => SyncSummary): SyncSummary = {
-    val place = settings.directory.fold(existing(destination))(Tree.absolute(_, conf))
+    val place = settings.directory.fold(existing(destination))(Location.absolute(_, conf))
     val tree = site.open(place)
     val before = tree.status("")
-    val work = new WorkingDirectory(session, Tree.below(new Path(place), site.prefix), isKept = false)
+    val work = new WorkingDirectory(session, Tree.below(new Path(place), site.names.working), isKept = false)
     try run(work) finally {
       work.remove()
       // The working directory has changed the time of the one that it was in.
@@ -101,18 +101,23 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   private def carryOut(work: WorkingDirectory, lost: LostAttempts): SyncSummary = {
     val listings = new Listings(session, work, site, describing)
     val planning = new Planning(session, work, site, listings, describing)
+    val interrupted = Option.when(work.isKept)(work.read(Names)).flatten.flatMap(TemporaryNames.of)
+    interrupted.filter(names => names.maker.isRunning && names.maker != site.names.maker && !work.has(Finished)).foreach { names =>
+      throw new SyncFailure(s"${work.path}: process ${names.maker.process} is using this checkpoint; wait for it, or choose another directory")
+    }
     val resumes = work.isKept && !work.has(Finished) && work.has(Planning.Ready) && work.read(Request).contains(options.identity)
     if (resumes) notice(s"resuming the run whose plan is in ${work.path}")
     else {
       work.begin()
       work.write(Request, options.identity)
-      listings.make(tops)
     }
+    work.write(Names, site.names.toString)
+    if (!resumes) listings.make(tops)
     val Seq(ofSource, ofDestination) = Seq(Source, Destination).map(listings.census)
     val rules = rulesFor(ofSource, ofDestination, work)
     if (!resumes) planning.make(rules, ofSource.all + ofDestination.all)
-    val phases = new Phases(session, work, site, options, rules, listings, planning, resumes, describing)
-    phases.run(hasLitter = ofDestination.of(Kind.Litter) > 0, hasFailures = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0))
+    val phases = new Phases(session, work, site, options, rules, listings, planning, interrupted.filter(_ => resumes), describing)
+    phases.run(hasLitter = ofDestination.of(Kind.Temporary) + ofDestination.of(Kind.WorkingDirectory) > 0, hasFailures = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0))
     if (lost.exist && !options.dryRun) phases.sweepAttempts()
     val counting = new Counting(work)
     counting.notices.foreach(notice)
@@ -155,8 +160,4 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     if (isSameFileSystem) site.open(work.path.toString).mayGiveAway("")
     else !options.dryRun && site.openDestination().mayGiveAway("")
   }
-}
-
-private object Synchronization {
-  private def isBelow(path: String, directory: String): Boolean = path.startsWith(if (directory.endsWith("/")) directory else s"$directory/")
 }

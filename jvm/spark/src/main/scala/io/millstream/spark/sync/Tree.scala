@@ -5,7 +5,7 @@ import java.io.{IOException, InputStream, OutputStream}
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, Path => HadoopPath}
+import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.ipc.RemoteException
 
 /**
@@ -108,19 +108,6 @@ private[sync] object Tree {
       case "file" => new LocalTree(java.nio.file.Paths.get(path.toUri.getPath), temporary)
       case "s3a" => new ObjectTree(path.getFileSystem(conf), path, temporary)
       case _ => new HadoopTree(path.getFileSystem(conf), path, temporary)
-    }
-  }
-
-  /** The file system's own absolute URL of an operand, which may be a path without a scheme. */
-  def absolute(given: String, conf: Configuration): String = {
-    val hasScheme = given.matches("[A-Za-z][A-Za-z0-9+.-]*:/.*")
-    val isLocal = if (hasScheme) given.startsWith("file:") else FileSystem.getDefaultUri(conf).getScheme == "file"
-    if (isLocal) {
-      val local = if (hasScheme) new HadoopPath(given).toUri.getPath else given
-      new HadoopPath("file", null, java.nio.file.Paths.get(local).toAbsolutePath.normalize.toString).toString
-    } else {
-      val path = new HadoopPath(given)
-      path.getFileSystem(conf).makeQualified(path).toString
     }
   }
 

@@ -14,9 +14,8 @@ import org.apache.spark.TaskContext
  *
  * @param directories the directories to list; at least one of them is
  * @param maxEntries after how many entries it hands over
- * @param working name of the run's own working directory, which is no litter
  */
-private[sync] final class TreeListing(tree: Tree, directories: Seq[String], threads: Int, maxEntries: Long, working: String) extends Iterator[Entry] {
+private[sync] final class TreeListing(tree: Tree, directories: Seq[String], threads: Int, maxEntries: Long) extends Iterator[Entry] {
   import TreeListing._
 
   private val pool = Executors.newFixedThreadPool(threads, InFlight.daemon)
@@ -80,8 +79,8 @@ private[sync] final class TreeListing(tree: Tree, directories: Seq[String], thre
     }
     try {
       tree.list(directory) { entry =>
-        if (!Paths.name(entry.path).startsWith(Paths.Prefix)) add(entry)
-        else if (Paths.name(entry.path) != working) batch += entry.copy(kind = Kind.Litter)
+        if (TemporaryNames.makerOf(Paths.name(entry.path)).isEmpty) add(entry)
+        else batch += entry.copy(kind = if (entry.isDirectory) Kind.WorkingDirectory else Kind.Temporary)
         if (batch.length >= BatchEntries) flush()
       }
     } catch {

@@ -49,10 +49,19 @@ private[sync] final class WorkingDirectory(session: SparkSession, val path: Path
     if (!fs.exists(path)) Nil
     else fs.listStatus(path).toSeq.map(_.getPath.getName).filter(name => name.startsWith(prefix) && name.endsWith(s".$Complete")).map(_.stripSuffix(s".$Complete"))
 
-  /** Makes it, without what an earlier run has left in it. */
+  /**
+   * Makes it, without what an earlier run has left in it.
+   *
+   * @throws SyncFailure if there is a directory with something in it that is no working directory
+   */
   def begin(): Unit = {
-    Option.when(fs.exists(path))(fs.listStatus(path).toSeq).toSeq.flatten.map(_.getPath).filter(child => isOurs(child.getName)).foreach(fs.delete(_, true))
+    val found = if (fs.exists(path)) fs.listStatus(path).toSeq.map(_.getPath) else Nil
+    if (found.nonEmpty && !found.exists(_.getName == Mark)) {
+      throw new SyncFailure(s"$path: is not empty, and no checkpoint of an earlier run; choose a directory that is empty or does not exist")
+    }
+    found.filter(child => isOurs(child.getName)).foreach(fs.delete(_, true))
     fs.mkdirs(path)
+    write(Mark, "Listings, plan and manifest of a synchronization by psync --spark.\n")
   }
 
   def remove(): Unit = fs.delete(path, true)
@@ -66,8 +75,12 @@ private[sync] object WorkingDirectory {
   val Manifest = "manifest"
   val Request = "request"
   val Finished = "finished"
+  /** The temporary names of the run that uses it. */
+  val Names = "names"
+  /** A file that tells it from other directories. */
+  private val Mark = "psync-checkpoint"
 
-  private def isOurs(name: String): Boolean = Seq(Source, Destination, Plan, Manifest, Request, Finished).exists(name.startsWith)
+  private def isOurs(name: String): Boolean = Seq(Source, Destination, Plan, Manifest, Request, Finished, Names).exists(name.startsWith)
 
   implicit val encodesEntries: Encoder[Entry] = Encoders.product[Entry]
   implicit val encodesSteps: Encoder[Step] = Encoders.product[Step]

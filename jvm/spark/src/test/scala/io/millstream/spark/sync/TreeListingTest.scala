@@ -28,7 +28,7 @@ class TreeListingTest {
     override def mayGiveAway(path: String): Boolean = none
   }
 
-  private def listed(tree: Tree, directories: Seq[String], most: Long) = new TreeListing(tree, directories, threads = 4, most, ".millstream-sync-own").toVector
+  private def listed(tree: Tree, directories: Seq[String], most: Long) = new TreeListing(tree, directories, threads = 4, most).toVector
 
   @Test def roundsListEveryEntryOnce(): Unit = for (most <- Seq(1L, 10L, 100L, 100000L)) {
     val tree = new Levels(4, 3)
@@ -51,13 +51,12 @@ class TreeListingTest {
     assertTrue(entries.exists(_.path == "d0/d1/f1") && !entries.exists(_.path.startsWith("d1/")))
   }
 
-  @Test def whatKilledRunsHaveLeftIsNoEntry(): Unit = {
+  @Test def whatIsTemporaryIsNoEntry(): Unit = {
     val tree = new Levels(0, 0) {
       override def list(directory: String)(take: Entry => Unit): Unit =
-        Seq(".millstream-sync-own" -> Kind.Directory, ".millstream-sync-old" -> Kind.Directory, ".millstream-sync-old-1-2" -> Kind.File, ".millstream" -> Kind.File)
+        Seq(".psync-0123abcd-1-2.tmp" -> Kind.Directory, ".psync-0123abcd-1-3.tmp" -> Kind.File, ".psync" -> Kind.File, ".psync-x.tmp" -> Kind.Directory)
           .foreach { case (name, kind) => take(Entry(name, kind)) }
     }
-    assertEquals(Set(".millstream-sync-old" -> Kind.Litter, ".millstream-sync-old-1-2" -> Kind.Litter, ".millstream" -> Kind.File),
-      listed(tree, Seq(""), 1000).map(entry => entry.path -> entry.kind).toSet)
+    assertEquals(Seq(Kind.WorkingDirectory, Kind.Temporary, Kind.File), listed(tree, Seq(""), 1000).filter(_.path != ".psync-x.tmp").map(_.kind).distinct)
   }
 }
