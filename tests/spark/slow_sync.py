@@ -297,6 +297,23 @@ def test_killed_executors_and_speculative_attempts(local, slow):
             session.close()
 
 
+def test_an_executor_that_has_another_destination_writes_nothing(local):
+    """The machines of a cluster lack what the driver has at the destination: they have an empty directory there."""
+    source, target = local / "source", local / "target"
+    many_files(source)
+    target.mkdir()
+    (local / "cluster").mkdir()
+    elsewhere = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(target)]
+    with two_hosts(local / "cluster", within=elsewhere) as master:
+        session = Session(local / "home", millstream=True, conf={"spark.master": master, "spark.millstream.sync.dir": str(local)})
+        try:
+            found = session.call("sync_calls:sync", src=str(source), dst=str(target))
+        finally:
+            session.close()
+    assert "is not the directory that the driver has under this name" in found["error"], found
+    assert copied(target) == 0
+
+
 def executors_of(application: str) -> list[int]:
     """The PIDs of an application's executors."""
     commands = {int(process.name): command_line(process) for process in Path("/proc").iterdir() if process.name.isdigit()}

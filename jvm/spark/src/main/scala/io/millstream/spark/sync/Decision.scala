@@ -10,7 +10,11 @@ package io.millstream.spark.sync
  */
 private[sync] final case class Preserved(modes: Int, owner: Boolean, group: Boolean, times: Boolean, directoryTimes: Boolean, links: Boolean, amends: Boolean)
 
-/** Which entries count as changed, and what happens to them. */
+/**
+ * Which entries count as changed, and what happens to them.
+ *
+ * @param keepsTimes whether files of the destination have the times of their sources, and not those at which they were written
+ */
 private[sync] final case class Rules(
     preserved: Preserved,
     checksum: Boolean = false,
@@ -20,7 +24,8 @@ private[sync] final case class Rules(
     existing: Boolean = false,
     ignoreExisting: Boolean = false,
     delete: Boolean = false,
-    modifyWindow: Option[Long] = None)
+    modifyWindow: Option[Long] = None,
+    keepsTimes: Boolean = true)
 
 /** What happens to a path. */
 private[sync] object Action {
@@ -87,7 +92,7 @@ private[sync] object Decision {
   /** What happens to a file that both sides have. */
   def file(entry: Entry, found: Entry, rules: Rules): Option[Step] = {
     def step(action: String, reason: String) = Some(Step(entry.path, action, reason, Some(entry), Some(found)))
-    lazy val isSameTime = sameTime(entry, found, rules)
+    lazy val isSameTime = if (rules.keepsTimes) sameTime(entry, found, rules) else !isNewer(entry, found)
     if (rules.update && !isSameTime && isNewer(found, entry)) None
     else if (entry.size != found.size) step(Action.Copy, "size")
     else if (rules.ignoreTimes) step(Action.Copy, "all files are wanted")
@@ -110,7 +115,7 @@ private[sync] object Decision {
     val times = if (entry.isDirectory) wanted.directoryTimes else wanted.times
     def differ(is: Boolean, one: Option[Any], other: Option[Any]) = is && one.nonEmpty && one != other
     val differing = Seq(
-      "time" -> (times && !sameTime(entry, found, rules)),
+      "time" -> (times && rules.keepsTimes && !sameTime(entry, found, rules)),
       "mode" -> differ(wanted.modes != 0 && !entry.isLink, entry.mode.map(_ & wanted.modes), found.mode.map(_ & wanted.modes)),
       "owner" -> differ(wanted.owner, entry.owner, found.owner),
       "group" -> differ(wanted.group, entry.group, found.group)).collect { case (name, true) => name }

@@ -122,6 +122,20 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
 
   override def deleteTree(path: String): Unit = fs.delete(at(path), true)
 
+  /** Those that have no times of files' own do nothing if one is set. */
+  override def keepsAttributes(path: String): Boolean = {
+    val probe = at(Paths.child(path, temporary()))
+    fs.create(probe).close()
+    try {
+      fs.setTimes(probe, LongAgo, -1)
+      fs.getFileStatus(probe).getModificationTime == LongAgo
+    } catch {
+      case _: IOException | _: UnsupportedOperationException => false
+    } finally {
+      fs.delete(probe, false)
+    }
+  }
+
   override def mayGiveAway(path: String): Boolean = {
     val probe = at(Paths.child(path, temporary()))
     fs.create(probe).close()
@@ -138,6 +152,8 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
 
 private object HadoopTree {
   private val Utf8 = java.nio.charset.StandardCharsets.UTF_8
+  /** Milliseconds since 1970; whole seconds, because some file systems have no others. */
+  private val LongAgo = 1000000000000L
   private val Private = new FsPermission(Integer.parseInt("600", 8).toShort)
 
   /** Whether there can be nothing at a path, because something above it is no directory. HDFS says so as of a missing permission. */

@@ -45,14 +45,14 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
       val most = if (round == 0) FirstEntries else MaxEntries
       val (site, first) = (this.site, top.filter(_ => round == 0))
       describing(s"list $root, round ${round + 1}: $left directories") {
-        val found = (if (tasks > 1) directories.repartition(tasks) else directories.coalesce(1)).mapPartitions(listing(site, side, root, first, most, _))
+        val found = (if (tasks > 1) directories.repartition(tasks) else directories.coalesce(1)).mapPartitions(listing(site, side, first, most, _))
         work.save(s"$side-$round", found)
         left = if (round == 0 && top.isEmpty) 0 else censusOf(s"$side-$round").of(Kind.Pending)
         directories = work.load[Entry](s"$side-$round").filter(col("kind") === Kind.Pending).select("path").as[String]
       }
       round += 1
     } while (left > 0)
-    if (site.open(root).capabilities.impliesDirectories) noteAmbiguous(side)
+    if (open(site, side).capabilities.impliesDirectories) noteAmbiguous(side)
   }
 
   /** An object and the prefix of others can have the same path, which no other file system can have: neither takes part. */
@@ -87,8 +87,10 @@ private object Listings {
   private val MaxAmbiguous = 1000000
   private val IsBoth = "it is an object and a directory at once, which only an object store can express"
 
-  private def listing(site: Site, side: String, root: String, top: Option[Entry], most: Long, directories: Iterator[String]): Iterator[Entry] =
-    top.iterator ++ new TreeListing(site.open(root), directories.toVector, site.threads, most).flatMap { entry =>
+  private def open(site: Site, side: String): Tree = if (side == Source) site.openSource() else site.openDestination()
+
+  private def listing(site: Site, side: String, top: Option[Entry], most: Long, directories: Iterator[String]): Iterator[Entry] =
+    top.iterator ++ new TreeListing(open(site, side), directories.toVector, site.threads, most).flatMap { entry =>
       if (entry.kind != Kind.WorkingDirectory || Paths.name(entry.path) != site.names.working) Some(entry)
       // Whatever the two are called, they are the same, or one is in the other.
       else Option.when(side == Source)(entry.copy(kind = Kind.Failed, message = Some("the source contains the destination")))

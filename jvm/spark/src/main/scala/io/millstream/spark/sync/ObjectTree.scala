@@ -59,6 +59,9 @@ private[sync] final class ObjectTree(fs: FileSystem, root: Path, temporary: () =
   override def setAttributes(path: String, attributes: Attributes): Unit = ()
 
   override def mayGiveAway(path: String): Boolean = false
+
+  /** The time of the source is metadata. */
+  override def keepsAttributes(path: String): Boolean = true
 }
 
 private object ObjectTree {

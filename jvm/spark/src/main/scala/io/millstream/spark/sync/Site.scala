@@ -15,11 +15,28 @@ import org.apache.spark.util.SerializableConfiguration
  * @param destination absolute URL
  * @param names those of what is temporary
  * @param threads calls that a task has under way at once
+ * @param isMarked whether the driver has made a directory with the name of the working directory in the destination
  */
-private[sync] final case class Site(source: String, destination: String, names: TemporaryNames, threads: Int, conf: Broadcast[SerializableConfiguration]) {
+private[sync] final case class Site(
+    source: String,
+    destination: String,
+    names: TemporaryNames,
+    threads: Int,
+    isMarked: Boolean,
+    conf: Broadcast[SerializableConfiguration]) {
+
   def openSource(): Tree = open(source)
 
-  def openDestination(): Tree = open(destination)
+  /** @throws java.io.IOException in a task on a machine whose destination is not that of the driver */
+  def openDestination(): Tree = {
+    val tree = open(destination)
+    // Where it is not mounted, there may be an empty directory, and copies would be written there.
+    if (isMarked && TaskContext.get() != null && tree.status(names.working).isEmpty) {
+      val host = java.net.InetAddress.getLocalHost.getHostName
+      throw new java.io.IOException(s"$destination on $host is not the directory that the driver has under this name; mount it on every machine")
+    }
+    tree
+  }
 
   def open(side: String): Tree = {
     val attempt = Option(TaskContext.get()).fold(TemporaryNames.OfDriver)(_.taskAttemptId())
@@ -34,10 +51,10 @@ private[sync] object Site {
   /** A mount may be a slow one, too, and threads that find no work on a fast one cost little. */
   private val LocalThreads = 8
 
-  def of(context: SparkContext, source: String, destination: String, threads: Option[Int]): Site = {
+  def of(context: SparkContext, source: String, destination: String, threads: Option[Int], isMarked: Boolean): Site = {
     val isLocal = Seq(source, destination).forall(_.startsWith("file:"))
     val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
-    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), conf)
+    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), isMarked, conf)
   }
 }
 

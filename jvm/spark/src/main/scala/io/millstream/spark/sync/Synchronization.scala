@@ -28,7 +28,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   /** What the user has set for queries is no matter here. */
   private val session = spark.newSession()
   private val settings = SyncSettings.of(spark)
-  private val site = Site.of(spark.sparkContext, source, destination, settings.threads)
+  private val site = Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = destination.startsWith("file:") && !options.dryRun)
   private val describing = new Jobs(spark.sparkContext, s"Millstream sync $source to $destination")
   private val notices = Seq.newBuilder[String]
   private lazy val tops = Map(Source -> site.openSource(), Destination -> site.openDestination()).flatMap { case (side, tree) => tree.status("").map(side -> _) }
@@ -48,9 +48,11 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     try {
       check()
       if (!options.dryRun && !tops.contains(Destination)) site.openDestination().makeDirectory("")
-      val summary = checkpoint match {
-        case Some(path) => carryOut(new WorkingDirectory(session, path, isKept = true), lost)
-        case None => inTemporary(carryOut(_, lost))
+      val summary = marked {
+        checkpoint match {
+          case Some(path) => carryOut(new WorkingDirectory(session, path, isKept = true), lost)
+          case None => inTemporary(carryOut(_, lost))
+        }
       }
       summary.copy(notices = notices.result(), milliseconds = (System.nanoTime() - start) / 1000000)
     } finally {
@@ -86,11 +88,27 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     val work = new WorkingDirectory(session, Tree.below(new Path(place), site.names.working), isKept = false)
     try run(work) finally {
       work.remove()
-      // The working directory has changed the time of the one that it was in.
-      val wanted = if (place == destination && !options.dryRun) tops.get(Source).filter(_ => timesOfDirectories) else before
-      if (tree.capabilities.amends) wanted.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
+      settle(tree, if (place == destination && !options.dryRun) wanted else before)
     }
   }
+
+  /** Marks the destination while tasks work in it, by the name of the working directory, if it may be that not all machines have it. */
+  private def marked[T](run: => T): T =
+    if (!site.isMarked) run
+    else {
+      val tree = site.openDestination()
+      tree.makeDirectory(site.names.working)
+      try run finally {
+        tree.deleteTree(site.names.working)
+        settle(tree, wanted)
+      }
+    }
+
+  private def wanted: Option[Entry] = tops.get(Source).filter(_ => timesOfDirectories)
+
+  /** Gives the root of a tree its time back, which what was temporary in it has changed. */
+  private def settle(tree: Tree, like: Option[Entry]): Unit =
+    if (tree.capabilities.amends) like.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
 
   private def timesOfDirectories = options.times && !options.omitDirTimes
 
@@ -134,16 +152,18 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     val isEmpty = Seq(Kind.File, Kind.Link, Kind.Other).forall(ofSource.of(_) == 0) && ofSource.of(Kind.Directory) <= 1
     if (options.delete && isFailed) notice("nothing is deleted, because not everything could be listed")
     else if (options.delete && isEmpty) notice(s"nothing is deleted, because the source is empty: $source")
-    val hasOwners = from.hasOwners && to.hasOwners && (options.owner || options.group) && mayGiveAway(work)
+    val probes = probing(work)
+    val keeps = probes.forall(_.keepsAttributes(""))
+    val hasOwners = keeps && from.hasOwners && to.hasOwners && (options.owner || options.group) && probes.exists(_.mayGiveAway(""))
     Rules(
       Preserved(
-        modes = if (options.perms) from.modes & to.modes else 0,
+        modes = if (options.perms && keeps) from.modes & to.modes else 0,
         owner = options.owner && hasOwners,
         group = options.group && hasOwners,
-        times = options.times && to.hasTimes,
-        directoryTimes = timesOfDirectories && to.amends,
+        times = options.times && to.hasTimes && keeps,
+        directoryTimes = timesOfDirectories && to.amends && keeps,
         links = options.links,
-        amends = to.amends),
+        amends = to.amends && keeps),
       checksum = options.checksum,
       sizeOnly = options.sizeOnly,
       ignoreTimes = options.ignoreTimes,
@@ -151,13 +171,13 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
       existing = options.existing,
       ignoreExisting = options.ignoreExisting,
       delete = options.delete && !isFailed && !isEmpty,
-      modifyWindow = options.modifyWindow)
+      modifyWindow = options.modifyWindow,
+      keepsTimes = keeps)
   }
 
-  /** Whether owners can be set. That is found out in the working directory, if it is in the same file system. */
-  private def mayGiveAway(work: WorkingDirectory): Boolean = {
+  /** Where it can be found out what the destination allows: in the working directory, if that is in the same file system. */
+  private def probing(work: WorkingDirectory): Option[Tree] = {
     val isSameFileSystem = work.path.toUri.getScheme == new Path(destination).toUri.getScheme && work.path.toUri.getAuthority == new Path(destination).toUri.getAuthority
-    if (isSameFileSystem) site.open(work.path.toString).mayGiveAway("")
-    else !options.dryRun && site.openDestination().mayGiveAway("")
+    if (isSameFileSystem) Some(site.open(work.path.toString)) else Option.when(!options.dryRun)(site.openDestination())
   }
 }

@@ -91,6 +91,9 @@ private[sync] trait Tree {
 
   /** Whether files can be given to other users; `path` is a directory for a probe. */
   def mayGiveAway(path: String): Boolean
+
+  /** Whether it keeps the times that are chosen for files, and other attributes; `path` is a directory for a probe. */
+  def keepsAttributes(path: String): Boolean = true
 }
 
 private[sync] object Tree {

@@ -51,6 +51,15 @@ class DecisionTest {
     assertEquals(Some(Action.Copy -> "time"), of(file, later, rules.copy(modifyWindow = Some(99))))
   }
 
+  @Test def copiesThatHaveTimesOfTheirOwn(): Unit = {
+    val (larger, later) = (Some(entry(Kind.File, size = 2)), Some(entry(Kind.File, time = 200)))
+    val bare = rules.copy(keepsTimes = false)
+    assertEquals(None, Decision.of(file, later, bare))
+    assertEquals(None, Decision.of(file, file, bare))
+    assertEquals(Some(Action.Copy), actionOf(later, file, bare))
+    assertEquals(Some(Action.Copy), actionOf(file, larger, bare))
+  }
+
   @Test def onlyAttributesDiffer(): Unit = {
     val found = Some(entry(Kind.File, mode = 0x180).copy(owner = Some("x")))
     def reason(rules: Rules) = Decision.of(file, found, rules).map(_.reason)
