@@ -144,6 +144,36 @@ def test_between_two_trees_of_a_store(remote, local, seed):
     assert nothing_happens(remote.sync(source, other, delete=True))
 
 
+def test_the_server_copies_within_s3(places, local):
+    s3, source = Remote(places["s3"]), local / "source"
+    many_files(source, 40, 4)
+    (source / "large").write_bytes(random.Random(1).randbytes(9 << 20))
+    one, other = s3.new(), s3.new()
+    s3.sync(source, one)
+    s3.place.bed.reset_statistics()
+    assert s3.sync(one, other)["copied_files"] == 41
+    made = s3.place.bed.statistics().by_kind
+    assert made["CopyObject"] == 41, made
+    assert s3.contents(other) == sync_trees.contents(source)
+    assert nothing_happens(s3.sync(source, other, delete=True))
+    assert s3.session.call("sync_calls:metadata", url=f"{other}/d0/f0").keys() == {"header.millstream-mtime", "header.millstream-checksum"}
+
+
+@pytest.mark.parametrize("answer", [{"status": 403, "code": "AccessDenied"}, {"status": 501, "code": "NotImplemented"}], ids=lambda answer: answer["code"])
+def test_where_the_server_does_not_copy_executors_do(places, local, answer):
+    s3, source = Remote(places["s3"]), local / "source"
+    many_files(source, 20, 2)
+    one, other = s3.new(), s3.new()
+    s3.sync(source, one)
+    try:
+        s3.place.bed.inject({"operation": "CopyObject", "do": "answer", **answer, "count": 1000})
+        done = s3.sync(one, other)
+    finally:
+        s3.place.bed.inject()
+    assert (done["exit_code"], done["copied_files"]) == (0, 20), done
+    assert s3.contents(other) == sync_trees.contents(source)
+
+
 def test_from_one_store_to_the_other(places, local):
     hdfs, s3 = Remote(places["hdfs"]), Remote(places["s3"])
     source = local / "source"

@@ -7,13 +7,14 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
+import io.millstream.hadoop.s3a.ServerCopy
 import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, Options, Path}
 
 /**
  * Objects of S3, which appear when they are complete, under their own names. Each carries the time of its source, and the checksum of
  * its contents if that was known before it was written, as user metadata: its own time is that of the upload.
  */
-private[sync] final class ObjectTree(fs: FileSystem, root: Path, temporary: () => String) extends HadoopTree(fs, root, temporary) {
+private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, temporary: () => String) extends HadoopTree(fs, root, temporary) {
   import ObjectTree._
 
   override def capabilities: Capabilities =
@@ -54,6 +55,20 @@ private[sync] final class ObjectTree(fs: FileSystem, root: Path, temporary: () =
     }
 
     override def discard(): Unit = if (!isInstalled) out.asInstanceOf[FSDataOutputStream].abort()
+  }
+
+  override def copyFrom(source: Tree, version: Entry, attributes: Attributes): Boolean = source match {
+    case source: ObjectTree if version.etag.nonEmpty =>
+      val metadata = attributes.mtime.map(mtime => Time -> encoded(mtime)).toMap
+      serverCopy(source).exists(_.copy(source.at(version.path), version.etag.get, metadata.asJava, at(version.path)))
+    case _ => false
+  }
+
+  private var prepared: Option[(ObjectTree, Option[ServerCopy])] = None
+
+  private def serverCopy(source: ObjectTree): Option[ServerCopy] = synchronized {
+    if (!prepared.exists(_._1 eq source)) prepared = Some(source -> Option(ServerCopy.between(source.fs, fs)))
+    prepared.flatMap(_._2)
   }
 
   override def setAttributes(path: String, attributes: Attributes): Unit = ()

@@ -76,6 +76,16 @@ private[sync] trait Tree {
    */
   def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged
 
+  /**
+   * Copies a file of another tree, if that does not need this process to see its contents. What is there is replaced at once, except for a
+   * directory.
+   *
+   * @param version what is to be copied
+   * @return false if the caller has to copy it, and nothing has changed
+   * @throws io.millstream.hadoop.UnfitFileException if the source is of another version
+   */
+  def copyFrom(source: Tree, version: Entry, attributes: Attributes): Boolean = false
+
   /** Makes a directory, and those that it is in, if they do not exist. */
   def makeDirectory(path: String): Unit
 
