@@ -62,8 +62,7 @@ private[sync] final class Phases(
   private def clean(): Unit = {
     val found = listings.all(Destination).filter(col("kind").isin(Kind.Temporary, Kind.WorkingDirectory))
     // Only this machine knows which of its processes have ended.
-    val makers = found.flatMap(entry => TemporaryNames.makerOf(Paths.name(entry.path)).map(maker => (maker.machine, maker.process))).distinct().limit(MaxMakers).collect()
-    val ended = makers.map { case (machine, process) => Maker(machine, process) }.filter(_.hasEnded).toSet
+    val ended = found.flatMap(entry => TemporaryNames.makerOf(Paths.name(entry.path))).distinct().limit(MaxMakers).collect().filter(_.hasEnded).toSet
     val litter = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry => Step(entry.path, Action.Delete, Counting.LeftBefore, None, Some(entry)))
     each("litter", litter, 0, "remove what earlier runs have left")(removeLitter)
   }
