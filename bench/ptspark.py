@@ -67,12 +67,22 @@ def copy(source: str, destination: str, rows: Iterator[Row]) -> None:
 
 def main(source: str, destination: str) -> None:
     source, destination = os.path.realpath(source), os.path.realpath(destination)
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "2g").getOrCreate()
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "2g") \
+        .config("spark.ui.showConsoleProgress", "false").getOrCreate()
     ours, theirs = listing(spark, source).alias("s"), listing(spark, destination).alias("d")
     pairs = ours.join(theirs, col("s.path") == col("d.path"), "full_outer").where("s.path IS NOT NULL")
     wanted = pairs.where("d.path IS NULL OR s.size <> d.size OR s.mtime <> d.mtime").select("s.path", "s.is_directory")
     wanted.repartition(PARTS).foreachPartition(lambda rows: copy(source, destination, rows))
+    stop(spark)
+
+
+def stop(spark: SparkSession) -> None:
+    """Waits for the JVM to end, so that what it has cost is counted."""
+    gateway = spark.sparkContext._gateway
     spark.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
 
 
 if __name__ == "__main__":

@@ -169,10 +169,8 @@ def jar() -> Path:
 
 def with_spark(*command: str) -> list[str]:
     """The command, which finds the Spark of the environment, and our jar."""
-    variables = {
-        "PATH": f"{python().parent}:{os.environ['PATH']}", "SPARK_HOME": "", "PYSPARK_PYTHON": python(), "MILLSTREAM_JAR": jar(),
-    }
-    return ["env", *(f"{name}={value}" for name, value in variables.items()), *command]
+    variables = {"PATH": f"{python().parent}:{os.environ['PATH']}", "PYSPARK_PYTHON": python(), "MILLSTREAM_JAR": jar()}
+    return ["env", "--unset=SPARK_HOME", *(f"{name}={value}" for name, value in variables.items()), *command]
 
 
 def distcp(label: str, source: str, destination: str, *, libhadoop: bool, kind: type[Contender]) -> Contender:
@@ -182,7 +180,11 @@ def distcp(label: str, source: str, destination: str, *, libhadoop: bool, kind: 
         "java", f"-Xmx{MEMORY}", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", ":".join(map(str, jars)),
         *([f"-Djava.library.path={hadoop_native_directory()}"] if libhadoop else []),
     ]
-    settings = {"mapreduce.framework.name": "local", "mapreduce.local.map.tasks.maximum": DISTCP_MAPS, "hadoop.tmp.dir": "{}/hadoop"}
+    settings = {
+        "mapreduce.framework.name": "local", "mapreduce.local.map.tasks.maximum": DISTCP_MAPS, "hadoop.tmp.dir": "{}/hadoop",
+        # By default it looks every 5 s whether the job has ended.
+        "mapreduce.client.completion.pollinterval": "100", "mapreduce.client.progressmonitor.pollinterval": "100",
+    }
     options = ["-m", DISTCP_MAPS, "-numListstatusThreads", "40", "-update", "-skipcrccheck", "-direct"]
     definitions = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
     return kind(label, [*java, "org.apache.hadoop.tools.DistCp", *definitions, *options, source, destination])
