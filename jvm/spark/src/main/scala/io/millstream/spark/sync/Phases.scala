@@ -148,7 +148,7 @@ private[sync] final class Phases(
     describing("remove temporary files of failed attempts")(directories.foreachPartition { (some: Iterator[String]) =>
       val tree = site.openDestination()
       some.foreach { directory =>
-        try tree.list(directory)(entry => if (Paths.name(entry.path).startsWith(s"${site.prefix}-")) tree.delete(entry.path)) catch {
+        try tree.list(directory)(entry => if (Paths.name(entry.path).startsWith(s"${site.prefix}-")) tree.deleteTree(entry.path)) catch {
           // Whatever it was, its copies have failed, and said so.
           case _: java.io.IOException =>
         }
@@ -215,7 +215,9 @@ private object Phases {
     }
 
   private def leave(step: Step): Outcome =
-    if (step.action == Action.Skip) Outcome.of(step, Status.Skipped) else Outcome.failed(step, "examine", step.reason)
+    if (step.reason == Decision.Mounted) Outcome.of(step, Status.Mounted).copy(message = step.destination.flatMap(_.mount))
+    else if (step.action == Action.Skip) Outcome.of(step, Status.Skipped)
+    else Outcome.failed(step, "examine", step.reason)
 
   private def sweep(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
     destination.deleteTree(step.path)
@@ -223,7 +225,7 @@ private object Phases {
   }
 
   private def makeWay(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
-    destination.delete(step.path)
+    if (destination.delete(step.path) == Deleted.Mounted) throw new java.io.IOException(Transfer.IsMounted)
     Outcome.of(step, Status.Done).copy(action = Action.Delete, kind = step.destination.get.kind, size = 0)
   }
 
@@ -248,6 +250,7 @@ private object Phases {
     Outcome.of(step, if (source.status(step.path).nonEmpty) Status.Appeared
     else destination.delete(step.path) match {
       case Deleted.NotEmpty => Status.NotEmpty
+      case Deleted.Mounted => Status.Mounted
       case _ => Status.Done
     })
   }
