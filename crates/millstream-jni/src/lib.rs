@@ -3,7 +3,8 @@
 //! and [`millstream_s3`].
 //!
 //! A handle is the address of a boxed object that Java owns: `open` creates it, `close` frees it. Java's `AutoCloseable`
-//! classes guarantee that no call follows `close` and that no two calls on a handle overlap.
+//! classes guarantee that no call follows `close` and that no two calls on a handle overlap. What several threads use at once has
+//! a number instead, by which a call finds it as long as it is open ([`numbered`]).
 
 mod cancellation;
 mod compact;
@@ -12,11 +13,13 @@ mod exchange;
 mod index;
 mod joined;
 mod listing;
+mod numbered;
 mod parquet;
 mod ranges;
 mod remote;
 mod s3;
 mod scan;
+mod tree;
 mod upcall;
 mod volume;
 
@@ -40,6 +43,9 @@ enum Failure {
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// The user may not do that.
+    #[error("{0}")]
+    Denied(String),
     /// A file is not the one that was listed, or its contents do not allow what is to be done with it: another attempt fails, too.
     #[error("{0}")]
     Unfit(String),
@@ -72,6 +78,7 @@ fn guard<'local, T>(
         Failure::Argument(_) => "java/lang/IllegalArgumentException",
         Failure::NoFile(_) => "java/io/FileNotFoundException",
         Failure::Unreadable(_) => "java/io/IOException",
+        Failure::Denied(_) => "java/nio/file/AccessDeniedException",
         Failure::Unfit(_) => "io/millstream/hadoop/UnfitFileException",
         Failure::Ended(_) => "java/io/EOFException",
         Failure::Damaged { .. } => "org/apache/hadoop/fs/ChecksumException",

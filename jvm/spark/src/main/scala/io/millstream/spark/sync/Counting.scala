@@ -38,20 +38,28 @@ private[sync] final class Counting(work: WorkingDirectory) {
 
   private def problems: Seq[Problem] =
     manifest.filter(col("status") === Status.Failed).limit(MaxShown).collect().toSeq
-      .map(outcome => Problem(outcome.path, outcome.operation.getOrElse(outcome.action), outcome.message.getOrElse(""))).sortBy(_.path)
+      .map(outcome => Problem(Names.shown(outcome.path), outcome.operation.getOrElse(outcome.action), outcome.message.fold("")(Names.shown))).sortBy(_.path)
 
   /** What was changed, or would be, one part after the other, as `rsync -v` names it. */
   def names: Iterator[String] =
     if (parts.isEmpty) Iterator.empty
     else manifest.filter(col("status").isin(Status.Done, Status.Grown, Status.Wanted) && col("action") =!= Action.Amend).toLocalIterator().asScala.map { outcome =>
-      s"${if (outcome.action == Action.Delete) "deleting " else ""}${outcome.path}${if (outcome.kind == Kind.Directory) "/" else ""}"
+      s"${if (outcome.action == Action.Delete) "deleting " else ""}${Names.shown(outcome.path)}${if (outcome.kind == Kind.Directory) "/" else ""}"
     }
 
   /** What is no error, but should be known. */
   def notices: Seq[String] =
+    mounts.map(mount => s"not deleted, because a file system is mounted on it: ${Names.shown(mount)}") ++ noted
+
+  private def noted =
     if (groups.forall(group => !Noted.contains(group.status))) Nil
     else manifest.filter(col("status").isin(Noted.keys.toSeq: _*)).limit(MaxShown).collect().toSeq.sortBy(_.path)
-      .map(outcome => s"${Noted(outcome.status)}: ${outcome.path}${outcome.message.fold("")(why => s" ($why)")}")
+      .map(outcome => s"${Noted(outcome.status)}: ${Names.shown(outcome.path)}${outcome.message.fold("")(why => s" ($why)")}")
+
+  /** What is mounted in the destination, and would have been deleted. */
+  private def mounts: Seq[String] =
+    if (countOf(_.status == Status.Mounted) == 0) Nil
+    else manifest.filter(col("status") === Status.Mounted).select(coalesce(col("message"), col("path"))).as[String].distinct().limit(MaxShown).collect().toSeq.sorted
 }
 
 private[sync] object Counting {

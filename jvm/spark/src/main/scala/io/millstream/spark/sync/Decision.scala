@@ -51,13 +51,20 @@ final case class Step(path: String, action: String, reason: String, source: Opti
 
 /** Compares the two sides of a path, as rsync does it. */
 private[sync] object Decision {
+  /** Why something stays that the source does not have. */
+  val Mounted = "it is mounted"
+
   /** None if nothing happens. */
   def of(source: Option[Entry], destination: Option[Entry], rules: Rules): Option[Step] = (source, destination) match {
-    case (None, Some(found)) => Option.when(rules.delete)(Step(found.path, Action.Delete, "not in the source", None, destination))
+    case (None, Some(found)) => Option.when(rules.delete)(deletion(found))
     case (Some(entry), None) => if (rules.existing) None else creation(entry, None, "new", rules)
     case (Some(entry), Some(found)) => between(entry, found, rules)
     case (None, None) => None
   }
+
+  private def deletion(found: Entry): Step =
+    if (found.mount.isEmpty) Step(found.path, Action.Delete, "not in the source", None, Some(found))
+    else Step(found.path, Action.Skip, Mounted, None, Some(found))
 
   private def creation(entry: Entry, found: Option[Entry], reason: String, rules: Rules): Option[Step] = {
     def step(action: String, reason: String = reason) = {

@@ -3,7 +3,7 @@ package io.millstream.spark.sync
 /**
  * An entry of a tree, or what a listing says instead of one.
  *
- * @param path relative to the root, without a slash at either end; empty for the root itself
+ * @param path relative to the root, without a slash at either end; empty for the root itself. What is not valid UTF-8 is as in [[Names]]
  * @param kind one of [[Kind]]
  * @param size bytes of a file
  * @param mtime nanoseconds since 1970, if the file system has a time that belongs to the contents
@@ -11,6 +11,7 @@ package io.millstream.spark.sync
  * @param target where a symbolic link leads
  * @param etag the version of an object
  * @param message why it could not be listed
+ * @param mount path of what is mounted in the tree and has the entry, or is it
  */
 final case class Entry(
     path: String,
@@ -22,7 +23,8 @@ final case class Entry(
     group: Option[String] = None,
     target: Option[String] = None,
     etag: Option[String] = None,
-    message: Option[String] = None) {
+    message: Option[String] = None,
+    mount: Option[String] = None) {
 
   def isFile: Boolean = kind == Kind.File
   def isDirectory: Boolean = kind == Kind.Directory

@@ -23,7 +23,9 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
   override def capabilities: Capabilities =
     Capabilities(modes = 0x3ff, hasOwners = true, hasLinks = false, hasTimes = true, amends = true, impliesDirectories = false)
 
-  protected final def at(path: String): Path = Tree.below(root, path)
+  protected final def at(path: String): Path =
+    if (Names.isUtf8(path)) Tree.below(root, path)
+    else throw new IOException(s"its name is not valid UTF-8, which ${fs.getUri.getScheme}: cannot express")
 
   override def list(directory: String)(take: Entry => Unit): Unit = {
     val place = at(directory)
@@ -38,7 +40,7 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
   }
 
   /** Whether a name comes back from Parquet as it was. */
-  private def isExpressible(name: String): Boolean = !name.contains('\uFFFD') && Utf8.newEncoder().canEncode(name)
+  private def isExpressible(name: String): Boolean = !name.contains('\uFFFD') && Names.isUtf8(name) && Utf8.newEncoder().canEncode(name)
 
   protected def examined(path: String, status: FileStatus): Entry = Entry(
     path,
@@ -56,7 +58,8 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
   }
 
   override def status(path: String): Option[Entry] =
-    try Some(examined(path, fs.getFileStatus(at(path)))) catch {
+    if (!Names.isUtf8(path)) None
+    else try Some(examined(path, fs.getFileStatus(at(path)))) catch {
       case _: FileNotFoundException => None
       case e: IOException if isBelowFile(e) => None
     }

@@ -57,7 +57,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
     override def discard(): Unit = if (!isInstalled) out.asInstanceOf[FSDataOutputStream].abort()
   }
 
-  override def copyFrom(source: Tree, version: Entry, attributes: Attributes): Boolean = source match {
+  override def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = source match {
     case source: ObjectTree if version.etag.nonEmpty =>
       val metadata = attributes.mtime.map(mtime => Time -> encoded(mtime)).toMap
       serverCopy(source).exists(_.copy(source.at(version.path), version.etag.get, metadata.asJava, at(version.path)))

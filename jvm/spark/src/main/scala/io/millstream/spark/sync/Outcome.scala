@@ -41,6 +41,8 @@ object Status {
   val Appeared = "appeared"
   /** A directory that was to be deleted is not empty. */
   val NotEmpty = "not empty"
+  /** What was to be deleted is mounted in the destination. The message says which mount it is. */
+  val Mounted = "mounted"
 
   /** What says that something moves on one of the sides, and is no error. */
   val Moving: Set[String] = Set(Vanished, Changed, Grown)

@@ -222,7 +222,9 @@ private object Phases {
     }
 
   private def leave(step: Step): Outcome =
-    if (step.action == Action.Skip) Outcome.of(step, Status.Skipped) else Outcome.failed(step, "examine", step.reason)
+    if (step.reason == Decision.Mounted) Outcome.of(step, Status.Mounted).copy(message = step.destination.flatMap(_.mount))
+    else if (step.action == Action.Skip) Outcome.of(step, Status.Skipped)
+    else Outcome.failed(step, "examine", step.reason)
 
   private def removeLitter(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
     destination.deleteTree(step.path)
@@ -230,7 +232,7 @@ private object Phases {
   }
 
   private def makeWay(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
-    destination.delete(step.path)
+    if (destination.delete(step.path) == Deleted.Mounted) throw new java.io.IOException(Transfer.IsMounted)
     Outcome.of(step, Status.Done).copy(action = Action.Delete, kind = step.destination.get.kind, size = 0)
   }
 
@@ -255,6 +257,7 @@ private object Phases {
     Outcome.of(step, if (source.status(step.path).nonEmpty) Status.Appeared
     else destination.delete(step.path) match {
       case Deleted.NotEmpty => Status.NotEmpty
+      case Deleted.Mounted => Status.Mounted
       case _ => Status.Done
     })
   }

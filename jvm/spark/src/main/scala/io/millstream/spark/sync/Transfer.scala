@@ -3,10 +3,12 @@ package io.millstream.spark.sync
 import java.io.{IOException, InputStream, OutputStream}
 import java.util.zip.CRC32C
 
-import scala.util.Using
+import scala.util.{Try, Using}
+
+import io.millstream.hadoop.NativeTree
 
 /**
- * Copies the contents of files.
+ * Copies the contents of files: between local trees by the engine, otherwise through the JVM.
  *
  * The source is looked at again after it has been read. If it changed meanwhile, it is read once more. After that, a file that has only
  * grown is installed: it is a beginning of the source, and its time makes the next run copy it again. Of any other, the copy may be a
@@ -38,9 +40,8 @@ private[sync] final class Transfer(
         first(step, source.withOwnTime(listed), listed)
       }
     } catch {
-      case e @ (_: java.io.FileNotFoundException | _: java.nio.file.NoSuchFileException) =>
-        // Of the source, or of the directory in the destination.
-        if (source.status(step.path).isEmpty) Outcome.of(step, Status.Vanished) else Outcome.failed(step, operation, e)
+      // Of the source, not of the directory in the destination.
+      case _: java.io.FileNotFoundException if Try(source.status(step.path)).toOption.contains(None) => Outcome.of(step, Status.Vanished)
       case e if Tree.isOfEntry(e) => Outcome.failed(step, operation, e)
     }
   }
@@ -71,10 +72,34 @@ private[sync] final class Transfer(
       case _: IOException if source.status(step.path).exists(!version.isSameVersionAs(_)) => Option.when(isLast)(Outcome.of(step, Status.Changed))
     }
 
-  private def copy(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
+  private def copy(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = (source, destination) match {
+    case (from: LocalTree, to: LocalTree) => copyNatively(from, to, step, entry, version, isLast)
+    case _ => copyBytes(step, entry, version, isLast)
+  }
+
+  private def copyNatively(from: LocalTree, to: LocalTree, step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
+    val copy = to.copyFrom(from, version, Decision.attributes(entry, preserved), verify)
+    try {
+      val isGrown = isLast && copy.change == NativeTree.Change.GROWN
+      if (copy.change == NativeTree.Change.NONE || isGrown) {
+        makeRoom(to, step, empties)
+        copy.staged.install()
+        copied(copy.bytes)
+        Some(Outcome.of(step, if (isGrown) Status.Grown else Status.Done).copy(size = copy.bytes, mtime = entry.mtime, checksum = Option(copy.checksum)))
+      } else if (!isLast) {
+        None
+      } else {
+        Some(Outcome.of(step, if (from.status(step.path).isEmpty) Status.Vanished else Status.Changed))
+      }
+    } finally {
+      Option(copy.staged).foreach(_.close())
+    }
+  }
+
+  private def copyBytes(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
     val attributes = Decision.attributes(entry, preserved)
     // Only what this process has seen can be verified.
-    if (!verify && !step.makesWay && destination.copyFrom(source, version, attributes)) {
+    if (!verify && !step.makesWay && destination.copyByServer(source, version, attributes)) {
       copied(entry.size)
       Some(Outcome.of(step, Status.Done).copy(size = entry.size, mtime = entry.mtime))
     } else if (entry.size <= SmallBytes) {
@@ -129,6 +154,8 @@ private[sync] object Transfer {
   private val SmallBytes = 4 << 20
   private val BufferBytes = 1 << 20
 
+  val IsMounted = "what is in the way is mounted in the destination"
+
   private def text(sum: CRC32C): String = f"crc32c:${sum.getValue}%08x"
 
   /** Passes up to so many bytes on; returns how many there were. */
@@ -149,6 +176,7 @@ private[sync] object Transfer {
 
   /** Removes the directory that is in the place of something else. */
   def makeRoom(destination: Tree, step: Step, empties: Boolean): Unit = if (step.makesWay && step.destination.exists(_.isDirectory)) {
+    if (step.destination.exists(_.mount.nonEmpty)) throw new IOException(IsMounted)
     if (empties) destination.deleteTree(step.path)
     else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException("a directory with contents is in the way; --delete (delete=True) removes it")
   }

@@ -35,6 +35,8 @@ private[sync] object Deleted {
   case object Gone extends Deleted
   /** It is a directory with something in it. */
   case object NotEmpty extends Deleted
+  /** It stays, because it belongs to something that is mounted in the tree. */
+  case object Mounted extends Deleted
 }
 
 /** A copy that nobody sees yet. */
@@ -84,7 +86,7 @@ private[sync] trait Tree {
    * @return false if the caller has to copy it, and nothing has changed
    * @throws io.millstream.hadoop.UnfitFileException if the source is of another version
    */
-  def copyFrom(source: Tree, version: Entry, attributes: Attributes): Boolean = false
+  def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = false
 
   /** Makes a directory, and those that it is in, if they do not exist. */
   def makeDirectory(path: String): Unit
@@ -118,7 +120,7 @@ private[sync] object Tree {
   def open(root: String, conf: Configuration, temporary: () => String): Tree = {
     val path = new HadoopPath(root)
     path.toUri.getScheme match {
-      case "file" => new LocalTree(java.nio.file.Paths.get(path.toUri.getPath), temporary)
+      case "file" => new LocalTree(path.toUri.getPath, temporary)
       case "s3a" => new ObjectTree(path.getFileSystem(conf), path, temporary)
       case _ => new HadoopTree(path.getFileSystem(conf), path, temporary)
     }
@@ -135,7 +137,7 @@ private[sync] object Tree {
   /** Whether an error is about one entry, and not about the task. */
   def isOfEntry(error: Throwable): Boolean = error match {
     case _: java.io.InterruptedIOException | _: java.nio.channels.ClosedByInterruptException => false
-    case _: IOException | _: UnsupportedOperationException | _: IllegalArgumentException | _: java.nio.file.InvalidPathException => true
+    case _: IOException | _: UnsupportedOperationException | _: IllegalArgumentException => true
     // Hadoop's file systems throw others for names that they do not allow.
     case e => NonFatal(e) && !e.isInstanceOf[InterruptedException]
   }

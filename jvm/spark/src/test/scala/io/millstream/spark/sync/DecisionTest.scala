@@ -32,6 +32,14 @@ class DecisionTest {
     assertEquals(Some(Action.Delete), actionOf(None, found, rules.copy(delete = true)))
   }
 
+  @Test def whatIsMountedStays(): Unit = {
+    val mounted = file.map(_.copy(mount = Some("m")))
+    val step = Decision.of(None, mounted, rules.copy(delete = true))
+    assertEquals(Some(Action.Skip -> Decision.Mounted), step.map(step => step.action -> step.reason))
+    assertEquals(None, Decision.of(None, mounted, rules))
+    assertEquals(None, actionOf(file, mounted))
+  }
+
   @Test def filesThatBothHave(): Unit = {
     val (larger, later) = (Some(entry(Kind.File, size = 2)), Some(entry(Kind.File, time = 200)))
     def of(source: Option[Entry], found: Option[Entry], rules: Rules = rules) = Decision.of(source, found, rules).map(step => step.action -> step.reason)
