@@ -3,12 +3,13 @@
 //! and [`millstream_s3`].
 //!
 //! A handle is the address of a boxed object that Java owns: `open` creates it, `close` frees it. Java's `AutoCloseable`
-//! classes guarantee that no call follows `close` and that no two calls on a handle overlap.
+//! classes guarantee that no call follows `close`, and that no two calls on a handle overlap, unless its module says otherwise.
 
 mod cancellation;
 mod compact;
 mod decoded;
 mod exchange;
+mod filter;
 mod index;
 mod joined;
 mod listing;
@@ -34,6 +35,9 @@ enum Failure {
     /// An invalid argument.
     #[error("{0}")]
     Argument(&'static str),
+    /// What the user has written is wrong; the message says how.
+    #[error("{0}")]
+    Refused(String),
     /// A file does not exist.
     #[error("{0}")]
     NoFile(String),
@@ -69,7 +73,7 @@ fn guard<'local, T>(
         Err(_) => Failure::Engine("panic in native code".into()),
     };
     let class = match failure {
-        Failure::Argument(_) => "java/lang/IllegalArgumentException",
+        Failure::Argument(_) | Failure::Refused(_) => "java/lang/IllegalArgumentException",
         Failure::NoFile(_) => "java/io/FileNotFoundException",
         Failure::Unreadable(_) => "java/io/IOException",
         Failure::Unfit(_) => "io/millstream/hadoop/UnfitFileException",
