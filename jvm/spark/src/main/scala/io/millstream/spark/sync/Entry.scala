@@ -1,5 +1,7 @@
 package io.millstream.spark.sync
 
+import java.nio.charset.StandardCharsets.UTF_8
+
 /**
  * An entry of a tree, or what a listing says instead of one.
  *
@@ -54,10 +56,22 @@ private[sync] object Paths {
   /** What the names of temporary files and working directories begin with. They take part in no synchronization. */
   val Prefix = ".millstream-sync-"
 
+  /** Whether something is temporary or a working directory. */
+  def isOurs(path: String): Boolean = name(path).startsWith(Prefix)
+
+  /** The bytes of a path, as the engine has paths. */
+  def bytes(path: String): Array[Byte] = path.getBytes(UTF_8)
+
+  /** A path below a directory; empty for the directory itself. */
+  def within(directory: String, path: String): String = if (directory.isEmpty || path.isEmpty) directory + path else s"$directory/$path"
+
   def child(directory: String, name: String): String = if (directory.isEmpty) name else s"$directory/$name"
 
   /** The directory that an entry is in. */
   def parent(path: String): String = path.substring(0, math.max(0, path.lastIndexOf('/')))
+
+  /** The directories above an entry, the nearest first and the root last. */
+  def ancestors(path: String): Iterator[String] = Iterator.unfold(path)(path => Option.when(path.nonEmpty)(parent(path)).map(above => (above, above)))
 
   def name(path: String): String = path.substring(path.lastIndexOf('/') + 1)
 

@@ -45,7 +45,7 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
       val most = if (round == 0) FirstEntries else MaxEntries
       val (site, first) = (this.site, top.filter(_ => round == 0))
       describing(s"list $root, round ${round + 1}: $left directories") {
-        val found = (if (tasks > 1) directories.repartition(tasks) else directories.coalesce(1)).mapPartitions(listing(site, root, first, most, _))
+        val found = (if (tasks > 1) directories.repartition(tasks) else directories.coalesce(1)).mapPartitions(listing(site, side, first, most, _))
         work.save(s"$side-$round", found)
         left = if (round == 0 && top.isEmpty) 0 else censusOf(s"$side-$round").of(Kind.Pending)
         directories = work.load[Entry](s"$side-$round").filter(col("kind") === Kind.Pending).select("path").as[String]
@@ -87,6 +87,8 @@ private object Listings {
   private val MaxAmbiguous = 1000000
   private val IsBoth = "it is an object and a directory at once, which only an object store can express"
 
-  private def listing(site: Site, root: String, top: Option[Entry], most: Long, directories: Iterator[String]): Iterator[Entry] =
-    top.iterator ++ new TreeListing(site.open(root), directories.toVector, site.threads, most, site.prefix)
+  private def listing(site: Site, side: String, top: Option[Entry], most: Long, directories: Iterator[String]): Iterator[Entry] = {
+    val tree = if (side == Source) site.openSource() else site.openDestination()
+    top.iterator ++ new TreeListing(tree, directories.toVector, site.threads, most, site.prefix)
+  }
 }

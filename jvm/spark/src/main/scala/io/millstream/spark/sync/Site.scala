@@ -16,11 +16,27 @@ import org.apache.spark.util.SerializableConfiguration
  * @param destination absolute URL
  * @param job names what is temporary
  * @param threads calls that a task has under way at once
+ * @param filter which entries take part; None for all
  */
-private[sync] final case class Site(source: String, destination: String, job: String, threads: Int, conf: Broadcast[SerializableConfiguration]) {
-  def openSource(): Tree = open(source)
+private[sync] final case class Site(
+    source: String,
+    destination: String,
+    job: String,
+    threads: Int,
+    filter: Option[FilterRules],
+    conf: Broadcast[SerializableConfiguration]) {
+  /** The source without what is excluded. */
+  def openSource(): Tree = openFilter().foldLeft(open(source))(new FilteredSource(_, _))
 
-  def openDestination(): Tree = open(destination)
+  /** The destination, of which what is protected is not deleted. */
+  def openDestination(): Tree = openFilter().foldLeft(open(destination))(new FilteredDestination(_, _))
+
+  /** The filter, which lives as long as the task, or the driver's program. */
+  def openFilter(): Option[Filter] = filter.map { rules =>
+    val opened = rules.open()
+    Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => opened.close()))
+    opened
+  }
 
   def open(side: String): Tree = {
     val attempt = Option(TaskContext.get()).fold("driver")(_.taskAttemptId().toString)
@@ -38,10 +54,10 @@ private[sync] object Site {
   /** A mount may be a slow one, too, and threads that find no work on a fast one cost little. */
   private val LocalThreads = 8
 
-  def of(context: SparkContext, source: String, destination: String, threads: Option[Int]): Site = {
+  def of(context: SparkContext, source: String, destination: String, threads: Option[Int], filter: Option[FilterRules]): Site = {
     val isLocal = Seq(source, destination).forall(_.startsWith("file:"))
     val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
-    Site(source, destination, UUID.randomUUID().toString.take(8), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), conf)
+    Site(source, destination, UUID.randomUUID().toString.take(8), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), filter, conf)
   }
 }
 

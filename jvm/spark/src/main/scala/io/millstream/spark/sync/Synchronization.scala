@@ -19,7 +19,7 @@ import WorkingDirectory._
  * The driver sees numbers, and the first of the problems.
  *
  * @param tell receives notices when they are found
- * @param show receives the names of what was changed, if they are wanted
+ * @param show receives lines about what was changed, if they are wanted
  */
 private[spark] final class Synchronization(spark: SparkSession, options: SyncOptions, tell: String => Unit, show: String => Unit) {
   import Synchronization._
@@ -30,10 +30,17 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   /** What the user has set for queries is no matter here. */
   private val session = spark.newSession()
   private val settings = SyncSettings.of(spark)
-  private val site = Site.of(spark.sparkContext, source, destination, settings.threads)
+  private val site = Site.of(spark.sparkContext, source, destination, settings.threads, filter)
   private val describing = new Jobs(spark.sparkContext, s"Millstream sync $source to $destination")
   private val notices = Seq.newBuilder[String]
   private lazy val tops = Map(Source -> site.openSource(), Destination -> site.openDestination()).flatMap { case (side, tree) => tree.status("").map(side -> _) }
+
+  private def filter: Option[FilterRules] = Option.when(options.filter.nonEmpty) {
+    // Without a slash, the source itself is part of the transfer, and the root is above it.
+    val roots = Seq(source, destination).map(new Path(_)).map(side => if (options.prefix.isEmpty) side else Option(side.getParent).getOrElse(side))
+    val Seq(from, to) = roots.map(_.toUri.getPath)
+    FilterRules(options.filter, options.delete, options.deleteExcluded, options.prefix, from, to)
+  }
 
   private def notice(text: String): Unit = {
     notices += text
@@ -49,6 +56,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     spark.sparkContext.addSparkListener(lost)
     try {
       check()
+      if (filter.exists(_.excludesAll)) return SyncSummary.of(source, destination, options, Census(Map.empty, 0))
       if (!options.dryRun && !tops.contains(Destination)) site.openDestination().makeDirectory("")
       val summary = checkpoint match {
         case Some(path) => carryOut(new WorkingDirectory(session, path, isKept = true), lost)
@@ -116,7 +124,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     if (lost.exist && !options.dryRun) phases.sweepAttempts()
     val counting = new Counting(work)
     counting.notices.foreach(notice)
-    if (options.names) counting.names.foreach(show)
+    if (options.names || options.items) counting.lines(options.prefix, options.items).foreach(show)
+    if (phases.hasRefusedDeletions) notice(NothingDeleted)
     if (phases.undeleted > 0) notice(s"deletions stopped due to max-delete limit (${phases.undeleted} skipped)")
     if (work.isKept) work.complete(Finished)
     counting.summary(SyncSummary.of(source, destination, options, ofSource), phases.undeleted)
@@ -126,8 +135,10 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   private def rulesFor(ofSource: Census, ofDestination: Census, work: WorkingDirectory): Rules = {
     val (from, to) = (site.openSource().capabilities, site.openDestination().capabilities)
     val isFailed = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0)
-    val isEmpty = Seq(Kind.File, Kind.Link, Kind.Other).forall(ofSource.of(_) == 0) && ofSource.of(Kind.Directory) <= 1
-    if (options.delete && isFailed) notice("nothing is deleted, because not everything could be listed")
+    val prevents = isFailed && !options.ignoreErrors
+    val listsNothing = Seq(Kind.File, Kind.Link, Kind.Other).forall(ofSource.of(_) == 0) && ofSource.of(Kind.Directory) <= 1
+    val isEmpty = listsNothing && (options.filter.isEmpty || isFailed || holdsNothing)
+    if (options.delete && prevents) notice("nothing is deleted, because not everything could be listed")
     else if (options.delete && isEmpty) notice(s"nothing is deleted, because the source is empty: $source")
     val hasOwners = from.hasOwners && to.hasOwners && (options.owner || options.group) && mayGiveAway(work)
     Rules(
@@ -137,6 +148,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
         group = options.group && hasOwners,
         times = options.times && to.hasTimes,
         directoryTimes = timesOfDirectories && to.amends,
+        linkTimes = options.times && !options.omitLinkTimes && to.hasTimes,
         links = options.links,
         amends = to.amends),
       checksum = options.checksum,
@@ -145,8 +157,16 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
       update = options.update,
       existing = options.existing,
       ignoreExisting = options.ignoreExisting,
-      delete = options.delete && !isFailed && !isEmpty,
+      delete = options.delete && !prevents && !isEmpty,
+      examinesDeletions = options.filter.nonEmpty || isFailed,
       modifyWindow = options.modifyWindow)
+  }
+
+  /** Whether the source is empty, also of what is excluded. */
+  private def holdsNothing: Boolean = {
+    var isEmpty = true
+    site.open(source).list("")(_ => isEmpty = false)
+    isEmpty
   }
 
   /** Whether owners can be set. That is found out in the working directory, if it is in the same file system. */
@@ -158,5 +178,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 }
 
 private object Synchronization {
+  private val NothingDeleted = "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"
+
   private def isBelow(path: String, directory: String): Boolean = path.startsWith(if (directory.endsWith("/")) directory else s"$directory/")
 }

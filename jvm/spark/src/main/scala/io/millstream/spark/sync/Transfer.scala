@@ -15,6 +15,7 @@ import scala.util.Using
  * @param revalidates whether a copy may be there already, from an earlier run or attempt
  * @param verify whether to read copies again
  * @param empties whether a directory in the place of a file may be removed with what is in it
+ * @param pace holds copies to a rate, if there is one
  * @param copied is told the size of each copy
  */
 private[sync] final class Transfer(
@@ -24,6 +25,7 @@ private[sync] final class Transfer(
     revalidates: Boolean,
     verify: Boolean,
     empties: Boolean,
+    pace: Option[Pace],
     copied: Long => Unit) {
   import Transfer._
 
@@ -75,6 +77,7 @@ private[sync] final class Transfer(
     val attributes = Decision.attributes(entry, preserved)
     if (entry.size <= SmallBytes) {
       val content = Using.resource(source.open(step.path, entry.size))(_.readNBytes(entry.size.toInt))
+      pace.foreach(_.take(content.length))
       val sum = new CRC32C
       sum.update(content)
       settle(step, entry, version, content.length, isLast) { () =>
@@ -88,7 +91,7 @@ private[sync] final class Transfer(
       val staged = destination.stage(step.path, attributes, None)
       try {
         val sum = new CRC32C
-        val bytes = Using.resource(source.open(step.path, entry.size))(pass(_, staged.out, entry.size, sum))
+        val bytes = Using.resource(source.open(step.path, entry.size))(pass(_, staged.out, entry.size, sum, pace))
         settle(step, entry, version, bytes, isLast)(() => install(step, staged, sum))(text(sum))
       } finally staged.discard()
     }
@@ -128,7 +131,7 @@ private[sync] object Transfer {
   private def text(sum: CRC32C): String = f"crc32c:${sum.getValue}%08x"
 
   /** Passes up to so many bytes on; returns how many there were. */
-  private def pass(in: InputStream, out: OutputStream, limit: Long, sum: CRC32C): Long = {
+  private def pass(in: InputStream, out: OutputStream, limit: Long, sum: CRC32C, pace: Option[Pace] = None): Long = {
     val buffer = new Array[Byte](BufferBytes)
     var bytes = 0L
     var read = 0
@@ -136,6 +139,7 @@ private[sync] object Transfer {
       read = if (bytes == limit) -1 else in.read(buffer, 0, math.min(buffer.length, limit - bytes).toInt)
       read >= 0
     }) {
+      pace.foreach(_.take(read))
       sum.update(buffer, 0, read)
       out.write(buffer, 0, read)
       bytes += read
@@ -146,7 +150,7 @@ private[sync] object Transfer {
   /** Removes the directory that is in the place of something else. */
   def makeRoom(destination: Tree, step: Step, empties: Boolean): Unit = if (step.makesWay && step.destination.exists(_.isDirectory)) {
     if (empties) destination.deleteTree(step.path)
-    else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException("a directory with contents is in the way; --delete (delete=True) removes it")
+    else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException("a directory with contents is in the way; --delete or --force (delete=True, force=True) removes it")
   }
 
   /** The checksum of a file that is there. */

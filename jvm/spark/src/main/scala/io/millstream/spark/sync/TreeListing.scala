@@ -80,7 +80,7 @@ private[sync] final class TreeListing(tree: Tree, directories: Seq[String], thre
     }
     try {
       tree.list(directory) { entry =>
-        if (!Paths.name(entry.path).startsWith(Paths.Prefix)) add(entry)
+        if (!Paths.isOurs(entry.path)) add(entry)
         else if (Paths.name(entry.path) != working) batch += entry.copy(kind = Kind.Litter)
         if (batch.length >= BatchEntries) flush()
       }
