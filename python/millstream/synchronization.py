@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from millstream import jar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# What needs no escape in a setting: printable ASCII.
+_PLAIN = bytes(set(range(0x20, 0x7F)) - {ord("%")})
 
 
 class SyncError(RuntimeError):
@@ -82,13 +88,30 @@ class SyncSummary:
     problems: tuple[SyncProblem, ...]
 
 
+def _rules(**sequences: Sequence[str | bytes]) -> dict[str, str]:
+    """Settings for rules and patterns, in their order: each is a letter for its kind and its text, of which bytes are escaped as in URLs."""
+    rules: list[bytes] = []
+    for name, kind in (("filters", b"f"), ("include", b"+"), ("exclude", b"-")):
+        if isinstance(sequences[name], (str, bytes)):
+            raise TypeError(f"{name} must be a sequence of strings, not a string")
+        rules += [kind + os.fsencode(rule) for rule in sequences[name]]
+    return {f"filter-{at}": quote(rule, safe=_PLAIN) for at, rule in enumerate(rules)}
+
+
 def sync(
     spark: SparkSession,
     src: str | os.PathLike[str],
     dst: str | os.PathLike[str],
     *,
     delete: bool = False,
+    delete_before: bool = False,
+    delete_excluded: bool = False,
     max_delete: int | None = None,
+    ignore_errors: bool = False,
+    force: bool = False,
+    filters: Sequence[str | bytes] = (),
+    include: Sequence[str | bytes] = (),
+    exclude: Sequence[str | bytes] = (),
     checksum: bool = False,
     size_only: bool = False,
     ignore_times: bool = False,
@@ -102,6 +125,8 @@ def sync(
     owner: bool = True,
     group: bool = True,
     omit_dir_times: bool = False,
+    omit_link_times: bool = False,
+    bytes_per_second: int | None = None,
     verify: bool = False,
     dry_run: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -115,7 +140,15 @@ def sync(
         src: the directory whose contents are copied.
         dst: the directory that becomes like it; it is made if it does not exist.
         delete: whether to remove what `src` does not have, if all of both could be listed and `src` is not empty.
+        delete_before: as `delete`, but before anything is copied.
+        delete_excluded: as `delete`, and also remove what the filter excludes.
         max_delete: remove at most so many entries.
+        ignore_errors: whether to delete even if something failed before; never what a directory of `src` may have that cannot be listed.
+        force: without `delete`, remove directories that are in the way of something else.
+        filters: rules as of rsync's FILTER RULES, such as `"- *.tmp"` or `"protect /kept/"`. The first rule that matches decides, and they
+            come before `include`, which comes before `exclude`. Files that they merge are read by the driver.
+        include: patterns that are not excluded by what follows.
+        exclude: patterns of what is neither copied nor deleted.
         checksum: compare the contents of files of the same size, not their times.
         size_only: compare sizes alone.
         ignore_times: copy every file.
@@ -125,7 +158,8 @@ def sync(
         modify_window: by how many seconds times may differ; -1 compares nanoseconds. By default, times are compared as far as both sides store them.
         links: whether to copy symbolic links, as they are.
         perms: whether to preserve permissions; `times`, `owner` and `group` likewise, owner and group for the superuser of the destination.
-        omit_dir_times: whether to leave the times of directories as they are.
+        omit_dir_times: whether to leave the times of directories as they are; `omit_link_times` those of symbolic links.
+        bytes_per_second: how much is copied at most, by all tasks together; each has an equal share.
         verify: whether to read copies again.
         dry_run: whether only to find out what would be done.
         checkpoint: a directory for listings, plan and manifest: the same call continues a run that was interrupted.
@@ -134,7 +168,8 @@ def sync(
         The result, with the problems that there were.
 
     Raises:
-        SyncError: it was refused, or ended early.
+        SyncError: it was refused, or ended early. The message about a filter names the rule.
+        TypeError: a sequence of patterns is a string.
     """
     from py4j.protocol import Py4JJavaError
 
@@ -145,7 +180,12 @@ def sync(
         "source": os.fspath(src),
         "destination": os.fspath(dst),
         "delete": delete,
+        "delete-before": delete_before,
+        "delete-excluded": delete_excluded,
         "max-delete": max_delete,
+        "ignore-errors": ignore_errors,
+        "force": force,
+        **_rules(filters=filters, include=include, exclude=exclude),
         "checksum": checksum,
         "size-only": size_only,
         "ignore-times": ignore_times,
@@ -159,6 +199,8 @@ def sync(
         "owner": owner,
         "group": group,
         "omit-dir-times": omit_dir_times,
+        "omit-link-times": omit_link_times,
+        "bytes-per-second": bytes_per_second,
         "verify": verify,
         "dry-run": dry_run,
         "checkpoint": None if checkpoint is None else os.fspath(checkpoint),

@@ -487,7 +487,8 @@ def test_command_line(local):
     many_files(source, 50, 5)
     done = run("-av", source, target)
     assert sync_trees.contents(target / "source") == sync_trees.contents(source)
-    assert set(done.stdout.splitlines()[:-1]) == {"/", *(f"{name}/" if content == "directory" else name for name, content in sync_trees.contents(source).items())}
+    names = {f"source/{name}/" if content == "directory" else f"source/{name}" for name, content in sync_trees.contents(source).items()}
+    assert set(done.stdout.splitlines()[:-1]) == {"source/", *names}
     (target / "extra").mkdir()
     dry = run("-rltn", "--delete", "-v", f"{source}/", target)
     assert "deleting extra/" in dry.stdout.splitlines() and (target / "extra").exists()
@@ -498,7 +499,7 @@ def test_command_line(local):
     (source / "d0/f5").symlink_to("loop")
     missing = run("-a", f"{local}/nothing/", target, expected=23)
     assert missing.stderr.splitlines()[-1] == f"psync: file:{local}/nothing: there is no such directory, so nothing was done"
-    for option, word in (("-H", "does not carry that"), ("--exclude=x", "cannot be combined with --spark"), ("--threads=2", "cannot be combined")):
+    for option, word in (("-H", "does not carry that"), ("--files-from=x", "cannot read x"), ("-x", "cannot be combined with --spark"), ("-ii", "twice")):
         refused = run("-a", option, f"{source}/", target, expected=1)
         assert word in refused.stderr, refused.stderr
     assert "needs -r or -a" in run(f"{source}/", target, expected=1).stderr

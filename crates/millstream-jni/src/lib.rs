@@ -3,13 +3,14 @@
 //! and [`millstream_s3`].
 //!
 //! A handle is the address of a boxed object that Java owns: `open` creates it, `close` frees it. Java's `AutoCloseable`
-//! classes guarantee that no call follows `close` and that no two calls on a handle overlap. What several threads use at once has
-//! a number instead, by which a call finds it as long as it is open ([`numbered`]).
+//! classes guarantee that no call follows `close`, and that no two calls on a handle overlap, unless its module says otherwise.
+//! What several threads use at once has a number instead, by which a call finds it as long as it is open ([`numbered`]).
 
 mod cancellation;
 mod compact;
 mod decoded;
 mod exchange;
+mod filter;
 mod index;
 mod joined;
 mod listing;
@@ -37,6 +38,9 @@ enum Failure {
     /// An invalid argument.
     #[error("{0}")]
     Argument(&'static str),
+    /// What the user has written is wrong; the message says how.
+    #[error("{0}")]
+    Refused(String),
     /// A file does not exist.
     #[error("{0}")]
     NoFile(String),
@@ -75,7 +79,7 @@ fn guard<'local, T>(
         Err(_) => Failure::Engine("panic in native code".into()),
     };
     let class = match failure {
-        Failure::Argument(_) => "java/lang/IllegalArgumentException",
+        Failure::Argument(_) | Failure::Refused(_) => "java/lang/IllegalArgumentException",
         Failure::NoFile(_) => "java/io/FileNotFoundException",
         Failure::Unreadable(_) => "java/io/IOException",
         Failure::Denied(_) => "java/nio/file/AccessDeniedException",

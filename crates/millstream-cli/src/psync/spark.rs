@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use millstream_ops::sync::{
-    Comparison, Execution, Missing, Newer, Options, Present, Recursion, Report, TimeAccuracy, Verification,
-    means_contents,
+    Comparison, Conflicts, Errors, Execution, Missing, Newer, Options, Present, Recursion, Report,
+    TimeAccuracy, Timing, Verification, means_contents,
 };
 
 use super::USAGE;
@@ -25,6 +25,7 @@ pub(super) struct Request {
     submission: Submission,
     checkpoint: Option<OsString>,
     jar: Option<OsString>,
+    deletes_excluded: bool,
     /// The first option that only the local engine knows.
     local: Option<(String, &'static str)>,
     /// The first option that only has a meaning with `--spark`.
@@ -45,14 +46,11 @@ impl Request {
             Id::Json => self.submission.json = true,
             Id::Devices | Id::Specials | Id::DevicesAndSpecials => self.refuse(option, NOT_CARRIED),
             Id::HardLinks | Id::Acls | Id::Xattrs => self.refuse(option, NOT_CARRIED),
-            Id::Threads | Id::BandwidthLimit | Id::IgnoreErrors | Id::Itemize | Id::Force => {
-                self.refuse(option, NOT_YET);
-            }
-            Id::Exclude | Id::Include | Id::Filter | Id::ExcludeFrom | Id::IncludeFrom | Id::FilesFrom => {
-                self.refuse(option, NOT_YET);
-            }
-            Id::DeleteExcluded | Id::DeleteBefore | Id::OneFileSystem | Id::Sparse => {
-                self.refuse(option, NOT_YET)
+            Id::FilesFrom | Id::OneFileSystem | Id::Sparse => self.refuse(option, NOT_YET),
+            Id::DeleteExcluded => self.deletes_excluded = true,
+            Id::Threads => {
+                let threads = setting("spark.millstream.sync.threads", OsStr::from_bytes(option.bytes()));
+                self.submission.spark_settings.push(threads);
             }
             _ => {}
         }
@@ -110,9 +108,17 @@ impl Request {
         if [source, destination].into_iter().any(|operand| is_of_host(operand.as_bytes())) {
             return Err("other hosts are not supported; name the file system, as in hdfs://host/directory");
         }
+        if options.report == Report::AllItems {
+            return Err("-i twice cannot be combined with --spark, whose plan has only what changes");
+        }
         let preserve = &options.preserve;
+        let deletion = options.deletion;
         let flags = [
-            ("delete", options.deletion.is_some()),
+            ("delete", deletion.is_some()),
+            ("delete-before", deletion.is_some_and(|deletion| deletion.timing == Timing::Before)),
+            ("delete-excluded", self.deletes_excluded),
+            ("ignore-errors", deletion.is_some_and(|deletion| deletion.errors == Errors::Ignored)),
+            ("force", options.conflicts == Conflicts::Removed),
             ("checksum", options.comparison == Comparison::Contents),
             ("size-only", options.comparison == Comparison::Size),
             ("ignore-times", options.comparison == Comparison::None),
@@ -125,15 +131,28 @@ impl Request {
             ("owner", preserve.owner),
             ("group", preserve.group),
             ("omit-dir-times", options.untimed.directories),
+            ("omit-link-times", options.untimed.links),
             ("verify", options.verification == Verification::Checksum),
             ("dry-run", options.execution == Execution::DryRun),
             ("names", options.report == Report::Names),
+            ("items", options.report == Report::Items),
         ];
         let mut settings =
             vec![setting("source", source), setting("destination", &placed(source, destination))];
+        if !means_contents(source.as_bytes()) {
+            settings.push(setting("prefix", escaped(name_of(source.as_bytes())).as_ref()));
+        }
+        // Rules of files are among these: the job may run where the files are not.
+        let rules = options.filter.rules().map(|rule| escaped(&[b"f", &rule[..]].concat()));
+        settings.extend(
+            (0..).zip(rules).map(|(at, rule): (u32, _)| setting(&format!("filter-{at}"), rule.as_ref())),
+        );
         settings.extend(flags.map(|(key, is_set)| setting(key, is_set.to_string().as_ref())));
         if let Some(most) = options.most_deletions {
             settings.push(setting("max-delete", most.to_string().as_ref()));
+        }
+        if let Some(rate) = options.bytes_per_second {
+            settings.push(setting("bytes-per-second", rate.to_string().as_ref()));
         }
         match options.time_accuracy {
             TimeAccuracy::AsStored => {}
@@ -153,9 +172,27 @@ fn placed(source: &OsStr, destination: &OsStr) -> OsString {
     if means_contents(source) {
         return destination.to_owned();
     }
-    let name = source.rsplit(|&b| b == b'/').next().unwrap_or_default();
+    let name = name_of(source);
     let destination = destination.as_bytes().strip_suffix(b"/").unwrap_or(destination.as_bytes());
     OsString::from_vec([destination, b"/", name].concat())
+}
+
+/// What follows the last slash.
+fn name_of(path: &[u8]) -> &[u8] {
+    path.rsplit(|&b| b == b'/').next().unwrap_or_default()
+}
+
+/// Text of any bytes for a setting, whatever encoding the JVM takes for that of its arguments: those that are not printable
+/// ASCII, and `%`, become `%` and two hexadecimal digits.
+fn escaped(text: &[u8]) -> String {
+    let mut escaped = String::new();
+    for &byte in text {
+        match byte {
+            b' '..=b'~' if byte != b'%' => escaped.push(byte.into()),
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
 }
 
 /// Whether an operand is `host:path`, and not the URL of a file system or a path.
@@ -167,6 +204,8 @@ fn is_of_host(operand: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use millstream_ops::sync::Separator;
+    use millstream_ops::sync::filter::Effect;
 
     fn settings(operands: &[&str], options: &Options) -> Result<Vec<String>, &'static str> {
         let operands: Vec<OsString> = operands.iter().map(OsString::from).collect();
@@ -185,7 +224,27 @@ mod tests {
         for expected in ["update=true", "links=false", "perms=false", "modify-window=-1", "checkpoint=/c"] {
             assert!(made.iter().any(|setting| setting == expected), "{expected} of {made:?}");
         }
-        assert!(!made.iter().any(|setting| setting.starts_with("max-delete")));
+        for missing in ["max-delete", "prefix", "filter", "bytes-per-second"] {
+            assert!(!made.iter().any(|setting| setting.starts_with(missing)), "{missing}");
+        }
+    }
+
+    #[test]
+    fn filters_are_rules_without_files() {
+        let mut options = Options { recursion: Recursion::Recursive, ..Options::default() };
+        let mut read = |_: &OsStr| Ok(b"- b%\n\xe9".to_vec());
+        options.filter.add_pattern(b"*.o", Effect::Exclude).expect("a pattern");
+        options.filter.add_rule(b".- file", Separator::Line, &mut read).expect("a rule");
+        let made = settings(&["/x/caf\u{e9}", "/y"], &options).expect("right");
+        for expected in [
+            "destination=/y/caf\u{e9}",
+            "prefix=caf%C3%A9",
+            "filter-0=f- *.o",
+            "filter-1=f- - b%25",
+            "filter-2=f- %E9",
+        ] {
+            assert!(made.iter().any(|setting| setting == expected), "{expected} of {made:?}");
+        }
     }
 
     #[test]
@@ -205,6 +264,8 @@ mod tests {
     fn what_the_job_cannot_do_is_refused() {
         let recursive = Options { recursion: Recursion::Recursive, ..Options::default() };
         assert!(settings(&["/a/", "/b"], &Options::default()).is_err());
+        let all_items = Options { report: Report::AllItems, ..recursive.clone() };
+        assert!(settings(&["/a/", "/b"], &all_items).is_err());
         for operands in [&["/a/"][..], &["/a", "/b", "/c"], &["host:a", "/b"], &["/a", "user@host:b"]] {
             assert!(settings(operands, &recursive).is_err(), "{operands:?}");
         }

@@ -40,12 +40,10 @@ private[sync] final class Counting(work: WorkingDirectory) {
     manifest.filter(col("status") === Status.Failed).limit(MaxShown).collect().toSeq
       .map(outcome => Problem(Names.shown(outcome.path), outcome.operation.getOrElse(outcome.action), outcome.message.fold("")(Names.shown))).sortBy(_.path)
 
-  /** What was changed, or would be, one part after the other, as `rsync -v` names it. */
-  def names: Iterator[String] =
+  /** Lines about what was changed, or would be, one part after the other, as of [[Itemized.line]]. */
+  def lines(prefix: String, isItemized: Boolean): Iterator[String] =
     if (parts.isEmpty) Iterator.empty
-    else manifest.filter(col("status").isin(Status.Done, Status.Grown, Status.Wanted) && col("action") =!= Action.Amend).toLocalIterator().asScala.map { outcome =>
-      s"${if (outcome.action == Action.Delete) "deleting " else ""}${Names.shown(outcome.path)}${if (outcome.kind == Kind.Directory) "/" else ""}"
-    }
+    else manifest.filter(col("status").isin(Status.Done, Status.Grown, Status.Wanted)).toLocalIterator().asScala.flatMap(Itemized.line(_, prefix, isItemized))
 
   /** What is no error, but should be known. */
   def notices: Seq[String] =

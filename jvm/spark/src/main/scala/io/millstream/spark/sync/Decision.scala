@@ -6,13 +6,25 @@ package io.millstream.spark.sync
  * @param modes the bits of modes that both sides have; 0 if they are not preserved
  * @param owner whether owners are preserved
  * @param group whether groups are
+ * @param times whether times are, apart from those of directories and links
  * @param links whether symbolic links are copied
  */
-private[sync] final case class Preserved(modes: Int, owner: Boolean, group: Boolean, times: Boolean, directoryTimes: Boolean, links: Boolean, amends: Boolean)
+private[sync] final case class Preserved(
+    modes: Int,
+    owner: Boolean,
+    group: Boolean,
+    times: Boolean,
+    directoryTimes: Boolean,
+    linkTimes: Boolean,
+    links: Boolean,
+    amends: Boolean) {
+  def timeOf(entry: Entry): Boolean = if (entry.isDirectory) directoryTimes else if (entry.isLink) linkTimes else times
+}
 
 /**
  * Which entries count as changed, and what happens to them.
  *
+ * @param examinesDeletions whether not all that only the destination has may be deleted
  * @param keepsTimes whether files of the destination have the times of their sources, and not those at which they were written
  */
 private[sync] final case class Rules(
@@ -24,6 +36,7 @@ private[sync] final case class Rules(
     existing: Boolean = false,
     ignoreExisting: Boolean = false,
     delete: Boolean = false,
+    examinesDeletions: Boolean = false,
     modifyWindow: Option[Long] = None,
     keepsTimes: Boolean = true)
 
@@ -36,6 +49,10 @@ private[sync] object Action {
   val Link = "create"
   val Amend = "set attributes"
   val Delete = "delete"
+  /** Only the destination has it; whether it is deleted depends on what is above and below it. */
+  val Surplus = "examine for deletion"
+  /** A directory that cannot be deleted because of what is in it. */
+  val Keep = "keep"
   /** Nothing, and it is reported. */
   val Skip = "skip"
   /** Nothing, and it is an error. */
@@ -46,8 +63,16 @@ private[sync] object Action {
  * What happens to a path, and why.
  *
  * @param makesWay whether something of another kind has to go first
+ * @param changes what changes, as of [[Itemized]]
  */
-final case class Step(path: String, action: String, reason: String, source: Option[Entry], destination: Option[Entry], makesWay: Boolean = false)
+final case class Step(
+    path: String,
+    action: String,
+    reason: String,
+    source: Option[Entry],
+    destination: Option[Entry],
+    makesWay: Boolean = false,
+    changes: String = "")
 
 /** Compares the two sides of a path, as rsync does it. */
 private[sync] object Decision {
@@ -56,21 +81,22 @@ private[sync] object Decision {
 
   /** None if nothing happens. */
   def of(source: Option[Entry], destination: Option[Entry], rules: Rules): Option[Step] = (source, destination) match {
-    case (None, Some(found)) => Option.when(rules.delete)(deletion(found))
+    case (None, Some(found)) => Option.when(rules.delete)(deletion(found, rules))
     case (Some(entry), None) => if (rules.existing) None else creation(entry, None, "new", rules)
     case (Some(entry), Some(found)) => between(entry, found, rules)
     case (None, None) => None
   }
 
-  private def deletion(found: Entry): Step =
-    if (found.mount.isEmpty) Step(found.path, Action.Delete, "not in the source", None, Some(found))
+  private def deletion(found: Entry, rules: Rules): Step =
+    if (found.mount.isEmpty) Step(found.path, if (rules.examinesDeletions) Action.Surplus else Action.Delete, "not in the source", None, Some(found))
     else Step(found.path, Action.Skip, Mounted, None, Some(found))
 
   private def creation(entry: Entry, found: Option[Entry], reason: String, rules: Rules): Option[Step] = {
     def step(action: String, reason: String = reason) = {
       // Files and links are replaced by a rename, which only directories cannot be.
       val makesWay = found.exists(found => found.kind != entry.kind && (found.isDirectory || entry.isDirectory))
-      Some(Step(entry.path, action, reason, Some(entry), found, makesWay))
+      val changes = found.filter(_.kind == entry.kind).fold(Itemized.created(entry))(Itemized.replaced(entry, _, rules))
+      Some(Step(entry.path, action, reason, Some(entry), found, makesWay, changes))
     }
     entry.kind match {
       case Kind.Directory => step(Action.Directory)
@@ -98,7 +124,8 @@ private[sync] object Decision {
 
   /** What happens to a file that both sides have. */
   def file(entry: Entry, found: Entry, rules: Rules): Option[Step] = {
-    def step(action: String, reason: String) = Some(Step(entry.path, action, reason, Some(entry), Some(found)))
+    def step(action: String, reason: String) =
+      Some(Step(entry.path, action, reason, Some(entry), Some(found), changes = Itemized.replaced(entry, found, rules)))
     lazy val isSameTime = if (rules.keepsTimes) sameTime(entry, found, rules) else !isNewer(entry, found)
     if (rules.update && !isSameTime && isNewer(found, entry)) None
     else if (entry.size != found.size) step(Action.Copy, "size")
@@ -118,20 +145,26 @@ private[sync] object Decision {
 
   /** What of the attributes differs, the contents being the same. */
   def amendment(entry: Entry, found: Entry, rules: Rules): Option[Step] = {
+    val differing = differingAttributes(entry, found, rules)
+    Option.when(rules.preserved.amends && differing.nonEmpty) {
+      Step(entry.path, Action.Amend, differing.mkString(", "), Some(entry), Some(found), changes = Itemized.amended(entry, differing))
+    }
+  }
+
+  /** Which of the attributes that are preserved differ. */
+  def differingAttributes(entry: Entry, found: Entry, rules: Rules): Seq[String] = {
     val wanted = rules.preserved
-    val times = if (entry.isDirectory) wanted.directoryTimes else wanted.times
     def differ(is: Boolean, one: Option[Any], other: Option[Any]) = is && one.nonEmpty && one != other
-    val differing = Seq(
-      "time" -> (times && rules.keepsTimes && !sameTime(entry, found, rules)),
+    Seq(
+      "time" -> (wanted.timeOf(entry) && rules.keepsTimes && !sameTime(entry, found, rules)),
       "mode" -> differ(wanted.modes != 0 && !entry.isLink, entry.mode.map(_ & wanted.modes), found.mode.map(_ & wanted.modes)),
       "owner" -> differ(wanted.owner, entry.owner, found.owner),
       "group" -> differ(wanted.group, entry.group, found.group)).collect { case (name, true) => name }
-    Option.when(wanted.amends && differing.nonEmpty)(Step(entry.path, Action.Amend, differing.mkString(", "), Some(entry), Some(found)))
   }
 
   private def isNewer(one: Entry, other: Entry): Boolean = one.mtime.exists(time => other.mtime.exists(_ < time))
 
-  private def sameTime(one: Entry, other: Entry, rules: Rules): Boolean = (one.mtime, other.mtime) match {
+  def sameTime(one: Entry, other: Entry, rules: Rules): Boolean = (one.mtime, other.mtime) match {
     case (Some(a), Some(b)) => rules.modifyWindow match {
       case None => sameAsStored(a, b)
       case Some(seconds) if seconds < 0 => a == b
@@ -154,7 +187,7 @@ private[sync] object Decision {
 
   /** The attributes that a copy gets. */
   def attributes(entry: Entry, preserved: Preserved): Attributes = Attributes(
-    mtime = entry.mtime.filter(_ => if (entry.isDirectory) preserved.directoryTimes else preserved.times),
+    mtime = entry.mtime.filter(_ => preserved.timeOf(entry)),
     mode = entry.mode.filter(_ => preserved.modes != 0 && !entry.isLink).map(_ & preserved.modes),
     owner = entry.owner.filter(_ => preserved.owner),
     group = entry.group.filter(_ => preserved.group))

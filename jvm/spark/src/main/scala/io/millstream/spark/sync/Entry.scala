@@ -55,10 +55,16 @@ object Kind {
 }
 
 private[sync] object Paths {
+  /** A path below a directory; empty for the directory itself. */
+  def within(directory: String, path: String): String = if (directory.isEmpty || path.isEmpty) directory + path else s"$directory/$path"
+
   def child(directory: String, name: String): String = if (directory.isEmpty) name else s"$directory/$name"
 
   /** The directory that an entry is in. */
   def parent(path: String): String = path.substring(0, math.max(0, path.lastIndexOf('/')))
+
+  /** The directories above an entry, the nearest first and the root last. */
+  def ancestors(path: String): Iterator[String] = Iterator.unfold(path)(path => Option.when(path.nonEmpty)(parent(path)).map(above => (above, above)))
 
   def name(path: String): String = path.substring(path.lastIndexOf('/') + 1)
 

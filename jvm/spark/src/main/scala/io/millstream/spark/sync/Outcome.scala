@@ -10,6 +10,8 @@ package io.millstream.spark.sync
  * @param checksum of the contents that were copied, with its name in front
  * @param operation what failed
  * @param message why it failed
+ * @param changes what changes, as of [[Itemized]]
+ * @param target where a symbolic link leads
  */
 final case class Outcome(
     path: String,
@@ -21,7 +23,9 @@ final case class Outcome(
     mtime: Option[Long] = None,
     checksum: Option[String] = None,
     operation: Option[String] = None,
-    message: Option[String] = None)
+    message: Option[String] = None,
+    changes: String = "",
+    target: Option[String] = None)
 
 object Status {
   val Done = "done"
@@ -51,7 +55,7 @@ object Status {
 private[sync] object Outcome {
   def of(step: Step, status: String): Outcome =
     Outcome(step.path, step.action, step.reason, status, step.source.orElse(step.destination).fold("")(_.kind), step.source.fold(0L)(_.size),
-      step.source.flatMap(_.mtime))
+      step.source.flatMap(_.mtime), changes = step.changes, target = step.source.flatMap(_.target))
 
   def failed(step: Step, operation: String, error: Throwable): Outcome =
     of(step, Status.Failed).copy(operation = Some(operation), message = Some(Tree.oneLine(error)))

@@ -15,6 +15,8 @@ import WorkingDirectory._
  * litter ─► what is in the way of directories ─► directories ─► files and links ─► attributes ─► deletions ─► attributes of directories
  * }}}
  *
+ * With `--delete-before`, the deletions come before what is in the way.
+ *
  * A resumed run leaves out the phases that have ended; in the one that had begun, copies that are there already stay.
  *
  * @param interrupted the temporary names of the run that has begun to carry the plan out, if this one resumes it
@@ -39,11 +41,12 @@ private[sync] final class Phases(
     if (isReal && hasLitter) clean()
     if (isReal) interrupted.foreach(sweep("remove temporary files of the interrupted run", _))
     if (hasFailures || shares.of(Action.Skip, Action.Fail) > 0) unlisted()
+    if (options.deleteBefore) delete()
     makeDirectories()
     copy()
     val amended = shares.count(share => share.action == Action.Amend && share.kind != Kind.Directory)
     if (amended > 0) each("attributes", planning.steps(Action.Amend).filter(col("source.kind") =!= Kind.Directory), amended, "set attributes")(amend)
-    delete()
+    if (!options.deleteBefore) delete()
     if (isReal) finishDirectories()
     else {
       val directories = shares.count(share => share.action == Action.Amend && share.kind == Kind.Directory)
@@ -91,17 +94,25 @@ private[sync] final class Phases(
       val steps = planning.steps(Action.Copy, Action.Link)
       val (site, preserved, verify, resumes) = (this.site, rules.preserved, options.verify, interrupted.nonEmpty)
       // What is in the way counts as deletions, too.
-      val empties = rules.delete && options.maxDelete.forall(_ >= shares.of(Action.Delete))
+      val empties = (rules.delete || options.force) && options.maxDelete.forall(rules.delete && _ >= shares.of(Action.Delete))
+      val rate = options.bytesPerSecond.map(rate => math.max(1, rate / context.defaultParallelism))
       val counters = Counters(context.longAccumulator("files copied"), context.longAccumulator("bytes copied"))
       lazy val packed = Packing.packed(steps.rdd, count, bytes)
-      save("copies", s"copy $count files ($bytes bytes)", steps)(packed.mapPartitions(transfer(site, preserved, verify, empties, resumes, counters, _)))
+      save("copies", s"copy $count files ($bytes bytes)", steps)(packed.mapPartitions(transfer(site, preserved, verify, empties, resumes, rate, counters, _)))
     }
   }
+
+  private var refused = false
+
+  /** Whether nothing was deleted of what should have been, because something had failed. */
+  def hasRefusedDeletions: Boolean = refused
 
   private def delete(): Unit = {
     val total = shares.of(Action.Delete)
     val most = options.maxDelete.filter(_ < total)
-    if (total > 0 && most.forall(_ > 0)) {
+    refused = total > 0 && !options.ignoreErrors && hasFailed
+    if (isReal && !refused && shares.of(Action.Keep) > 0) noteKept()
+    if (total > 0 && !refused && most.forall(_ > 0)) {
       val all = planning.steps(Action.Delete)
       val chosen = most.fold(all) { most =>
         if (!work.has(Chosen)) work.save(Chosen, all.orderBy(depth.desc, col("path")).limit(most.toInt))
@@ -115,8 +126,20 @@ private[sync] final class Phases(
     }
   }
 
+  /** Whether anything of the run so far has failed, apart from attributes. */
+  private def hasFailed: Boolean = {
+    val parts = work.parts(s"$Manifest-")
+    parts.nonEmpty && !work.load[Outcome](parts: _*).filter(col("status") === Status.Failed && col("action") =!= Action.Amend).isEmpty
+  }
+
+  /** Directories that cannot be deleted because of what the filter protects in them. */
+  private def noteKept(): Unit = {
+    val part = s"$Manifest-kept"
+    if (!work.has(part)) describing("note which directories stay")(work.save(part, planning.steps(Action.Keep).map(Outcome.of(_, Status.NotEmpty))))
+  }
+
   /** How many deletions the limit has prevented. */
-  def undeleted: Long = options.maxDelete.fold(0L)(most => math.max(0, shares.of(Action.Delete) - most))
+  def undeleted: Long = if (refused) 0 else options.maxDelete.fold(0L)(most => math.max(0, shares.of(Action.Delete) - most))
 
   private def inLevels(name: String, steps: Dataset[Step], what: String)(run: Run): Unit = {
     val levels = steps.groupBy(depth).agg(count(lit(1))).collect().map(row => row.getInt(0) -> row.getLong(1)).sortBy(-_._1)
@@ -134,7 +157,7 @@ private[sync] final class Phases(
       val entries = listings.entries(Source).filter(col("kind") === Kind.Directory).join(touched, Seq("path"), "left_semi").as[Entry]
       val amended = directoriesOf(Action.Amend)
       work.save(Directories, entries.joinWith(amended, entries("path") === amended("path"), "left_outer").map { case (entry, step) =>
-        Step(entry.path, Action.Amend, if (step == null) Contents else step.reason, Some(entry), None)
+        Step(entry.path, Action.Amend, if (step == null) Contents else step.reason, Some(entry), None, changes = if (step == null) "" else step.changes)
       })
     }
     // Who may not enter a directory any more cannot set the attributes of those in it.
@@ -194,7 +217,7 @@ private object Phases {
   private val depth: Column = size(split(col("path"), "/"))
 
   private def inFlight(site: Site, rules: Rules, run: Run, steps: Iterator[Step]): Iterator[Outcome] = {
-    lazy val (source, destination) = (site.openSource(), site.openDestination())
+    val (source, destination) = (site.openSource(), site.openDestination())
     new InFlight[Step, Outcome](steps, site.threads, step => run(source, destination, rules, step))
   }
 
@@ -204,12 +227,13 @@ private object Phases {
       verify: Boolean,
       empties: Boolean,
       resumes: Boolean,
+      rate: Option[Long],
       counters: Counters,
       steps: Iterator[Step]): Iterator[Outcome] = {
     val (source, destination) = (site.openSource(), site.openDestination())
     val task = TaskContext.get()
     val isAgain = resumes || task.attemptNumber > 0 || task.stageAttemptNumber > 0
-    val transfer = new Transfer(source, destination, preserved, isAgain, verify, empties, bytes => counters.synchronized {
+    val transfer = new Transfer(source, destination, preserved, isAgain, verify, empties, rate.map(new Pace(_)), bytes => counters.synchronized {
       counters.files.add(1)
       counters.bytes.add(bytes)
     })

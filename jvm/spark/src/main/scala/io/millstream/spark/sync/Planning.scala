@@ -35,10 +35,14 @@ private[sync] final class Planning(session: SparkSession, work: WorkingDirectory
       val steps = Packing.packed(work.load[Step](Plan).filter(col("action") === Action.Compare).rdd, count, 2 * bytes)
       work.save(Compared, session.createDataset(steps.mapPartitions(compared(site, rules, _))))
     }
+    if (rules.examinesDeletions) describing("find out what may be deleted") {
+      val surplus = work.load[Step](Plan).filter(col("action") === Action.Surplus)
+      work.save(Deletable, new Surplus(work, site, listings).steps(surplus))
+    }
     work.complete(Ready)
   }
 
-  private def all = work.load[Step](work.parts(Plan).filter(Set(Plan, Compared)): _*)
+  private def all = work.load[Step](work.parts(Plan).filter(Set(Plan, Compared, Deletable)): _*)
 
   def steps(actions: String*): Dataset[Step] = all.filter(col("action").isin(actions: _*))
 
@@ -53,6 +57,7 @@ private[sync] object Planning {
   /** Says that the plan is complete. */
   val Ready = "plan-ready"
   private val Compared = "plan-compared"
+  private val Deletable = "plan-deletable"
   private val EntriesOfPartition = 200000L
   private val MaxPartitions = 20000L
 

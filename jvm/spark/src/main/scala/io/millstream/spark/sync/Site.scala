@@ -16,6 +16,7 @@ import org.apache.spark.util.SerializableConfiguration
  * @param names those of what is temporary
  * @param threads calls that a task has under way at once
  * @param isMarked whether the driver has made a directory with the name of the working directory in the destination
+ * @param filter which entries take part; None for all
  */
 private[sync] final case class Site(
     source: String,
@@ -23,11 +24,17 @@ private[sync] final case class Site(
     names: TemporaryNames,
     threads: Int,
     isMarked: Boolean,
+    filter: Option[FilterRules],
     conf: Broadcast[SerializableConfiguration]) {
 
-  def openSource(): Tree = open(source)
+  /** The source without what is excluded. */
+  def openSource(): Tree = openFilter().foldLeft(open(source))(new FilteredSource(_, _))
 
-  /** @throws java.io.IOException in a task on a machine whose destination is not that of the driver */
+  /**
+   * The destination, of which what is protected is not deleted.
+   *
+   * @throws java.io.IOException in a task on a machine whose destination is not that of the driver
+   */
   def openDestination(): Tree = {
     val tree = open(destination)
     // Where it is not mounted, there may be an empty directory, and copies would be written there.
@@ -35,7 +42,14 @@ private[sync] final case class Site(
       val host = java.net.InetAddress.getLocalHost.getHostName
       throw new java.io.IOException(s"$destination on $host is not the directory that the driver has under this name; mount it on every machine")
     }
-    tree
+    openFilter().foldLeft(tree)(new FilteredDestination(_, _))
+  }
+
+  /** The filter, which lives as long as the task, or the driver's program. */
+  def openFilter(): Option[Filter] = filter.map { rules =>
+    val opened = rules.open()
+    Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => opened.close()))
+    opened
   }
 
   def open(side: String): Tree = {
@@ -51,10 +65,10 @@ private[sync] object Site {
   /** A mount may be a slow one, too, and threads that find no work on a fast one cost little. */
   private val LocalThreads = 8
 
-  def of(context: SparkContext, source: String, destination: String, threads: Option[Int], isMarked: Boolean): Site = {
+  def of(context: SparkContext, source: String, destination: String, threads: Option[Int], isMarked: Boolean, filter: Option[FilterRules]): Site = {
     val isLocal = Seq(source, destination).forall(_.startsWith("file:"))
     val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
-    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), isMarked, conf)
+    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), isMarked, filter, conf)
   }
 }
 

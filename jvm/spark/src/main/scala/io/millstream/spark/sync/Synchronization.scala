@@ -19,7 +19,7 @@ import WorkingDirectory._
  * The driver sees numbers, and the first of the problems.
  *
  * @param tell receives notices when they are found
- * @param show receives the names of what was changed, if they are wanted
+ * @param show receives lines about what was changed, if they are wanted
  */
 private[spark] final class Synchronization(spark: SparkSession, options: SyncOptions, tell: String => Unit, show: String => Unit) {
   private val conf: Configuration = spark.sparkContext.hadoopConfiguration
@@ -28,10 +28,18 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   /** What the user has set for queries is no matter here. */
   private val session = spark.newSession()
   private val settings = SyncSettings.of(spark)
-  private val site = Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = destination.startsWith("file:") && !options.dryRun)
+  private val site =
+    Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = destination.startsWith("file:") && !options.dryRun, filter)
   private val describing = new Jobs(spark.sparkContext, s"Millstream sync $source to $destination")
   private val notices = Seq.newBuilder[String]
   private lazy val tops = Map(Source -> site.openSource(), Destination -> site.openDestination()).flatMap { case (side, tree) => tree.status("").map(side -> _) }
+
+  private def filter: Option[FilterRules] = Option.when(options.filter.nonEmpty) {
+    // Without a slash, the source itself is part of the transfer, and the root is above it.
+    val roots = Seq(source, destination).map(new Path(_)).map(side => if (options.prefix.isEmpty) side else Option(side.getParent).getOrElse(side))
+    val Seq(from, to) = roots.map(_.toUri.getPath)
+    FilterRules(options.filter, options.delete, options.deleteExcluded, options.prefix, from, to)
+  }
 
   private def notice(text: String): Unit = {
     notices += text
@@ -47,6 +55,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     spark.sparkContext.addSparkListener(lost)
     try {
       check()
+      if (filter.exists(_.excludesAll)) return SyncSummary.of(source, destination, options, Census(Map.empty, 0))
       if (!options.dryRun && !tops.contains(Destination)) site.openDestination().makeDirectory("")
       val summary = marked {
         checkpoint match {
@@ -119,7 +128,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   private def carryOut(work: WorkingDirectory, lost: LostAttempts): SyncSummary = {
     val listings = new Listings(session, work, site, describing)
     val planning = new Planning(session, work, site, listings, describing)
-    val interrupted = Option.when(work.isKept)(work.read(Names)).flatten.flatMap(TemporaryNames.of)
+    val interrupted = Option.when(work.isKept)(work.read(TemporaryNamesOfRun)).flatten.flatMap(TemporaryNames.of)
     interrupted.filter(names => names.maker.isRunning && names.maker != site.names.maker && !work.has(Finished)).foreach { names =>
       throw new SyncFailure(s"${work.path}: process ${names.maker.process} is using this checkpoint; wait for it, or choose another directory")
     }
@@ -129,7 +138,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
       work.begin()
       work.write(Request, options.identity)
     }
-    work.write(Names, site.names.toString)
+    work.write(TemporaryNamesOfRun, site.names.toString)
     if (!resumes) listings.make(tops)
     val Seq(ofSource, ofDestination) = Seq(Source, Destination).map(listings.census)
     val rules = rulesFor(ofSource, ofDestination, work)
@@ -139,7 +148,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     if (lost.exist && !options.dryRun) phases.sweepAttempts()
     val counting = new Counting(work)
     counting.notices.foreach(notice)
-    if (options.names) counting.names.foreach(show)
+    if (options.names || options.items) counting.lines(options.prefix, options.items).foreach(show)
+    if (phases.hasRefusedDeletions) notice(NothingDeleted)
     if (phases.undeleted > 0) notice(s"deletions stopped due to max-delete limit (${phases.undeleted} skipped)")
     if (work.isKept) work.complete(Finished)
     counting.summary(SyncSummary.of(source, destination, options, ofSource), phases.undeleted)
@@ -149,8 +159,10 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   private def rulesFor(ofSource: Census, ofDestination: Census, work: WorkingDirectory): Rules = {
     val (from, to) = (site.openSource().capabilities, site.openDestination().capabilities)
     val isFailed = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0)
-    val isEmpty = Seq(Kind.File, Kind.Link, Kind.Other).forall(ofSource.of(_) == 0) && ofSource.of(Kind.Directory) <= 1
-    if (options.delete && isFailed) notice("nothing is deleted, because not everything could be listed")
+    val prevents = isFailed && !options.ignoreErrors
+    val listsNothing = Seq(Kind.File, Kind.Link, Kind.Other).forall(ofSource.of(_) == 0) && ofSource.of(Kind.Directory) <= 1
+    val isEmpty = listsNothing && (options.filter.isEmpty || isFailed || holdsNothing)
+    if (options.delete && prevents) notice("nothing is deleted, because not everything could be listed")
     else if (options.delete && isEmpty) notice(s"nothing is deleted, because the source is empty: $source")
     val probes = probing(work)
     val keeps = probes.forall(_.keepsAttributes(""))
@@ -162,6 +174,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
         group = options.group && hasOwners,
         times = options.times && to.hasTimes && keeps,
         directoryTimes = timesOfDirectories && to.amends && keeps,
+        linkTimes = options.times && !options.omitLinkTimes && to.hasTimes && keeps,
         links = options.links,
         amends = to.amends && keeps),
       checksum = options.checksum,
@@ -170,9 +183,17 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
       update = options.update,
       existing = options.existing,
       ignoreExisting = options.ignoreExisting,
-      delete = options.delete && !isFailed && !isEmpty,
+      delete = options.delete && !prevents && !isEmpty,
+      examinesDeletions = options.filter.nonEmpty || isFailed,
       modifyWindow = options.modifyWindow,
       keepsTimes = keeps)
+  }
+
+  /** Whether the source is empty, also of what is excluded. */
+  private def holdsNothing: Boolean = {
+    var isEmpty = true
+    site.open(source).list("")(_ => isEmpty = false)
+    isEmpty
   }
 
   /** Where it can be found out what the destination allows: in the working directory, if that is in the same file system. */
@@ -180,4 +201,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     val isSameFileSystem = work.path.toUri.getScheme == new Path(destination).toUri.getScheme && work.path.toUri.getAuthority == new Path(destination).toUri.getAuthority
     if (isSameFileSystem) Some(site.open(work.path.toString)) else Option.when(!options.dryRun)(site.openDestination())
   }
+}
+
+private object Synchronization {
+  private val NothingDeleted = "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"
 }

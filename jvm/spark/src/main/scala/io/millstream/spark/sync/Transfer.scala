@@ -17,6 +17,7 @@ import io.millstream.hadoop.NativeTree
  * @param revalidates whether a copy may be there already, from an earlier run or attempt
  * @param verify whether to read copies again
  * @param empties whether a directory in the place of a file may be removed with what is in it
+ * @param pace holds copies to a rate, if there is one
  * @param copied is told the size of each copy
  */
 private[sync] final class Transfer(
@@ -26,6 +27,7 @@ private[sync] final class Transfer(
     revalidates: Boolean,
     verify: Boolean,
     empties: Boolean,
+    pace: Option[Pace],
     copied: Long => Unit) {
   import Transfer._
 
@@ -72,8 +74,8 @@ private[sync] final class Transfer(
       case _: IOException if source.status(step.path).exists(!version.isSameVersionAs(_)) => Option.when(isLast)(Outcome.of(step, Status.Changed))
     }
 
-  private def copy(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = (source, destination) match {
-    case (from: LocalTree, to: LocalTree) => copyNatively(from, to, step, entry, version, isLast)
+  private def copy(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = (source.whole, destination.whole) match {
+    case (from: LocalTree, to: LocalTree) if pace.isEmpty => copyNatively(from, to, step, entry, version, isLast)
     case _ => copyBytes(step, entry, version, isLast)
   }
 
@@ -82,7 +84,7 @@ private[sync] final class Transfer(
     try {
       val isGrown = isLast && copy.change == NativeTree.Change.GROWN
       if (copy.change == NativeTree.Change.NONE || isGrown) {
-        makeRoom(to, step, empties)
+        makeRoom(destination, step, empties)
         copy.staged.install()
         copied(copy.bytes)
         Some(Outcome.of(step, if (isGrown) Status.Grown else Status.Done).copy(size = copy.bytes, mtime = entry.mtime, checksum = Option(copy.checksum)))
@@ -99,11 +101,12 @@ private[sync] final class Transfer(
   private def copyBytes(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
     val attributes = Decision.attributes(entry, preserved)
     // Only what this process has seen can be verified.
-    if (!verify && !step.makesWay && destination.copyByServer(source, version, attributes)) {
+    if (!verify && !step.makesWay && destination.copyByServer(source.whole, version, attributes)) {
       copied(entry.size)
       Some(Outcome.of(step, Status.Done).copy(size = entry.size, mtime = entry.mtime))
     } else if (entry.size <= SmallBytes) {
       val content = Using.resource(source.open(step.path, entry.size))(_.readNBytes(entry.size.toInt))
+      pace.foreach(_.take(content.length))
       val sum = new CRC32C
       sum.update(content)
       settle(step, entry, version, content.length, isLast) { () =>
@@ -117,7 +120,7 @@ private[sync] final class Transfer(
       val staged = destination.stage(step.path, attributes, None)
       try {
         val sum = new CRC32C
-        val bytes = Using.resource(source.open(step.path, entry.size))(pass(_, staged.out, entry.size, sum))
+        val bytes = Using.resource(source.open(step.path, entry.size))(pass(_, staged.out, entry.size, sum, pace))
         settle(step, entry, version, bytes, isLast)(() => install(step, staged, sum))(text(sum))
       } finally staged.discard()
     }
@@ -159,7 +162,7 @@ private[sync] object Transfer {
   private def text(sum: CRC32C): String = f"crc32c:${sum.getValue}%08x"
 
   /** Passes up to so many bytes on; returns how many there were. */
-  private def pass(in: InputStream, out: OutputStream, limit: Long, sum: CRC32C): Long = {
+  private def pass(in: InputStream, out: OutputStream, limit: Long, sum: CRC32C, pace: Option[Pace] = None): Long = {
     val buffer = new Array[Byte](BufferBytes)
     var bytes = 0L
     var read = 0
@@ -167,6 +170,7 @@ private[sync] object Transfer {
       read = if (bytes == limit) -1 else in.read(buffer, 0, math.min(buffer.length, limit - bytes).toInt)
       read >= 0
     }) {
+      pace.foreach(_.take(read))
       sum.update(buffer, 0, read)
       out.write(buffer, 0, read)
       bytes += read
@@ -178,7 +182,7 @@ private[sync] object Transfer {
   def makeRoom(destination: Tree, step: Step, empties: Boolean): Unit = if (step.makesWay && step.destination.exists(_.isDirectory)) {
     if (step.destination.exists(_.mount.nonEmpty)) throw new IOException(IsMounted)
     if (empties) destination.deleteTree(step.path)
-    else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException("a directory with contents is in the way; --delete (delete=True) removes it")
+    else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException("a directory with contents is in the way; --delete or --force (delete=True, force=True) removes it")
   }
 
   /** The checksum of a file that is there. */

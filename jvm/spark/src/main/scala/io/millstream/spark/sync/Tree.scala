@@ -88,6 +88,9 @@ private[sync] trait Tree {
    */
   def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = false
 
+  /** The tree itself, of which this may be a view. */
+  def whole: Tree = this
+
   /** Makes a directory, and those that it is in, if they do not exist. */
   def makeDirectory(path: String): Unit
 

@@ -76,11 +76,11 @@ private[sync] object WorkingDirectory {
   val Request = "request"
   val Finished = "finished"
   /** The temporary names of the run that uses it. */
-  val Names = "names"
+  val TemporaryNamesOfRun = "names"
   /** A file that tells it from other directories. */
   private val Mark = "psync-checkpoint"
 
-  private def isOurs(name: String): Boolean = Seq(Source, Destination, Plan, Manifest, Request, Finished, Names).exists(name.startsWith)
+  private def isOurs(name: String): Boolean = Seq(Source, Destination, Plan, Manifest, Request, Finished, TemporaryNamesOfRun).exists(name.startsWith)
 
   implicit val encodesEntries: Encoder[Entry] = Encoders.product[Entry]
   implicit val encodesSteps: Encoder[Step] = Encoders.product[Step]

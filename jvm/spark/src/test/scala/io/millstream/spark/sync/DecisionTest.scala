@@ -5,7 +5,7 @@ import org.junit.jupiter.api.Test
 
 class DecisionTest {
   private val Second = 1000000000L
-  private val preserved = Preserved(modes = 0xfff, owner = true, group = true, times = true, directoryTimes = true, links = true, amends = true)
+  private val preserved = Preserved(modes = 0xfff, owner = true, group = true, times = true, directoryTimes = true, linkTimes = true, links = true, amends = true)
   private val rules = Rules(preserved)
 
   private def entry(kind: String, size: Long = 1, time: Long = 100, mode: Int = 0x1a4, target: Option[String] = None, etag: Option[String] = None) =
@@ -125,7 +125,8 @@ class DecisionTest {
     assertEquals(Attributes(Some(100 * Second), Some(0x1a4), Some("o"), Some("g")), Decision.attributes(file.get, preserved))
     assertEquals(None, Decision.attributes(link.get, preserved).mode)
     assertEquals(None, Decision.attributes(directory.get, preserved.copy(directoryTimes = false)).mtime)
-    assertEquals(Attributes(None, None, None, None), Decision.attributes(file.get, Preserved(0, owner = false, group = false, times = false, directoryTimes = false, links = true, amends = true)))
+    val none = Preserved(0, owner = false, group = false, times = false, directoryTimes = false, linkTimes = false, links = true, amends = true)
+    assertEquals(Attributes(None, None, None, None), Decision.attributes(file.get, none))
   }
 
   @Test def versionsOfObjectsAreTheirEtags(): Unit = {
