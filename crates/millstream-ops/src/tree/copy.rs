@@ -1,43 +1,17 @@
 //! Copies of files from one tree to another.
 
-use std::cell::RefCell;
 use std::ffi::CStr;
-use std::sync::LazyLock;
 use std::sync::atomic::AtomicU64;
 
-use millstream_vfs::{Error, File, Volume};
-use millstream_walk::Cancellation;
+use millstream_vfs::{Error, Volume};
 
 use super::attributes::{Wanted, first_error, operation_of};
 use super::error::TreeError;
+use super::root::Tree;
 use super::staged::Staged;
-use super::tree::Tree;
-use crate::activity::Activity;
-use crate::transfer::data::Mover;
-use crate::transfer::file::{CopyError, FileCopy, SourceChange};
+use crate::transfer::file::{FileCopy, SourceChange};
 use crate::transfer::methods::Methods;
-use crate::transfer::options::{DataOptions, Reflink, Sparse, Verification};
-
-/// Nobody watches single copies.
-static UNWATCHED: LazyLock<Activity> = LazyLock::new(Activity::default);
-
-thread_local! {
-    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Moves the data of copies into a tree, and remembers between which devices that can be done how.
-#[derive(Debug)]
-pub(super) struct Copier {
-    mover: Mover<'static>,
-    sparse: Sparse,
-}
-
-impl Copier {
-    pub(super) fn new(sparse: Sparse, cancellation: Cancellation) -> Self {
-        let options = DataOptions { reflink: Reflink::Auto, sparse, bytes_per_second: None, cancellation };
-        Copier { mover: Mover::new(options, &UNWATCHED), sparse }
-    }
-}
+use crate::transfer::options::Verification;
 
 /// What is known of a source from an earlier look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,31 +70,12 @@ impl<V: Volume> Tree<V> {
             methods: Methods::default(),
             moved: AtomicU64::new(0),
         };
-        let (bytes, change, checksum) = BUFFER
-            .with_borrow_mut(|buffer| self.copier.fill(&copy, verification, buffer))
-            .map_err(|error| match error.errno {
-                Some(errno) => TreeError::of(path)(Error::new(operation_of(error.trouble), errno)),
-                None => TreeError::Differs { path: path.to_owned() },
-            })?;
+        let filled = self.copier.fill(&copy, verification).map_err(|error| match error.errno {
+            Some(errno) => TreeError::of(path)(Error::new(operation_of(error.trouble), errno)),
+            None => TreeError::Differs { path: path.to_owned() },
+        });
+        let (bytes, change, checksum) = filled?;
         staged.file = Some(copy.destination);
         Ok(Copied { staged: Some(staged), bytes, change, checksum })
-    }
-}
-
-impl Copier {
-    /// Copies the data; the length, what has become of the source, and the checksum if it was computed.
-    fn fill<F: File>(
-        &self,
-        copy: &FileCopy<F>,
-        verification: Verification,
-        buffer: &mut Vec<u8>,
-    ) -> Result<(u64, SourceChange, Option<u128>), CopyError> {
-        let bytes = self.mover.whole(&copy.pair(), buffer)?;
-        copy.finish_data(bytes, self.sparse)?;
-        let change = copy.change(bytes)?;
-        // What is not complete cannot be like its source.
-        let verifies = verification == Verification::Checksum && change == SourceChange::Unchanged;
-        let checksum = if verifies { Some(copy.compare(&copy.destination, buffer)?) } else { None };
-        Ok((bytes, change, checksum))
     }
 }

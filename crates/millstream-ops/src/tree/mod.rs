@@ -22,22 +22,25 @@
 
 mod at;
 mod attributes;
+mod copier;
 mod copy;
+mod entry;
 mod error;
 mod listing;
 mod removal;
+mod root;
 mod staged;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 pub use attributes::Wanted;
 pub use copy::{Copied, Version};
+pub use entry::Entry;
 pub use error::TreeError;
-pub use listing::{Entry, Listing};
+pub use listing::Listing;
 pub use removal::Removed;
+pub use root::{Carried, Tree};
 pub use staged::Staged;
-pub use tree::{Carried, Tree};
 
 pub use crate::transfer::file::SourceChange;
 pub use crate::transfer::options::{Sparse, Verification};

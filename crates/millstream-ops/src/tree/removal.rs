@@ -9,7 +9,7 @@ use millstream_walk::Threads;
 
 use super::at::At;
 use super::error::TreeError;
-use super::tree::{Tree, is_absent};
+use super::root::{Tree, is_absent};
 use crate::activity::Activity;
 use crate::remove::{
     self, Cause, Directories, Execution, FileSystems, Guard, Missing, PreserveRoot, Problem, Prompts,

@@ -10,7 +10,7 @@ use millstream_vfs::{
 use super::at::At;
 use super::attributes::{Wanted, first_error};
 use super::error::TreeError;
-use super::tree::{FileOf, Tree};
+use super::root::{FileOf, Tree};
 use crate::transfer::attributes::{Attributes, Before, XattrValues};
 use crate::transfer::options::Preserve;
 

@@ -326,6 +326,10 @@ mod tests {
     use super::*;
     use crate::FileKind;
 
+    type OpenBelow = fn(&PosixDir, &CStr, MountBehavior) -> Result<PosixDir>;
+
+    const WAYS: [OpenBelow; 2] = [PosixDir::open_below, open_by_names];
+
     /// The system call and the way without it find the same directories, and refuse the same ones.
     #[test]
     fn no_link_on_a_path_is_followed() {
@@ -338,9 +342,7 @@ mod tests {
         }
         let top = CString::new(top.as_os_str().as_encoded_bytes()).expect("no NUL");
         let top = PosixVolume.base().open_dir(&top, SymlinkBehavior::Follow).expect("opens");
-        let ways: [fn(&PosixDir, &CStr, MountBehavior) -> Result<PosixDir>; 2] =
-            [PosixDir::open_below, open_by_names];
-        for open in ways {
+        for open in WAYS {
             let found = |path| open(&top, path, MountBehavior::Refuse).and_then(|dir| dir.identity());
             let expected =
                 top.metadata(c"a/b", SymlinkBehavior::NoFollow, Fields::INO).expect("stat").identity();
@@ -356,9 +358,7 @@ mod tests {
     #[test]
     fn what_is_mounted_is_entered_only_if_it_may_be() {
         let root = PosixVolume.base().open_dir(c"/", SymlinkBehavior::Follow).expect("opens");
-        let ways: [fn(&PosixDir, &CStr, MountBehavior) -> Result<PosixDir>; 2] =
-            [PosixDir::open_below, open_by_names];
-        for open in ways {
+        for open in WAYS {
             assert!(open(&root, c"proc/sys", MountBehavior::Enter).is_ok());
             let refused = open(&root, c"proc/sys", MountBehavior::Refuse).map(drop);
             assert_eq!(refused.map_err(|error| error.errno), Err(Errno::XDEV));

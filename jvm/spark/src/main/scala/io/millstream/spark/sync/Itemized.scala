@@ -45,8 +45,8 @@ private[sync] object Itemized {
    */
   def line(outcome: Outcome, prefix: String, isItemized: Boolean): Option[String] = {
     val isDirectory = outcome.kind == Kind.Directory
-    val name = escaped(Paths.bytes(Paths.within(prefix, outcome.path))) + (if (isDirectory) "/" else "")
-    val target = outcome.target.fold("")(target => s" -> ${escaped(Paths.bytes(target))}")
+    val name = escaped(Names.bytes(Paths.within(prefix, outcome.path))) + (if (isDirectory) "/" else "")
+    val target = outcome.target.fold("")(target => s" -> ${escaped(Names.bytes(target))}")
     outcome.action match {
       case Action.Delete => Some(s"${if (isItemized) "*deleting  " else "deleting"} $name")
       case _ if outcome.changes.isEmpty || !isItemized && outcome.action == Action.Amend && !isDirectory => None

@@ -22,6 +22,8 @@ import WorkingDirectory._
  * @param show receives lines about what was changed, if they are wanted
  */
 private[spark] final class Synchronization(spark: SparkSession, options: SyncOptions, tell: String => Unit, show: String => Unit) {
+  import Synchronization._
+
   private val conf: Configuration = spark.sparkContext.hadoopConfiguration
   private val source = Location.absolute(options.source, conf)
   private val destination = Location.absolute(options.destination, conf)

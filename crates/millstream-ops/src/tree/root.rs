@@ -1,4 +1,4 @@
-//! A tree: its root, and the operations on single entries.
+//! A tree as it is opened: its root, and the operations on single entries.
 
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, OnceLock};
@@ -11,9 +11,9 @@ use millstream_walk::Cancellation;
 
 use super::at::At;
 use super::attributes::{Wanted, amend};
-use super::copy::Copier;
+use super::copier::Copier;
+use super::entry::Entry;
 use super::error::TreeError;
-use super::listing::Entry;
 use crate::transfer::options::{Preserve, Sparse, Xattrs};
 
 const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
