@@ -195,10 +195,13 @@ class SparkSyncs:
         self.options = options
         self.sizes = Sizes(options.quick)
 
-    def psync(self, source: str, destination: str, *settings: str, master: str = "local[2]", memory: str = MEMORY, kind: type[Contender] = Contender) -> Contender:
+    def psync(
+        self, source: str, destination: str, *settings: str, options: str = "-a", master: str = "local[2]", memory: str = MEMORY,
+        kind: type[Contender] = Contender,
+    ) -> Contender:
         conf = [f"spark.driver.memory={memory}", "spark.ui.enabled=false", "spark.ui.showConsoleProgress=false", *settings]
-        program = [str(self.options.bin_dir.resolve() / "psync"), f"--spark={master}", *(f"--conf={setting}" for setting in conf), "-a"]
-        return kind("psync --spark -a", with_spark(*program, source, destination))
+        program = [str(self.options.bin_dir.resolve() / "psync"), f"--spark={master}", *(f"--conf={setting}" for setting in conf), options]
+        return kind(f"psync --spark {options}", with_spark(*program, source, destination))
 
     def contest(self, name: str, title: str, contenders: list[Contender], checks: list[Check], bed, **more) -> Contest:
         return Contest(name, title, contenders, checks, self.options.rounds, bed, limit_s=LIMIT_S, **more)
@@ -216,7 +219,7 @@ class SparkSyncs:
             return [here, remote] if upload else [remote, here]
 
         ours = self.psync(*sides(f"s3a://{BUCKET}/{there}"), *conf, kind=OfServer)
-        rivals = [self.rclone(sides(f"s3:{BUCKET}/{there}")), self.s5cmd([here, f"s3://{BUCKET}/{there}"] if upload else [f"s3://{BUCKET}/{there}*", here])]
+        rivals = [self.rclone(sides(f"s3:{BUCKET}/{there}")), self.s5cmd(sides(f"s3://{BUCKET}/{there}{'' if upload else '*'}"))]
         checks = [
             *(wall_check(f"wall-{rival.label.split()[0]}", rival.label, ours.label, 1.0) for rival in rivals),
             *(requests_check(f"requests-{rival.label.split()[0]}", rival.label, ours.label, NOISE) for rival in rivals),
@@ -270,7 +273,9 @@ class SparkSyncs:
             return tree("text", files, directories)
 
         hdfs = Hdfs(python(), source)
-        rivals, ours = self.distcps("{url}/data", "file://{}/to", OfServer), self.psync("{url}/data/", "{}/to/", kind=OfServer)
+        rivals = self.distcps("{url}/data", "file://{}/to", OfServer)
+        # HDFS's group, supergroup, does not exist on this machine.
+        ours = self.psync("{url}/data/", "{}/to/", options="-rlpt", kind=OfServer)
         checks = [*distcp_checks(rivals, ours), requests_check("requests-distcp", rivals[1].label, ours.label)]
         return self.contest(
             name, f"{files} files of 1 to 8 KB in {directories} directories, HDFS to a local disk, local[2]; the destination is empty",
