@@ -33,15 +33,12 @@ private[sync] final case class Site(source: String, destination: String, job: St
 }
 
 private[sync] object Site {
-  /** Number of calls to a store that answers slowly. */
-  private val RemoteThreads = 16
-  /** A mount may be a slow one, too, and threads that find no work on a fast one cost little. */
-  private val LocalThreads = 8
+  /** Calls to a store or a mount that may answer slowly. Threads that find no work on a fast one cost little. */
+  private val Threads = 16
 
   def of(context: SparkContext, source: String, destination: String, threads: Option[Int]): Site = {
-    val isLocal = Seq(source, destination).forall(_.startsWith("file:"))
     val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
-    Site(source, destination, UUID.randomUUID().toString.take(8), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), conf)
+    Site(source, destination, UUID.randomUUID().toString.take(8), threads.getOrElse(Threads), conf)
   }
 }
 
