@@ -150,6 +150,30 @@ fn copies_are_complete_before_they_have_their_name() {
 }
 
 #[test]
+fn copies_carry_what_they_are_to() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let top = scratch.path();
+    let from = tree(&top.join("from"));
+    from.make_directory(b"").expect("made");
+    let zeros = vec![0; 1 << 20];
+    std::fs::write(top.join("from/f"), &zeros).expect("write");
+    from.root().and_then(|root| root.set_xattr(c"f", c"user.note", b"kept")).expect("set");
+    for (name, carries) in [("plain", false), ("all", true)] {
+        let sparse = if carries { Sparse::Always } else { Sparse::Never };
+        let carried = Carried { xattrs: carries, acls: carries, sparse };
+        let path = CString::new(top.join(name).as_os_str().as_bytes()).expect("no NUL");
+        let to = Tree::new(PosixVolume, path, carried);
+        to.make_directory(b"").expect("made");
+        copy(&from, &to, b"f").expect("copied").staged.expect("staged").install().expect("installed");
+        let note = to.root().and_then(|root| root.get_xattr(c"f", c"user.note", SymlinkBehavior::NoFollow));
+        assert_eq!(note.is_ok_and(|note| note == b"kept"), carries);
+        let made = std::fs::metadata(top.join(name).join("f")).expect("stat");
+        assert_eq!((made.blocks() == 0, made.len(), made.mode() & 0o777), (carries, 1 << 20, 0o640));
+        assert_eq!(std::fs::read(top.join(name).join("f")).expect("readable"), zeros);
+    }
+}
+
+#[test]
 fn another_version_than_the_expected_is_not_copied() {
     let scratch = tempfile::tempdir().expect("scratch");
     let top = scratch.path();

@@ -104,12 +104,16 @@ public final class NativeTree implements AutoCloseable {
    * @param carried sum of {@link #XATTRS}, {@link #ACLS} and {@link #SPARSE}
    */
   public NativeTree(byte[] root, int carried) {
-    if (!NativeLibrary.isLoaded()) {
-      throw new IllegalStateException("Millstream's native library does not load in this JVM: " + NativeLibrary.whyNot());
-    }
+    requireLibrary();
     long opened = open(root, carried);
     number = opened;
     closing = CLEANER.register(this, () -> close(opened));
+  }
+
+  private static void requireLibrary() {
+    if (!NativeLibrary.isLoaded()) {
+      throw new IllegalStateException("Millstream's native library does not load in this JVM: " + NativeLibrary.whyNot());
+    }
   }
 
   /** What is at a path; null if there is nothing. */
@@ -205,11 +209,13 @@ public final class NativeTree implements AutoCloseable {
 
   /** The name of a user; its number as text if it has none. */
   public static String userName(int uid) {
+    requireLibrary();
     return name(accountName(false, uid), uid);
   }
 
   /** The name of a group; its number as text if it has none. */
   public static String groupName(int gid) {
+    requireLibrary();
     return name(accountName(true, gid), gid);
   }
 
@@ -219,11 +225,13 @@ public final class NativeTree implements AutoCloseable {
 
   /** The number of a user, by name or by number. */
   public static int userId(String name) throws IOException {
+    requireLibrary();
     return id(accountId(false, name.getBytes(StandardCharsets.UTF_8)), name, "user");
   }
 
   /** The number of a group, by name or by number. */
   public static int groupId(String name) throws IOException {
+    requireLibrary();
     return id(accountId(true, name.getBytes(StandardCharsets.UTF_8)), name, "group");
   }
 

@@ -60,15 +60,12 @@ private[sync] final case class Site(
 }
 
 private[sync] object Site {
-  /** Number of calls to a store that answers slowly. */
-  private val RemoteThreads = 16
-  /** A mount may be a slow one, too, and threads that find no work on a fast one cost little. */
-  private val LocalThreads = 8
+  /** Calls to a store or a mount that may answer slowly. Threads that find no work on a fast one cost little. */
+  private val Threads = 16
 
   def of(context: SparkContext, source: String, destination: String, threads: Option[Int], isMarked: Boolean, filter: Option[FilterRules]): Site = {
-    val isLocal = Seq(source, destination).forall(_.startsWith("file:"))
     val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
-    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(if (isLocal) LocalThreads else RemoteThreads), isMarked, filter, conf)
+    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(Threads), isMarked, filter, conf)
   }
 }
 
