@@ -604,7 +604,7 @@ def lines(*arguments) -> list[str]:
     return sorted(done.stdout.splitlines())
 
 
-@pytest.mark.parametrize("options, operand", [(["-ai", "--delete"], "source/"), (["-avn", "--delete"], "source"), (["-rlpi", "-c"], "source/")])
+@pytest.mark.parametrize("options, operand", [(["-ai", "--delete"], "source/"), (["-avn", "--delete"], "source"), (["-rlpci", "--delete"], "source/")])
 def test_lines_are_those_of_psync_without_spark(pair, options, operand):
     source, destination = pair
     copy = destination if operand.endswith("/") else destination / "source"

@@ -48,6 +48,8 @@ private[sync] object Action {
   val Compare = "compare"
   val Link = "create"
   val Amend = "set attributes"
+  /** Something goes that is no directory and has the place of one, which is no deletion of its own. */
+  val MakeWay = "make way"
   val Delete = "delete"
   /** Only the destination has it; whether it is deleted depends on what is above and below it. */
   val Surplus = "examine for deletion"

@@ -72,7 +72,7 @@ private[sync] final class Phases(
 
   private def makeDirectories(): Unit = {
     val count = shares.of(Action.Directory)
-    if (shares.count(share => share.action == Action.Directory && share.makesWay) > 0) {
+    if (isReal && shares.count(share => share.action == Action.Directory && share.makesWay) > 0) {
       each("way", planning.steps(Action.Directory).filter(col("makesWay")), count, "remove what is in the way of directories")(makeWay)
     }
     if (count > 0) {
@@ -257,7 +257,7 @@ private object Phases {
 
   private def makeWay(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
     if (destination.delete(step.path) == Deleted.Mounted) throw new java.io.IOException(Transfer.IsMounted)
-    Outcome.of(step, Status.Done).copy(action = Action.Delete, kind = step.destination.get.kind, size = 0)
+    Outcome.of(step, Status.Done).copy(action = Action.MakeWay, kind = step.destination.get.kind, size = 0, changes = "")
   }
 
   private def makeDirectory(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "create the directory") {
