@@ -48,9 +48,14 @@ def different_contents(source: Path, destination: Path) -> int:
     return subprocess.run(command, capture_output=True).stdout.count(b"\n")
 
 
+def different_entries(source: Path, destination: Path) -> int:
+    """How many entries of two trees do not have the same name, size and time in both."""
+    return len(entries(source) ^ entries(destination))
+
+
 def differences(source: Path, destination: Path) -> int:
-    """How many entries of two trees are not the same in both."""
-    return len(entries(source) ^ entries(destination)) + different_contents(source, destination)
+    """The same, and the contents of files."""
+    return different_entries(source, destination) + different_contents(source, destination)
 
 
 def untimed_differences(source: Path, destination: Path) -> int:

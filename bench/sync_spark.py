@@ -27,7 +27,7 @@ from harness import (
 )
 from remote_bed import DELAY_MS, Hdfs, set_etag
 from scratch import DELAY_US
-from sync_sides import Sides, SlowSides, copy_all, leave_empty, untimed_differences
+from sync_sides import Sides, SlowSides, copy_all, different_entries, leave_empty, untimed_differences
 
 sys.path.insert(0, str(TESTBED))
 from bed_jars import HADOOP_WITH_LIBHADOOP, distcp_jars, hadoop_native_directory, s3a_jars  # noqa: E402
@@ -293,7 +293,7 @@ class SparkSyncs:
 
         return self.contest(
             name, f"{files} files of 1 KB in {directories} directories, local disk, one executor in a process of its own; a driver of 1 GB",
-            [ours], [memory_check("memory", DRIVER_MB, ours.label)], lambda: Sides(source(), leave_empty), measure=measure_driver,
+            [ours], [memory_check("memory", DRIVER_MB, ours.label)], lambda: Sides(source(), leave_empty, different_entries), measure=measure_driver,
             memory_column="driver's peak MB",
         )
 
