@@ -132,6 +132,20 @@ def test_attributes_on_hdfs(places, local, seed):
     assert (done["copied_files"], done["amended"]) == (0, 1), done
 
 
+def test_names_that_are_not_utf8_are_errors_in_a_store_and_are_deleted_here(remote, local):
+    source, there, back = local / "source", remote.new(), local / "back"
+    source.mkdir()
+    (source / "a").write_text("1")
+    Path(os.fsdecode(os.fsencode(source) + b"/bad\xff")).write_text("x")
+    done = remote.sync(source, there)
+    message = f"its name is not valid UTF-8, which {'s3a' if remote.kind == 's3' else 'hdfs'}: cannot express"
+    assert [(problem["path"], problem["message"]) for problem in done["problems"]] == [("bad\\xff", f"IO: {message}")], done
+    assert done["copied_files"] == 1 and remote.contents(there).keys() == {"a"}
+    assert remote.sync(source, back)["copied_files"] == 2
+    assert remote.sync(there, back, delete=True)["deleted"] == 1
+    assert os.listdir(back) == ["a"]
+
+
 def test_between_two_trees_of_a_store(remote, local, seed):
     source, one, other = local / "source", remote.new(), remote.new()
     sync_trees.make(source, seed, allowed=allowed_in(remote.kind), links=False)
