@@ -103,7 +103,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeFilter_includes<'local>(
     is_in_deleted: jboolean,
 ) -> jboolean {
     guard(&mut env, 0, |env| {
-        // SAFETY: Java got the handle from `open`, and makes no call after `close`. Calls that overlap only read.
+        // SAFETY: Java got the handle from `open`, and makes no call after `close`. Overlapping calls read.
         let sides = unsafe { &*(handle as *const Sides) };
         let path = env.convert_byte_array(&path)?;
         let (side, root) = match is_of_destination {

@@ -115,8 +115,8 @@ impl Filter {
         self.rules.is_empty()
     }
 
-    /// The rules as texts for [`Filter::add_rule`], which add up to the same filter: those of merged files are
-    /// among them, so that no file has to be read again.
+    /// The rules as texts for [`Filter::add_rule`], which add up to the same filter. Those of merged files
+    /// are among them, so that no file has to be read again.
     pub fn rules(&self) -> impl Iterator<Item = Vec<u8>> {
         self.rules.iter().map(Rule::text)
     }
