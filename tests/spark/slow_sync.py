@@ -201,6 +201,17 @@ def test_from_one_store_to_the_other(places, local):
     assert nothing_happens(s3.sync(here, there, delete=True))
 
 
+def test_owners_that_this_machine_does_not_know_are_left_alone(places, local):
+    """HDFS gives files to the group `supergroup`."""
+    hdfs, source, back = Remote(places["hdfs"]), local / "source", local / "back"
+    many_files(source, 20, 2)
+    there = hdfs.new()
+    hdfs.sync(source, there, owner=False, group=False)
+    done = hdfs.sync(there, back)
+    assert (done["exit_code"], done["copied_files"]) == (0, 20), done
+    assert nothing_happens(hdfs.sync(there, back, delete=True))
+
+
 def test_changes_that_keep_the_size_are_found(remote, local):
     source, there = local / "source", remote.new()
     source.mkdir()

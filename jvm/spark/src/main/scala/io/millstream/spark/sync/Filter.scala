@@ -85,6 +85,7 @@ private[sync] object FilterText {
 /** A tree as it is, for others to change some of its calls. */
 private[sync] abstract class TreeView(tree: Tree) extends Tree {
   override def whole: Tree = tree.whole
+  override def expressible(entry: Entry): Entry = tree.expressible(entry)
   override def capabilities: Capabilities = tree.capabilities
   override def list(directory: String)(take: Entry => Unit): Unit = tree.list(directory)(take)
   override def status(path: String): Option[Entry] = tree.status(path)

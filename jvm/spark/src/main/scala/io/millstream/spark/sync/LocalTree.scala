@@ -75,11 +75,18 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
   def copyFrom(source: LocalTree, version: Entry, attributes: Attributes, verify: Boolean): NativeTree.Copy =
     native.copy(source.native, Names.bytes(version.path), version.size, version.mtime.get, hidden(), wanted(attributes), verify)
 
+  private def userId(name: String): Int = userIds.computeIfAbsent(name, idOf(_, NativeTree.userId))
+
+  private def groupId(name: String): Int = groupIds.computeIfAbsent(name, idOf(_, NativeTree.groupId))
+
+  override def expressible(entry: Entry): Entry =
+    entry.copy(owner = entry.owner.filter(userId(_) != NativeTree.NONE), group = entry.group.filter(groupId(_) != NativeTree.NONE))
+
   private def hidden(): Array[Byte] = temporary().getBytes(UTF_8)
 
   private def wanted(attributes: Attributes) = new NativeTree.Attributes(
-    attributes.owner.fold(NativeTree.NONE)(userIds.computeIfAbsent(_, NativeTree.userId(_))),
-    attributes.group.fold(NativeTree.NONE)(groupIds.computeIfAbsent(_, NativeTree.groupId(_))),
+    attributes.owner.fold(NativeTree.NONE)(userId),
+    attributes.group.fold(NativeTree.NONE)(groupId),
     attributes.mode.getOrElse(NativeTree.NONE),
     attributes.mtime.getOrElse(NativeTree.NO_TIME))
 
@@ -110,6 +117,13 @@ private object LocalTree {
   /** Copies carry what their attributes say, and nothing else. */
   private val Nothing = 0
   private val Superuser = 0
+
+  /** The number of an account; none if this machine does not know it, as for many of HDFS. */
+  private def idOf(name: String, lookUp: String => Int): Int =
+    try lookUp(name) catch {
+      case _: java.io.IOException => NativeTree.NONE
+    }
+
   /** In the order of NativeTree.Kind. */
   private val Kinds = Array(Kind.File, Kind.Directory, Kind.Link, Kind.Other, Kind.Failed)
 }

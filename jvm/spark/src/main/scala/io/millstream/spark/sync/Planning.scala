@@ -64,8 +64,10 @@ private[sync] object Planning {
   private def partitions(entries: Long, cores: Int): Long = math.min(MaxPartitions, math.max(cores.toLong, entries / EntriesOfPartition + 1))
 
   private def decided(site: Site, rules: Rules, pairs: Iterator[(Entry, Entry)]): Iterator[Step] = {
-    lazy val (source, destination) = (site.openSource(), site.openDestination())
-    def decide(one: Option[Entry], other: Option[Entry]): Option[Step] =
+    // Opened by the thread of the task, with which they end.
+    val (source, destination) = (site.openSource(), site.openDestination())
+    def decide(listed: Option[Entry], other: Option[Entry]): Option[Step] = {
+      val one = listed.map(destination.expressible)
       if (one.exists(one => other.exists(Decision.needsTimes(one, _, rules)))) {
         try {
           // The plan keeps what the listings say, by which later changes are noticed.
@@ -76,6 +78,7 @@ private[sync] object Planning {
       } else {
         Decision.of(one, other, rules)
       }
+    }
     new InFlight[(Entry, Entry), Option[Step]](pairs, site.threads, pair => decide(Option(pair._1), Option(pair._2))).flatten
   }
 

@@ -61,7 +61,7 @@ private[sync] final case class Site(
 
 private[sync] object Site {
   /** Calls to a store or a mount that may answer slowly. Threads that find no work on a fast one cost little. */
-  private val Threads = 16
+  private val Threads = 32
 
   def of(context: SparkContext, source: String, destination: String, threads: Option[Int], isMarked: Boolean, filter: Option[FilterRules]): Site = {
     val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))

@@ -1,5 +1,8 @@
 package io.millstream.spark.sync
 
+import java.nio.file.{Files, Path => LocalPath}
+import java.nio.file.attribute.PosixFilePermissions
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
@@ -91,9 +94,12 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 
   private lazy val checkpoint: Option[Path] = options.checkpoint.map(given => new Path(Location.absolute(given, conf)))
 
-  /** Runs with a working directory that does not stay: by default in the destination, because all executors can write to that. */
+  /**
+   * Runs with a working directory that does not stay: by default in the destination, because all executors can write to that, but on this
+   * machine if they are all here.
+   */
   private def inTemporary(run: WorkingDirectory => SyncSummary): SyncSummary = {
-    val place = settings.directory.fold(existing(destination))(Location.absolute(_, conf))
+    val place = settings.directory.map(Location.absolute(_, conf)).getOrElse(if (spark.sparkContext.isLocal) temporary() else existing(destination))
     val tree = site.open(place)
     val before = tree.status("")
     val work = new WorkingDirectory(session, Tree.below(new Path(place), site.names.working), isKept = false)
@@ -122,6 +128,20 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     if (tree.capabilities.amends) like.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
 
   private def timesOfDirectories = options.times && !options.omitDirTimes
+
+  /** This machine's directory for temporary files, with a working directory that is nobody else's, and without those that killed runs have left. */
+  private def temporary(): String = {
+    val place = Location.absolute(System.getProperty("java.io.tmpdir"), new Configuration(false))
+    val tree = site.open(place)
+    def isLeft(entry: Entry) = entry.isDirectory && TemporaryNames.makerOf(entry.path).exists(_.hasEnded)
+    try tree.list("")(entry => if (isLeft(entry)) tree.deleteTree(entry.path)) catch {
+      // Other users' are theirs to remove.
+      case _: java.io.IOException =>
+    }
+    // Others may make files here, too: it has to be new.
+    Files.createDirectory(LocalPath.of(new Path(place).toUri.getPath, site.names.working), Private)
+    place
+  }
 
   /** The destination or, in a dry run that must not make it, the nearest directory above it. */
   private def existing(url: String): String =
@@ -200,11 +220,15 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 
   /** Where it can be found out what the destination allows: in the working directory, if that is in the same file system. */
   private def probing(work: WorkingDirectory): Option[Tree] = {
-    val isSameFileSystem = work.path.toUri.getScheme == new Path(destination).toUri.getScheme && work.path.toUri.getAuthority == new Path(destination).toUri.getAuthority
-    if (isSameFileSystem) Some(site.open(work.path.toString)) else Option.when(!options.dryRun)(site.openDestination())
+    val (place, target) = (work.path.toUri, new Path(destination).toUri)
+    // Directories of this machine may be in many file systems.
+    val isSame = place.getScheme == target.getScheme && place.getAuthority == target.getAuthority &&
+      (place.getScheme != "file" || work.path.getParent == new Path(destination))
+    if (isSame) Some(site.open(work.path.toString)) else Option.when(!options.dryRun)(site.openDestination())
   }
 }
 
 private object Synchronization {
+  private val Private = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
   private val NothingDeleted = "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"
 }

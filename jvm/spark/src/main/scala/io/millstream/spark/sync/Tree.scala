@@ -88,6 +88,9 @@ private[sync] trait Tree {
    */
   def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = false
 
+  /** An entry of another tree without the owner and the group that this one does not know, which its copies cannot have. */
+  def expressible(entry: Entry): Entry = entry
+
   /** The tree itself, of which this may be a view. */
   def whole: Tree = this
 

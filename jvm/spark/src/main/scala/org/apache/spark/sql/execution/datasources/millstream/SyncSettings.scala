@@ -7,20 +7,20 @@ import org.apache.spark.sql.internal.SQLConf
 /**
  * A session's settings for synchronizations.
  *
- * @param threads calls that a task has under way at once; None for as many as the file systems suggest
+ * @param threads calls that a task has under way at once; None for the default
  * @param directory where temporary working directories are made; None for the destination
  */
 final case class SyncSettings(threads: Option[Int], directory: Option[String])
 
 object SyncSettings {
   val Threads: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.sync.threads")
-    .doc("The calls that a task of a synchronization has under way at once; 0 for 8, or 16 if a side is remote.")
+    .doc("The calls that a task of a synchronization has under way at once; 0 for 32.")
     .intConf
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(0)
 
   val Directory: ConfigEntry[String] = SQLConf.buildConf("spark.millstream.sync.dir")
-    .doc("Where synchronizations make temporary working directories; by default in the destination.")
+    .doc("Where synchronizations make temporary working directories; by default in the destination or, with a local master, on this machine.")
     .stringConf
     .createWithDefault("")
 
