@@ -113,24 +113,28 @@ def hdfs_floor() -> list[str]:
 class Hdfs:
     """A cluster that is started and filled when it is first used, since filling takes minutes, and ends with the program."""
 
-    def __init__(self, python: Path, files: int):
-        self._python, self._files = python, files
+    def __init__(self, python: Path, data: Callable[[], Path]):
+        self._python, self._data = python, data
         self._running = ExitStack()
         self._cluster: HdfsBed | None = None
 
     @contextmanager
     def bed(self, delay_ms: float):
         """The filled cluster, whose name node answers this much later."""
-        cluster = self._cluster or self._start()
+        cluster = self.cluster()
         cluster.set_delay(delay_ms)
         url = cluster.url if delay_ms else cluster.direct_url
         with written({"conf": {}, "jars": "", "endpoint": None, "delay_us": 0, "data": f"{url}/data", "warm": f"{url}/warm"}) as facts:
             yield Bed(facts)
 
+    def cluster(self) -> HdfsBed:
+        """The cluster, which has the data set in /data, and a small one for warming up in /warm."""
+        return self._cluster or self._start()
+
     def _start(self) -> HdfsBed:
         self._cluster = self._running.enter_context(HdfsBed())
         atexit.register(self._running.close)
-        trees = {f"{self._cluster.url}/data": str(tree("csv", self._files, 50)), f"{self._cluster.url}/warm": str(tree("csv", 40, 4))}
+        trees = {f"{self._cluster.url}/data": str(self._data()), f"{self._cluster.url}/warm": str(tree("csv", 40, 4))}
         # The last block of a file is waited for, at first for 400 ms.
         conf = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}
         with written({"conf": conf, "trees": trees}) as facts:

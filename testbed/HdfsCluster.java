@@ -17,7 +17,8 @@ import org.apache.hadoop.security.UserGroupInformation;
  * names are what the name node tells clients of blocks; the nodes are on this machine all the same.
  *
  * <p>With {@code kerberos}, there is also a key distribution center. DIRECTORY then has krb5.conf, a keytab of the user
- * {@code reader}, and core-site.xml for clients. The file DIRECTORY/ready ends the start.
+ * {@code reader}, and core-site.xml for clients. DIRECTORY/http is where the name node tells its metrics. The file DIRECTORY/ready
+ * ends the start.
  */
 public final class HdfsCluster {
   private static final String SERVICE = "hdfs/localhost";
@@ -39,6 +40,7 @@ public final class HdfsCluster {
     if (UserGroupInformation.isSecurityEnabled()) {
       open(cluster.getFileSystem());
     }
+    Files.writeString(directory.resolve("http"), "127.0.0.1:" + cluster.getNameNode().getHttpAddress().getPort());
     Files.createFile(directory.resolve("ready"));
     Thread.currentThread().join();
   }

@@ -14,6 +14,9 @@ HADOOP_OF_SPARK = {"4.0.1": "3.4.1", "4.3.0": "3.5.0"}
 # The magic committer's door into Spark; it is not released for every version.
 HADOOP_CLOUD_OF_SPARK = {"4.0.1": "4.0.1", "4.3.0": "4.1.1"}
 
+# The newest Hadoop for which there is a libhadoop.so.
+HADOOP_WITH_LIBHADOOP = "3.4.1"
+
 LIBHADOOP = "nativelib/Linux-amd64/libhadoop.so"
 
 
@@ -67,3 +70,8 @@ def s3a_jars(spark_version: str) -> list[Path]:
 def hadoop_cloud_jar(spark_version: str) -> Path:
     """With it on the class path, Spark from 4.1 on writes to S3 by the magic committer."""
     return jar_of(f"org.apache.spark:spark-hadoop-cloud_2.13:{HADOOP_CLOUD_OF_SPARK[spark_version]}")
+
+
+def distcp_jars(hadoop_version: str) -> list[Path]:
+    """What runs org.apache.hadoop.tools.DistCp in one JVM."""
+    return jars_by_pom("distcp", f"hadoop-{hadoop_version}")

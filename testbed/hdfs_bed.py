@@ -11,11 +11,13 @@ clients and the name node allows ending a program at an exact call, and delays a
     bed.set_delay(2)                   # the name node answers 2 ms later from now on, however many calls are under way
 """
 
+import json
 import shutil
 import socket
 import tempfile
 import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
@@ -156,7 +158,7 @@ class HdfsBed:
         return self
 
     def _start(self, jars: list[Path]) -> None:
-        port = free_port()
+        port = self._port = free_port()
         java = ["java", f"-Xmx{HEAP}", f"-Dtest.build.data={self._scratch}", "-cp", ":".join(map(str, jars))]
         cluster = [PROGRAM, port, self._scratch, ",".join(self._hosts), *(["kerberos"] if self._kerberos else [])]
         self._server = Server([*java, *cluster], self._scratch / "log", cwd=self._scratch)
@@ -176,6 +178,12 @@ class HdfsBed:
     def at_call(self, method: str, skip: int, action: Callable[[], None]) -> None:
         """Does something when a call of this name node's protocol comes, after `skip` of them; once. The call is lost, with its connection."""
         self._relay.at_call(method, skip, action)
+
+    def calls(self) -> int:
+        """How many calls the name node has answered, those of its data node included, which are some each second."""
+        metrics = f"http://{(self._scratch / 'http').read_text()}/jmx?qry=Hadoop:service=NameNode,name=RpcActivityForPort{self._port}"
+        with urllib.request.urlopen(metrics) as answer:
+            return sum(int(bean["RpcProcessingTimeNumOps"]) for bean in json.load(answer)["beans"])
 
     def set_delay(self, delay_ms: float) -> None:
         """Delays the answers of the name node from now on."""

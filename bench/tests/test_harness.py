@@ -18,6 +18,8 @@ from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import harness  # noqa: E402
+import sync_sides  # noqa: E402
+import sync_spark  # noqa: E402
 from chart import FASTER, SLOWER, chart  # noqa: E402
 from harness import (  # noqa: E402
     Contender, Contest, LocalDirectory, Result, Run, cpu_check, measure_probes, memory_check, parse_arguments,
@@ -254,7 +256,7 @@ class Syncs(unittest.TestCase):
             return {contest.name: contest for contest in self.program.Syncs(options).contests()}
 
     def differences(self):
-        return self.program.differences(self.source, self.destination)
+        return sync_sides.differences(self.source, self.destination)
 
     def test_every_check_is_about_contenders_of_its_contest(self):
         for name, contest in self.contests().items():
@@ -270,7 +272,7 @@ class Syncs(unittest.TestCase):
         self.assertEqual([check.name for check in contest.checks], ["wall-rsync", "wall-cp", "wall-rclone", "requests"])
 
     def test_a_copy_has_no_differences(self):
-        self.program.copy_all(self.source, self.destination)
+        sync_sides.copy_all(self.source, self.destination)
         self.assertEqual(self.differences(), 0)
 
     def test_whatever_a_tool_leaves_out_is_a_difference(self):
@@ -283,13 +285,13 @@ class Syncs(unittest.TestCase):
         }
         for what, spoil in spoilers.items():
             with self.subTest(what):
-                self.program.copy_all(self.source, self.destination)
+                sync_sides.copy_all(self.source, self.destination)
                 spoil(self.destination / file)
                 self.assertGreater(self.differences(), 0)
                 subprocess.run(["rm", "-r", self.destination], check=True)
 
     def test_one_file_of_a_hundred_is_older_and_shorter(self):
-        self.program.copy_older(self.source, self.destination)
+        sync_sides.copy_older(self.source, self.destination)
         changed = []
         for file in (path for path in self.source.rglob("*") if path.is_file()):
             ours, other = file.stat(), (self.destination / file.relative_to(self.source)).stat()
@@ -302,6 +304,79 @@ class Syncs(unittest.TestCase):
         with mock.patch.object(self.program, "scratch_directory", lambda: self.source.parent):
             subprocess.run([self.program.floor_program(), self.source, self.destination, "2"], check=True)
         self.assertEqual(self.differences(), 0)
+
+
+class SparkSyncs(unittest.TestCase):
+    def setUp(self):
+        jars = mock.patch.multiple(
+            sync_spark, s3a_jars=lambda version: [Path("/s3a.jar")], distcp_jars=lambda version: [Path(f"/distcp-{version}.jar")],
+            hadoop_native_directory=lambda: Path("/native"),
+        )
+        jars.start()
+        self.addCleanup(jars.stop)
+
+    def contests(self, *arguments):
+        return {contest.name: contest for contest in sync_spark.SparkSyncs(parse_arguments("", list(arguments))).contests()}
+
+    def test_every_check_is_about_contenders_of_its_contest(self):
+        for name, contest in self.contests("--quick").items():
+            labels = {contender.label for contender in contest.contenders}
+            self.assertTrue(contest.checks, name)
+            for check in contest.checks:
+                with self.subTest(f"{name}/{check.name}"):
+                    self.assertLessEqual(set(check.labels), labels)
+
+    def test_only_what_is_chosen_needs_anything(self):
+        self.assertEqual(list(self.contests("--case", "s3-d")), ["s3-down"])
+        self.assertEqual(sync_spark.SparkSyncs(parse_arguments("", ["--case", "local-first"])).missing(), [])
+
+    def test_a_contender_is_told_where_the_server_of_the_run_is(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            Path(scratch, "url").write_text("http://server:1")
+            contender = sync_spark.OfServer("x", ["copy", "{url}/data", "{}/to"])
+            self.assertEqual(contender.on(Path(scratch)), ["copy", "http://server:1/data", f"{scratch}/to"])
+
+    def test_files_of_a_linked_tree_are_spread_evenly_and_few_are_distinct(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            distinct = sync_spark.linked_files(Path(scratch, "tree"), 1_000, 250, 10)
+            files = [path for path in Path(scratch).rglob("*") if path.is_file()]
+            self.assertEqual((len(distinct), len(files), len({path.parent for path in files})), (100, 1_000, 250))
+            self.assertEqual(len({path.stat().st_ino for path in files}), 100)
+
+    def test_times_and_sidecars_do_not_matter_to_a_rival_that_makes_them(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            source, destination = Path(scratch, "from"), Path(scratch, "to")
+            for top, time_s in ((source, 1), (destination, 2)):
+                (top / "a").mkdir(parents=True)
+                (top / "a" / "b").write_text("text")
+                os.utime(top / "a" / "b", (time_s, time_s))
+            (destination / "a" / ".b.crc").write_text("sum")
+            self.assertEqual(sync_sides.untimed_differences(source, destination), 0)
+            (destination / "a" / "b").write_text("TEXT")
+            self.assertEqual(sync_sides.untimed_differences(source, destination), 1)
+            (destination / "a" / "c").touch()
+            self.assertGreater(sync_sides.untimed_differences(source, destination), 1)
+
+    def test_the_memory_of_a_process_is_not_that_of_its_children(self):
+        big = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'b = bytearray(200 << 20)'])"
+        run = sync_spark.run_watched([sys.executable, "-c", big])
+        self.assertEqual(run.status, 0)
+        self.assertTrue(3 < run.rss_mb < 100, run.rss_mb)
+
+
+class PublishedPattern(unittest.TestCase):
+    def test_upper_directories_are_listed_until_there_are_enough_for_tasks(self):
+        with tempfile.TemporaryDirectory() as scratch, mock.patch.dict(sys.modules, {"pyspark": mock.Mock(), "pyspark.sql": mock.Mock(), "pyspark.sql.functions": mock.Mock()}):
+            import ptspark
+
+            for number in range(80):
+                Path(scratch, f"d{number % 4}", f"e{number}").mkdir(parents=True)
+                Path(scratch, f"d{number % 4}", f"e{number}", "file").touch()
+            directories, entries = ptspark.upper_entries(scratch)
+            self.assertEqual((len(directories), len(entries)), (80, 84))
+            below = [entry for directory in directories for entry in ptspark.walk(scratch, directory)]
+            found = {entry[0] for entry in entries + below}
+            self.assertEqual(found, {str(path.relative_to(scratch)) for path in Path(scratch).rglob("*")})
 
 
 class Running(unittest.TestCase):

@@ -13,6 +13,7 @@ from millstream.compaction import CompactError, CompactSummary, compact
 from millstream.measurement import FormatsError, formats
 from millstream.recovery import Finding, RecoverError, recover
 from millstream.session import enable, spark_conf
+from millstream.synchronization import SyncError, SyncProblem, SyncSummary, sync
 from millstream.text import pure_read_text, read_text
 
 __all__ = [
@@ -21,6 +22,9 @@ __all__ = [
     "Finding",
     "FormatsError",
     "RecoverError",
+    "SyncError",
+    "SyncProblem",
+    "SyncSummary",
     "compact",
     "enable",
     "formats",
@@ -28,5 +32,6 @@ __all__ = [
     "read_text",
     "recover",
     "spark_conf",
+    "sync",
 ]
 __version__ = metadata.version("millstream")

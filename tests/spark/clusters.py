@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyspark
@@ -21,11 +22,11 @@ SPECULATION = {
 
 
 @contextlib.contextmanager
-def two_hosts(top: Path):
+def two_hosts(top: Path, within: Sequence[str] = ()):
     """
     A master and two workers with one core each; yields the master's URL. The workers have different
     host names, because Spark does not start a speculative attempt on the host of the first. `top`
-    gets their logs and the executors' files.
+    gets their logs and the executors' files. `within` is a command that runs the processes of the cluster.
     """
     home, port = Path(pyspark.__file__).parent, free_port()
     url = f"spark://127.0.0.1:{port}"
@@ -35,7 +36,7 @@ def two_hosts(top: Path):
     with contextlib.ExitStack() as stack:
 
         def start(name, *arguments):
-            command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--webui-port", "0", *map(str, arguments)]
+            command = [*within, home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--webui-port", "0", *map(str, arguments)]
             server = Server(command, top / f"{name}-{arguments[1]}", env={**os.environ, "SPARK_HOME": str(home), **modules, **small})
             stack.callback(server.stop)
             return server

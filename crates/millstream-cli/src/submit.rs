@@ -15,6 +15,13 @@ use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 const SPARK_HOME: &str = "SPARK_HOME";
 const SUBMIT: &str = "spark-submit";
 const PYTHON: &str = "python3";
+/// The one source of the settings, which the jar and the Python package carry too.
+const SPARK_DEFAULTS: &str =
+    include_str!("../../../jvm/spark/src/main/resources/millstream/spark-defaults.conf");
+const JAR_PLACEHOLDER: &str = "@JAR@";
+const JAR_NAME: &str = "millstream-spark.jar";
+
+const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 /// With which Python Spark's scripts look for their files.
 const PYTHON_VARIABLES: [&str; 2] = ["PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"];
 /// Settings that are class paths: ours is appended to the user's own, which may have the jars of S3A.
@@ -80,6 +87,18 @@ impl Submission {
         arguments
     }
 
+    /// Runs a class of the jar with Millstream's settings; comes back if that cannot be.
+    pub(crate) fn run(
+        &self,
+        class: &str,
+        settings: Vec<OsString>,
+        jar: &OsStr,
+        diagnostics: &Diagnostics,
+    ) -> Refused {
+        let arguments = self.arguments(class, settings, jar, &spark_conf(jar), &spark_defaults());
+        Submission::submit(arguments, diagnostics)
+    }
+
     /// Becomes `spark-submit`; comes back if that cannot be.
     pub(crate) fn submit(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Refused {
         let Some(program) = spark_submit() else {
@@ -108,6 +127,63 @@ impl Submission {
         diagnostics.error(FAILURE).text("cannot run ").bytes(&name).cause(&error).send();
         Refused
     }
+}
+
+/// The absolute path of the jar that was named, or is found.
+pub(crate) fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) -> Result<OsString, Refused> {
+    let of_environment = || std::env::var_os(JAR_VARIABLE).filter(|jar| !jar.is_empty());
+    let found = named.or_else(of_environment).or_else(|| jar_of_installation().map(PathBuf::into_os_string));
+    let Some(jar) = found else {
+        let text =
+            format!("cannot find {JAR_NAME} beside this program: name it with --jar=PATH or {JAR_VARIABLE}");
+        diagnostics.error(FAILURE).text(&text).send();
+        return Err(Refused);
+    };
+    if jar.as_bytes().windows(2).any(|pair| pair == b":/") {
+        // A URI, which Spark understands.
+        return Ok(jar);
+    }
+    // Spark may be started elsewhere. The jar need not be here: it may be for other machines.
+    std::path::absolute(jar).map(PathBuf::into_os_string).map_err(|error| {
+        diagnostics.error(FAILURE).text("--jar").cause(&error).send();
+        Refused
+    })
+}
+
+/// As [`jar_or_refuse`], for a job that is started here and needs the jar here, unless a URI says otherwise.
+pub(crate) fn present_jar_or_refuse(
+    named: Option<OsString>,
+    diagnostics: &Diagnostics,
+) -> Result<OsString, Refused> {
+    let jar = jar_or_refuse(named, diagnostics)?;
+    if jar.as_bytes().starts_with(b"/") && !Path::new(&jar).is_file() {
+        let text = format!(": there is no such jar; correct --jar or {JAR_VARIABLE}");
+        diagnostics
+            .error(FAILURE)
+            .bytes(&[&diagnostics.quoted(jar.as_bytes())[..], text.as_bytes()].concat())
+            .send();
+        return Err(Refused);
+    }
+    Ok(jar)
+}
+
+/// The conf block for a jar at `jar`, whose path need not be UTF-8.
+pub(crate) fn spark_conf(jar: &OsStr) -> Vec<u8> {
+    let parts: Vec<_> = SPARK_DEFAULTS.split(JAR_PLACEHOLDER).map(str::as_bytes).collect();
+    parts.join(jar.as_bytes())
+}
+
+/// The jar of the Python package that was installed together with this program: `PREFIX/bin/millstream` goes with
+/// `PREFIX/lib/python3.N/site-packages`.
+fn jar_of_installation() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let library = program.parent()?.parent()?.join("lib");
+    let pythons = std::fs::read_dir(library).ok()?;
+    let jar_below = |python: PathBuf| python.join("site-packages/millstream/jars").join(JAR_NAME);
+    let mut jars: Vec<_> = pythons.flatten().map(|python| jar_below(python.path())).collect();
+    jars.retain(|jar| jar.is_file());
+    jars.sort();
+    jars.pop()
 }
 
 /// Whether the environment's locale has the encoding UTF-8.
@@ -152,7 +228,7 @@ fn default_setting<'a>(defaults: &'a [u8], key: &str) -> Option<&'a [u8]> {
 }
 
 /// The `spark-defaults.conf` of the Spark of a `spark-submit`; empty if there is none.
-pub(crate) fn spark_defaults() -> Vec<u8> {
+fn spark_defaults() -> Vec<u8> {
     let folder = env::var_os("SPARK_CONF_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let folder = folder.or_else(|| Some(spark_home(&spark_submit()?)?.join("conf")));
     folder.and_then(|folder| fs::read(folder.join("spark-defaults.conf")).ok()).unwrap_or_default()
@@ -198,6 +274,24 @@ fn is_program(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_needs_its_jar() {
+        let diagnostics = Diagnostics::new("millstream");
+        let present = |jar: &OsStr| present_jar_or_refuse(Some(jar.to_owned()), &diagnostics).is_ok();
+        assert!(!present(OsStr::new("/nonexistent/millstream.jar")));
+        assert!(present(OsStr::new("hdfs:///jars/millstream.jar")), "Spark fetches it");
+        assert!(present(std::env::current_exe().expect("a path").as_os_str()));
+    }
+
+    #[test]
+    fn every_placeholder_becomes_the_jar() {
+        let block = String::from_utf8(spark_conf("/opt/m.jar".as_ref())).expect("UTF-8");
+        assert!(!block.contains(JAR_PLACEHOLDER));
+        let settings: Vec<_> = block.lines().filter(|line| line.starts_with("spark.")).collect();
+        assert!(settings.iter().any(|line| line.starts_with("spark.jars") && line.ends_with("/opt/m.jar")));
+        assert!(settings.iter().all(|line| line.split_whitespace().count() == 2), "{settings:?}");
+    }
 
     #[test]
     fn arguments_of_spark_submit() {

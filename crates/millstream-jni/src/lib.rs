@@ -3,20 +3,24 @@
 //! and [`millstream_s3`].
 //!
 //! A handle is the address of a boxed object that Java owns: `open` creates it, `close` frees it. Java's `AutoCloseable`
-//! classes guarantee that no call follows `close` and that no two calls on a handle overlap.
+//! classes guarantee that no call follows `close`, and that no two calls on a handle overlap, unless its module says otherwise.
+//! What several threads use at once has a number instead, by which a call finds it as long as it is open ([`numbered`]).
 
 mod cancellation;
 mod compact;
 mod decoded;
 mod exchange;
+mod filter;
 mod index;
 mod joined;
 mod listing;
+mod numbered;
 mod parquet;
 mod ranges;
 mod remote;
 mod s3;
 mod scan;
+mod tree;
 mod upcall;
 mod volume;
 
@@ -34,12 +38,18 @@ enum Failure {
     /// An invalid argument.
     #[error("{0}")]
     Argument(&'static str),
+    /// What the user has written is wrong; the message says how.
+    #[error("{0}")]
+    Refused(String),
     /// A file does not exist.
     #[error("{0}")]
     NoFile(String),
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// The user may not do that.
+    #[error("{0}")]
+    Denied(String),
     /// A file is not the one that was listed, or its contents do not allow what is to be done with it: another attempt fails, too.
     #[error("{0}")]
     Unfit(String),
@@ -69,9 +79,10 @@ fn guard<'local, T>(
         Err(_) => Failure::Engine("panic in native code".into()),
     };
     let class = match failure {
-        Failure::Argument(_) => "java/lang/IllegalArgumentException",
+        Failure::Argument(_) | Failure::Refused(_) => "java/lang/IllegalArgumentException",
         Failure::NoFile(_) => "java/io/FileNotFoundException",
         Failure::Unreadable(_) => "java/io/IOException",
+        Failure::Denied(_) => "java/nio/file/AccessDeniedException",
         Failure::Unfit(_) => "io/millstream/hadoop/UnfitFileException",
         Failure::Ended(_) => "java/io/EOFException",
         Failure::Damaged { .. } => "org/apache/hadoop/fs/ChecksumException",

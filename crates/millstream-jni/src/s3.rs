@@ -1,10 +1,8 @@
 //! `io.millstream.hadoop.s3a.NativeBucket`, which documents the format of pages.
 //!
-//! Java refers to a client by a number, not by its address, because a file system may be closed while a scan reads from it. The
-//! scan keeps its reference to the client; later calls with the number find nothing.
+//! A scan may read from a client whose file system is being closed, so Java refers to it by a number ([`crate::numbered`]).
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use jni::objects::{GlobalRef, JByteArray, JClass, JObject, JObjectArray, JString};
@@ -13,24 +11,15 @@ use jni::{JNIEnv, JavaVM};
 use millstream_s3::{Address, Client, Counts, CredentialSource, Credentials, Page, PageRequest, Settings};
 use millstream_wire::Encoder;
 
+use crate::numbered::Numbered;
 use crate::upcall::call;
 use crate::{Failure, guard};
 
-static CLIENTS: LazyLock<Mutex<Clients>> = LazyLock::new(Mutex::default);
-
-#[derive(Default)]
-struct Clients {
-    by_number: HashMap<jlong, Arc<Client>>,
-    last: jlong,
-}
-
-fn clients() -> MutexGuard<'static, Clients> {
-    CLIENTS.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static CLIENTS: LazyLock<Numbered<Client>> = LazyLock::new(Numbered::default);
 
 /// The client with this number; `None` once it is closed.
 pub(crate) fn client(number: jlong) -> Option<Arc<Client>> {
-    clients().by_number.get(&number).cloned()
+    CLIENTS.get(number)
 }
 
 /// A `NativeBucket.CredentialSource`.
@@ -118,12 +107,7 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_open<'local>(
         };
         let credentials =
             JavaCredentials { vm: env.get_java_vm()?, source: env.new_global_ref(&credentials)? };
-        let client = Arc::new(Client::new(settings, Box::new(credentials)));
-        let mut clients = clients();
-        clients.last += 1;
-        let number = clients.last;
-        clients.by_number.insert(number, client);
-        Ok(number)
+        Ok(CLIENTS.add(Client::new(settings, Box::new(credentials))))
     })
 }
 
@@ -180,8 +164,7 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_close<'local>(
 ) {
     guard(&mut env, (), |_| {
         // Dropped after the lock: connections are closed then.
-        let closed = clients().by_number.remove(&number);
-        drop(closed);
+        drop(CLIENTS.close(number));
         Ok(())
     });
 }

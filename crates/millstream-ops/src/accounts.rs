@@ -1,8 +1,8 @@
-//! Cached names of users and groups.
+//! Names of users and groups, and a cache of them.
 
 use std::collections::HashMap;
 
-use millstream_system::accounts;
+pub use millstream_system::accounts::{group_id, group_name, user_id, user_name};
 
 /// The names looked up so far.
 #[derive(Debug, Default)]
@@ -14,18 +14,18 @@ pub struct AccountNames {
 impl AccountNames {
     /// The name of a user.
     pub fn user(&mut self, uid: u32) -> Option<&[u8]> {
-        self.users.entry(uid).or_insert_with(|| accounts::user_name(uid)).as_deref()
+        self.users.entry(uid).or_insert_with(|| user_name(uid)).as_deref()
     }
 
     /// The name of a group.
     pub fn group(&mut self, gid: u32) -> Option<&[u8]> {
-        self.groups.entry(gid).or_insert_with(|| accounts::group_name(gid)).as_deref()
+        self.groups.entry(gid).or_insert_with(|| group_name(gid)).as_deref()
     }
 
     /// The names of a user and of a group.
     pub fn both(&mut self, uid: u32, gid: u32) -> (Option<&[u8]>, Option<&[u8]>) {
-        let user = self.users.entry(uid).or_insert_with(|| accounts::user_name(uid));
-        let group = self.groups.entry(gid).or_insert_with(|| accounts::group_name(gid));
+        let user = self.users.entry(uid).or_insert_with(|| user_name(uid));
+        let group = self.groups.entry(gid).or_insert_with(|| group_name(gid));
         (user.as_deref(), group.as_deref())
     }
 }

@@ -26,3 +26,4 @@ pub mod sync;
 pub mod terms;
 pub mod time;
 mod transfer;
+pub mod tree;

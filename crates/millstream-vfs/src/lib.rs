@@ -44,6 +44,15 @@ pub enum SymlinkBehavior {
     NoFollow,
 }
 
+/// Whether a path may lead into what is mounted on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MountBehavior {
+    /// It may.
+    Enter,
+    /// It may not.
+    Refuse,
+}
+
 /// The kind of file that [`Dir::remove`] expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoveKind {
@@ -142,6 +151,17 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// Those of [`Dir::open_dir`], except for a missing permission to list.
     fn open_dir_for_names(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self>;
+
+    /// Opens the directory at `path`, a sequence of names with slashes between them, to reach names in it. No name of the path is
+    /// followed if it is a symbolic link. [`Dir::read_entries`] and [`Dir::as_file`] of the handle may fail, as those of
+    /// [`Dir::open_dir_for_names`].
+    ///
+    /// # Errors
+    /// `ENOTDIR` or `ELOOP` if a name is a symbolic link or another file that is no directory, `EXDEV` if something is mounted on
+    /// one and must not be entered.
+    fn open_below(&self, path: &CStr, mounts: MountBehavior) -> Result<Self> {
+        open_by_names(self, path, mounts)
+    }
 
     /// Opens the directory that holds this one now.
     fn open_parent(&self) -> Result<Self>;
@@ -263,4 +283,20 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Sets owner and group of `name`, or of the link itself if it is one that must not be followed. The system then clears
     /// set-user-ID and set-group-ID bits and capabilities of the file, even if nothing changes.
     fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()>;
+}
+
+/// [`Dir::open_below`], one name after the other.
+fn open_by_names<D: Dir>(from: &D, path: &CStr, mounts: MountBehavior) -> Result<D> {
+    let failed = |errno| Error::new(Operation::OpenDir, errno);
+    let mut reached = None;
+    for name in path.to_bytes().split(|&b| b == b'/') {
+        let name = CString::new(name).map_err(|_| failed(Errno::INVAL))?;
+        let above = reached.as_ref().unwrap_or(from);
+        let opened = above.open_dir_for_names(&name, SymlinkBehavior::NoFollow)?;
+        if mounts == MountBehavior::Refuse && opened.own_metadata(Fields::KIND)?.is_mount_root {
+            return Err(failed(Errno::XDEV));
+        }
+        reached = Some(opened);
+    }
+    reached.ok_or(failed(Errno::INVAL))
 }

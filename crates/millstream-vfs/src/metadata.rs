@@ -91,6 +91,8 @@ bitflags::bitflags! {
     }
 }
 
+const NANOS_OF_SECOND: i128 = 1_000_000_000;
+
 /// A time in seconds and nanoseconds since 1970-01-01 UTC. Nanoseconds count forward, before 1970 too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Timestamp {
@@ -104,6 +106,18 @@ impl Timestamp {
     /// Milliseconds since 1970, rounded down.
     pub fn as_millis(self) -> i64 {
         self.sec.saturating_mul(1000).saturating_add(i64::from(self.nsec / 1_000_000))
+    }
+
+    /// Nanoseconds since 1970; the nearest that there are for times before 1677 and after 2262.
+    pub fn as_nanos(self) -> i64 {
+        let nanos = i128::from(self.sec) * NANOS_OF_SECOND + i128::from(self.nsec);
+        nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    }
+
+    /// The opposite of [`Timestamp::as_nanos`].
+    pub fn from_nanos(nanos: i64) -> Self {
+        let second = NANOS_OF_SECOND as i64;
+        Timestamp { sec: nanos.div_euclid(second), nsec: nanos.rem_euclid(second) as u32 }
     }
 }
 

@@ -22,17 +22,10 @@ use crate::recompress::Recompress;
 use crate::recover::{self, Recover};
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, restore_open_files, startup};
-use crate::submit::{Submission, spark_defaults};
+use crate::submit::{Submission, jar_or_refuse, present_jar_or_refuse, spark_conf};
 use crate::{pchmod, pchown, pcopy, pdu, pfind, pls, prm, psync};
 use table::{Id, MILLSTREAM};
 
-/// The one source of the settings, which the jar and the Python package carry too.
-const SPARK_DEFAULTS: &str =
-    include_str!("../../../../jvm/spark/src/main/resources/millstream/spark-defaults.conf");
-const JAR_PLACEHOLDER: &str = "@JAR@";
-const JAR_NAME: &str = "millstream-spark.jar";
-
-const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 /// The class of `doctor`'s job.
 const DOCTOR: &str = "io.millstream.spark.Doctor";
 
@@ -247,9 +240,7 @@ impl Action {
             }
             Action::Job { class, settings, jar, submission } => {
                 let jar = present_jar_or_refuse(jar, diagnostics)?;
-                let arguments =
-                    submission.arguments(class, settings, &jar, &spark_conf(&jar), &spark_defaults());
-                Err(Submission::submit(arguments, diagnostics))
+                Err(submission.run(class, settings, &jar, diagnostics))
             }
             Action::Index { index, operands, submission } => {
                 index.carry_out(operands, &submission, diagnostics)
@@ -279,60 +270,6 @@ fn not_one(operands: &[OsString], what: &str, diagnostics: &Diagnostics) -> Usag
         [_, extra, ..] => [b"extra operand ", &diagnostics.quoted(extra.as_bytes())[..]].concat(),
         _ => format!("missing {what}").into(),
     })
-}
-
-/// The absolute path of the jar that was named, or is found.
-fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) -> Result<OsString, Refused> {
-    let of_environment = || std::env::var_os(JAR_VARIABLE).filter(|jar| !jar.is_empty());
-    let found = named.or_else(of_environment).or_else(|| jar_of_installation().map(PathBuf::into_os_string));
-    let Some(jar) = found else {
-        let text =
-            format!("cannot find {JAR_NAME} beside this program: name it with --jar=PATH or {JAR_VARIABLE}");
-        diagnostics.error(FAILURE).text(&text).send();
-        return Err(Refused);
-    };
-    if jar.as_bytes().windows(2).any(|pair| pair == b":/") {
-        // A URI, which Spark understands.
-        return Ok(jar);
-    }
-    // Spark may be started elsewhere. The jar need not be here: it may be for other machines.
-    std::path::absolute(jar).map(PathBuf::into_os_string).map_err(|error| {
-        diagnostics.error(FAILURE).text("--jar").cause(&error).send();
-        Refused
-    })
-}
-
-/// As [`jar_or_refuse`], for a job that is started here and needs the jar here, unless a URI says otherwise.
-fn present_jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) -> Result<OsString, Refused> {
-    let jar = jar_or_refuse(named, diagnostics)?;
-    if jar.as_bytes().starts_with(b"/") && !Path::new(&jar).is_file() {
-        let text = format!(": there is no such jar; correct --jar or {JAR_VARIABLE}");
-        diagnostics
-            .error(FAILURE)
-            .bytes(&[&diagnostics.quoted(jar.as_bytes())[..], text.as_bytes()].concat())
-            .send();
-        return Err(Refused);
-    }
-    Ok(jar)
-}
-
-/// The conf block for a jar at `jar`, whose path need not be UTF-8.
-fn spark_conf(jar: &OsStr) -> Vec<u8> {
-    let parts: Vec<_> = SPARK_DEFAULTS.split(JAR_PLACEHOLDER).map(str::as_bytes).collect();
-    parts.join(jar.as_bytes())
-}
-
-/// The jar of the Python package that was installed together with this program: `PREFIX/bin/millstream` goes with
-/// `PREFIX/lib/python3.N/site-packages`.
-fn jar_of_installation() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    let library = program.parent()?.parent()?.join("lib");
-    let pythons = std::fs::read_dir(library).ok()?;
-    let jar_below = |python: PathBuf| python.join("site-packages/millstream/jars").join(JAR_NAME);
-    let mut jars: Vec<_> = pythons.flatten().map(|python| jar_below(python.path())).collect();
-    jars.retain(|jar| jar.is_file());
-    jars.sort();
-    jars.pop()
 }
 
 fn print(text: &[u8], diagnostics: &Diagnostics) -> Result<(), Refused> {
@@ -388,15 +325,6 @@ mod tests {
             Submission::default(),
             &diagnostics,
         )
-    }
-
-    #[test]
-    fn a_job_needs_its_jar() {
-        let diagnostics = Diagnostics::new("millstream");
-        let present = |jar: &OsStr| present_jar_or_refuse(Some(jar.to_owned()), &diagnostics).is_ok();
-        assert!(!present(OsStr::new("/nonexistent/millstream.jar")));
-        assert!(present(OsStr::new("hdfs:///jars/millstream.jar")), "Spark fetches it");
-        assert!(present(std::env::current_exe().expect("a path").as_os_str()));
     }
 
     #[test]
@@ -466,15 +394,6 @@ mod tests {
             refused("formats", Commands { recover, ..Commands::default() }),
             "an option that is only for recover"
         );
-    }
-
-    #[test]
-    fn every_placeholder_becomes_the_jar() {
-        let block = String::from_utf8(spark_conf("/opt/m.jar".as_ref())).expect("UTF-8");
-        assert!(!block.contains(JAR_PLACEHOLDER));
-        let settings: Vec<_> = block.lines().filter(|line| line.starts_with("spark.")).collect();
-        assert!(settings.iter().any(|line| line.starts_with("spark.jars") && line.ends_with("/opt/m.jar")));
-        assert!(settings.iter().all(|line| line.split_whitespace().count() == 2), "{settings:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod messages;
 mod operands;
 mod rate;
 mod settings;
+mod spark;
 mod table;
 
 use std::ffi::OsString;
@@ -52,12 +53,19 @@ pub fn run() -> ExitCode {
 
 fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
     let mut settings = Settings::new(diagnostics);
+    let mut request = spark::Request::default();
     let operands = take_options(&PSYNC, arguments, diagnostics, USAGE, |option| match option {
-        Ok(option) => settings.take(&option),
+        Ok(option) => {
+            request.note(&option);
+            settings.take(&option)
+        }
         Err(error) => Err(diagnostics.usage_error(&error, USAGE)),
     })?;
     let shows_stats = settings.shows_stats;
     let options = settings.finish()?;
+    if request.is_wanted(diagnostics)? {
+        return Err(request.submit(&operands, &options, diagnostics));
+    }
     let (sources, destination) = operands::operands(operands, &options, diagnostics)?;
     let temporaries = options.temporaries.clone();
     // If that fails, temporary files stay until the next run, as after any other abrupt end.

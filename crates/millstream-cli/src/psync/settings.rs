@@ -172,6 +172,8 @@ impl<'a> Settings<'a> {
                 self.filter.push(Part::Patterns(Effect::Include, option.bytes().to_vec(), self.separator))
             }
             Id::FilesFrom => self.files_from = Some(option.bytes().to_vec()),
+            // See `spark`.
+            Id::Spark | Id::SparkConf | Id::Checkpoint | Id::Jar => {}
             Id::Info | Id::Partial | Id::HumanReadable | Id::AllowsNothing => {}
             _ => {
                 let taken = self.take_argument(option);

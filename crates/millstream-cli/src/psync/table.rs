@@ -1,7 +1,8 @@
 //! The options of `psync`.
 
 use crate::options::{
-    Command, Paragraph, Section, Syntax, flag, help_option, json, threads, value, version_option,
+    Argument, Command, Paragraph, Section, Syntax, extension, flag, help_option, json, threads, value,
+    version_option,
 };
 
 /// An option of `psync`.
@@ -11,6 +12,7 @@ pub(super) enum Id {
     AllowsNothing,
     Archive,
     BandwidthLimit,
+    Checkpoint,
     Checksum,
     Delete,
     DeleteBefore,
@@ -37,6 +39,7 @@ pub(super) enum Id {
     IncludeFrom,
     Info,
     Itemize,
+    Jar,
     Json,
     Links,
     MaxDelete,
@@ -62,6 +65,8 @@ pub(super) enum Id {
     Perms,
     Recursive,
     SizeOnly,
+    Spark,
+    SparkConf,
     Sparse,
     Specials,
     Stats,
@@ -262,6 +267,29 @@ pub(super) static PSYNC: Command<Id> = Command {
         ),
         json(Id::Json).under(OURS),
         threads(Id::Threads).under(OURS),
+        extension(
+            Id::Spark,
+            &["spark"],
+            Argument::Optional("MASTER"),
+            "do it by Spark jobs, between directories of any file system of Hadoop's, such as hdfs: and s3a:",
+        )
+        .under(OURS),
+        extension(Id::SparkConf, &["conf"], Argument::Required("KEY=VALUE"), "with --spark, a setting of Spark")
+            .under(OURS),
+        extension(
+            Id::Checkpoint,
+            &["checkpoint"],
+            Argument::Required("DIR"),
+            "with --spark, keep listings, plan and manifest in DIR; the same command continues an interrupted run",
+        )
+        .under(OURS),
+        extension(
+            Id::Jar,
+            &["jar"],
+            Argument::Required("PATH"),
+            "with --spark, the path of Millstream's jar",
+        )
+        .under(OURS),
     ],
     long_order: &[],
     sections: &[

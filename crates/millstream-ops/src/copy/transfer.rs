@@ -333,7 +333,7 @@ impl<V: Volume> Copier<'_, V> {
         let copy = &transfer.copy;
         let failed = |error: CopyError| self.trouble(item, error.trouble, error.errno);
         if copy.fresh {
-            return copy.compare(&copy.destination, &mut buffers.data).map_err(failed);
+            return copy.compare(&copy.destination, &mut buffers.data).map(drop).map_err(failed);
         }
         // A file that was there has been opened for writing only.
         let written = item
@@ -345,7 +345,7 @@ impl<V: Volume> Copier<'_, V> {
         if found.identity() != copy.before.identity() {
             return Err(self.trouble(item, Trouble::Differs, None));
         }
-        copy.compare(&written, &mut buffers.data).map_err(failed)
+        copy.compare(&written, &mut buffers.data).map(drop).map_err(failed)
     }
 }
 

@@ -25,7 +25,7 @@ use super::watchers::Done;
 use crate::transfer::Identity;
 use crate::transfer::attributes::Attributes;
 use crate::transfer::carriers::{Carried, Crew, LARGE};
-use crate::transfer::file::{CopyError, Expected, FileCopy};
+use crate::transfer::file::{CopyError, Expected, FileCopy, SourceChange};
 use crate::transfer::methods::Methods;
 use crate::transfer::options::Verification;
 
@@ -294,15 +294,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let failed = |error: CopyError| self.trouble(item, error.trouble, error.errno);
         let bytes = moved.map_err(|error| failed(error.into()))?;
         copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
-        let now = copy.source.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatSource))?;
-        let before = &copy.metadata;
-        // Its time may have been put back. Where it has got or lost a name, as one does that is replaced, nothing else need have
-        // changed.
-        let is_touched = now.ctime != before.ctime && now.nlink == before.nlink;
-        // Files of /proc are said to be empty.
-        let is_short = bytes != copy.metadata.size && copy.metadata.size > 0;
-        let has_changed = (now.mtime, now.size) != (before.mtime, before.size) || is_touched || is_short;
-        if !has_changed {
+        let change = copy.change(bytes).map_err(self.failed(item, Trouble::StatSource))?;
+        if change == SourceChange::Unchanged {
             if self.options.verification == Verification::Checksum {
                 copy.compare(&copy.destination, &mut buffers.data).map_err(failed)?;
             }
@@ -312,7 +305,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return Ok(None);
         }
         let source = item.target.source_path(item.below);
-        if now.size > copy.metadata.size && bytes >= copy.metadata.size {
+        if change == SourceChange::Grown {
             self.notice(&Notice::Grown(&source));
             return Ok(Some(bytes));
         }

@@ -38,6 +38,17 @@ impl From<Error> for CopyError {
     }
 }
 
+/// What has become of a source while it was copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceChange {
+    /// Nothing: the copy is complete.
+    Unchanged,
+    /// It is longer, and the copy is its beginning.
+    Grown,
+    /// It is another version now, or was one that nobody expected: the copy may be a mixture.
+    Changed,
+}
+
 /// A copy whose two ends are open.
 #[derive(Debug)]
 pub(crate) struct FileCopy<F> {
@@ -93,6 +104,26 @@ impl<F: File> FileCopy<F> {
         Ok(())
     }
 
+    /// What has become of the source, of which `bytes` were read.
+    ///
+    /// # Errors
+    /// That of examining it.
+    pub(crate) fn change(&self, bytes: u64) -> Result<SourceChange, Error> {
+        let (before, now) = (&self.metadata, self.source.metadata(Fields::STAT)?);
+        // Its time may have been put back. Where it has got or lost a name, as one does that is replaced, nothing else need have
+        // changed.
+        let is_touched = now.ctime != before.ctime && now.nlink == before.nlink;
+        // Files of /proc are said to be empty.
+        let is_short = bytes != before.size && before.size > 0;
+        Ok(if (now.mtime, now.size) == (before.mtime, before.size) && !is_touched && !is_short {
+            SourceChange::Unchanged
+        } else if now.size > before.size && bytes >= before.size {
+            SourceChange::Grown
+        } else {
+            SourceChange::Changed
+        })
+    }
+
     /// Hands the data to the volume.
     ///
     /// # Errors
@@ -101,14 +132,14 @@ impl<F: File> FileCopy<F> {
         self.destination.flush().map_err(CopyError::of(Trouble::Close))
     }
 
-    /// Reads both ends again and compares them; `copy` is the destination, open for reading.
+    /// Reads both ends again and compares them; `copy` is the destination, open for reading. Returns the checksum of the contents.
     ///
     /// # Errors
     /// If they differ, or one cannot be read.
-    pub(crate) fn compare(&self, copy: &F, buffer: &mut Vec<u8>) -> Result<(), CopyError> {
+    pub(crate) fn compare(&self, copy: &F, buffer: &mut Vec<u8>) -> Result<u128, CopyError> {
         let expected = checksum(&self.source, buffer).map_err(CopyError::of(Trouble::Read))?;
         let found = checksum(copy, buffer).map_err(CopyError::of(Trouble::Differs))?;
-        if expected == found { Ok(()) } else { Err(CopyError::new(Trouble::Differs)) }
+        if expected == found { Ok(expected.0) } else { Err(CopyError::new(Trouble::Differs)) }
     }
 
     /// Gives the destination the attributes of the source. What fails is reported, and ends nothing.

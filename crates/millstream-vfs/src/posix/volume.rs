@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, XattrFlags};
+use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, XattrFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Gid, Resource, Uid, getrlimit};
 
@@ -11,8 +11,8 @@ use super::file::PosixFile;
 use super::stat::{statx, statx_of_mounted, times};
 use super::syscalls;
 use crate::{
-    Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, Ownership, Permission, ReadState,
-    RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume,
+    Access, Dir, DirentBatch, Error, Fields, Metadata, MountBehavior, NodeKind, Operation, Ownership,
+    Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume, open_by_names,
 };
 
 /// The file systems that the kernel has mounted.
@@ -99,6 +99,24 @@ impl Dir for PosixDir {
                 self.open(name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | follow)
             }
             opened => opened,
+        }
+    }
+
+    fn open_below(&self, path: &CStr, mounts: MountBehavior) -> Result<Self> {
+        let resolve = ResolveFlags::BENEATH
+            | ResolveFlags::NO_SYMLINKS
+            | match mounts {
+                MountBehavior::Enter => ResolveFlags::empty(),
+                MountBehavior::Refuse => ResolveFlags::NO_XDEV,
+            };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match retry_on_intr(|| fs::openat2(self, path, flags, Mode::empty(), resolve)) {
+            Ok(fd) => Ok(PosixDir { fd: Some(fd), is_for_names: true }),
+            // Kernels before 5.6 and the filters of some containers lack the call, and its paths have a limit that ours have not.
+            Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG | Errno::AGAIN) => {
+                open_by_names(self, path, mounts)
+            }
+            Err(errno) => Err(Error::new(Operation::OpenDir, errno)),
         }
     }
 
@@ -307,6 +325,45 @@ impl Dir for PosixDir {
 mod tests {
     use super::*;
     use crate::FileKind;
+
+    type OpenBelow = fn(&PosixDir, &CStr, MountBehavior) -> Result<PosixDir>;
+
+    const WAYS: [OpenBelow; 2] = [PosixDir::open_below, open_by_names];
+
+    /// The system call and the way without it find the same directories, and refuse the same ones.
+    #[test]
+    fn no_link_on_a_path_is_followed() {
+        let scratch = tempfile::tempdir().expect("scratch directory");
+        let top = scratch.path();
+        std::fs::create_dir_all(top.join("a/b")).expect("mkdir");
+        std::fs::write(top.join("a/file"), "").expect("write");
+        for (target, name) in [("a", "link"), ("b", "a/inner"), ("/", "root")] {
+            std::os::unix::fs::symlink(target, top.join(name)).expect("symlink");
+        }
+        let top = CString::new(top.as_os_str().as_encoded_bytes()).expect("no NUL");
+        let top = PosixVolume.base().open_dir(&top, SymlinkBehavior::Follow).expect("opens");
+        for open in WAYS {
+            let found = |path| open(&top, path, MountBehavior::Refuse).and_then(|dir| dir.identity());
+            let expected =
+                top.metadata(c"a/b", SymlinkBehavior::NoFollow, Fields::INO).expect("stat").identity();
+            assert_eq!(found(c"a/b"), Ok(expected));
+            for path in [c"link", c"link/b", c"a/inner", c"root", c"a/file", c"a/file/x"] {
+                let errno = found(path).expect_err("not followed").errno;
+                assert!(matches!(errno, Errno::LOOP | Errno::NOTDIR), "{path:?}: {errno}");
+            }
+            assert_eq!(found(c"a/none/b").map_err(|error| error.errno), Err(Errno::NOENT));
+        }
+    }
+
+    #[test]
+    fn what_is_mounted_is_entered_only_if_it_may_be() {
+        let root = PosixVolume.base().open_dir(c"/", SymlinkBehavior::Follow).expect("opens");
+        for open in WAYS {
+            assert!(open(&root, c"proc/sys", MountBehavior::Enter).is_ok());
+            let refused = open(&root, c"proc/sys", MountBehavior::Refuse).map(drop);
+            assert_eq!(refused.map_err(|error| error.errno), Err(Errno::XDEV));
+        }
+    }
 
     #[test]
     fn metadata_of_a_device_has_its_number() {

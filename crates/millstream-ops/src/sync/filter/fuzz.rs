@@ -6,7 +6,7 @@ use super::*;
 use crate::sync::Separator;
 
 /// Parses rules and asks about paths, each ended by a NUL; paths begin after the first empty one. The rules
-/// decide as they would if they were tried one after the other.
+/// decide as they would if they were tried one after the other, and their texts are those of the same filter.
 pub fn filter(bytes: &[u8]) {
     let mut parts = bytes.split(|&byte| byte == 0);
     let mut filter = Filter::default();
@@ -19,6 +19,11 @@ pub fn filter(bytes: &[u8]) {
             drop(filter.add_pattern(rule, Effect::Exclude));
         }
     }
+    let mut again = Filter::default();
+    for rule in filter.rules() {
+        again.add_rule(&rule, Separator::Line, &mut read).expect("the text of a rule");
+    }
+    assert_eq!(again, filter);
     for path in parts.filter(|path| !path.is_empty()) {
         for (is_directory, is_in_deleted) in [(false, false), (true, false), (false, true)] {
             let subject = Subject { path, root: b"a/b", is_directory, is_in_deleted };

@@ -88,6 +88,8 @@ struct Rule {
     is_absolute: bool,
     /// Whether the rule applies to entries that the pattern does not match.
     is_negated: bool,
+    /// The pattern as it was written.
+    written: Box<[u8]>,
 }
 
 /// The entries that a rule is tried on.
@@ -111,6 +113,12 @@ impl Filter {
     /// Whether there is no rule.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// The rules as texts for [`Filter::add_rule`], which add up to the same filter. Those of merged files
+    /// are among them, so that no file has to be read again.
+    pub fn rules(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.rules.iter().map(Rule::text)
     }
 
     /// Decides what rules apply to that name no side: both sides, unless this says otherwise.
@@ -166,6 +174,21 @@ impl Filter {
 impl Rule {
     fn matches(&self, text: &Text) -> bool {
         self.pattern.matches(text) != self.is_negated
+    }
+
+    /// The rule as of `--filter`.
+    fn text(&self) -> Vec<u8> {
+        let effect = if self.effect == Effect::Include { "+" } else { "-" };
+        let sides = match self.conditions.sides {
+            Sides::None => "",
+            Sides::Sender => "s",
+            Sides::Receiver => "r",
+            Sides::Both => "sr",
+        };
+        let letters = [(self.is_absolute, "/"), (self.is_negated, "!"), (self.conditions.is_perishable, "p")];
+        let letters = letters.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| *letter);
+        let head: String = [effect, sides].into_iter().chain(letters).chain([" "]).collect();
+        [head.as_bytes(), &self.written].concat()
     }
 }
 

@@ -147,7 +147,9 @@ impl Filter {
     fn add(&mut self, effect: Effect, pattern: &[u8], modifiers: Modifiers) {
         let Modifiers { sides, is_negated, is_absolute, is_perishable, .. } = modifiers;
         let conditions = Conditions { sides, is_perishable };
-        self.push(Rule { effect, pattern: Pattern::parse(pattern), conditions, is_absolute, is_negated });
+        let written = pattern.into();
+        let pattern = Pattern::parse(pattern);
+        self.push(Rule { effect, pattern, conditions, is_absolute, is_negated, written });
     }
 }
 

@@ -258,3 +258,34 @@ fn the_index_of_literal_rules_keeps_their_order() {
         fuzz::filter(format!("{}\0\0{}", rules.join("\0"), paths.join("\0")).as_bytes());
     }
 }
+
+#[test]
+fn texts_of_rules_are_those_of_the_same_filter() {
+    let files: Files<'_> =
+        &[("list", "a b\n#c\n+ d\n"), ("rules", "-s /x\n. deeper\n"), ("deeper", "R!p y/***\n")];
+    let rules = [
+        "- gone",
+        "!",
+        "exclude,/!  a_b",
+        "H_\u{e9}",
+        "-sr f",
+        ".- list",
+        "merge,pe rules",
+        "P [[:alpha:]]*",
+    ];
+    let filter = filter(&rules, files);
+    let texts: Vec<String> = filter.rules().map(|rule| String::from_utf8(rule).expect("UTF-8")).collect();
+    let expected = [
+        "-/!  a_b",
+        "-s \u{e9}",
+        "-sr f",
+        "- a b",
+        "- + d",
+        "- rules",
+        "-sp /x",
+        "+r!p y/***",
+        "-r [[:alpha:]]*",
+    ];
+    assert_eq!(texts, expected);
+    assert_eq!(self::filter(&texts.iter().map(String::as_str).collect::<Vec<_>>(), &[]), filter);
+}

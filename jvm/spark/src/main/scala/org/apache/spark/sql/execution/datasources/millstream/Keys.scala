@@ -20,7 +20,7 @@ private[sql] object Keys {
   private val OfSpark: Seq[ConfigEntry[_]] = Seq(IndexListedFiles.Enabled, ReplaceFileScans.Enabled, PackedTextInputFormat.Enabled,
     RemoteFileSystems.Enabled, FileCodecClasses.Enabled,
     ReadSettings.OpenCostBytes, ReadSettings.MaxReaders, IndexSettings.Enabled, IndexSettings.Directory, IndexSettings.MinSize,
-    ReplaceInserts.Enabled)
+    ReplaceInserts.Enabled, SyncSettings.Threads, SyncSettings.Directory)
   private val SparkPrefix = "spark.millstream."
   private val HadoopPrefix = "fs.millstream."
   /** The prefix of Hadoop's keys in Spark's configuration. */

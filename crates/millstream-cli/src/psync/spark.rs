@@ -1,0 +1,274 @@
+//! `psync --spark`: the arguments of the job that synchronizes directories of any file system of Hadoop's.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use millstream_ops::sync::{
+    Comparison, Conflicts, Errors, Execution, Missing, Newer, Options, Present, Recursion, Report,
+    TimeAccuracy, Timing, Verification, means_contents,
+};
+
+use super::USAGE;
+use super::table::Id;
+use crate::diagnostics::{Diagnostics, Refused};
+use crate::options::Occurrence;
+use crate::submit::{Submission, present_jar_or_refuse, setting};
+
+const CLASS: &str = "io.millstream.spark.Sync";
+const NOT_CARRIED: &str = " cannot be combined with --spark, which does not carry that";
+const NOT_YET: &str = " cannot be combined with --spark";
+
+/// What the options that concern Spark say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Request {
+    is_wanted: bool,
+    submission: Submission,
+    checkpoint: Option<OsString>,
+    jar: Option<OsString>,
+    deletes_excluded: bool,
+    /// The first option that only the local engine knows.
+    local: Option<(String, &'static str)>,
+    /// The first option that only has a meaning with `--spark`.
+    lonely: Option<String>,
+}
+
+impl Request {
+    /// Takes note of an option.
+    pub(super) fn note(&mut self, option: &Occurrence<Id>) {
+        match option.id {
+            Id::Spark => {
+                self.is_wanted = true;
+                self.submission.master.clone_from(&option.value);
+            }
+            Id::SparkConf => self.submission.spark_settings.extend(option.value.clone()),
+            Id::Checkpoint => self.checkpoint.clone_from(&option.value),
+            Id::Jar => self.jar.clone_from(&option.value),
+            Id::Json => self.submission.json = true,
+            Id::Devices | Id::Specials | Id::DevicesAndSpecials => self.refuse(option, NOT_CARRIED),
+            Id::HardLinks | Id::Acls | Id::Xattrs => self.refuse(option, NOT_CARRIED),
+            Id::FilesFrom | Id::OneFileSystem | Id::Sparse => self.refuse(option, NOT_YET),
+            Id::DeleteExcluded => self.deletes_excluded = true,
+            Id::Threads => {
+                let threads = setting("spark.millstream.sync.threads", OsStr::from_bytes(option.bytes()));
+                self.submission.spark_settings.push(threads);
+            }
+            _ => {}
+        }
+        if matches!(option.id, Id::SparkConf | Id::Checkpoint | Id::Jar) {
+            self.lonely.get_or_insert_with(|| option.spelling.to_string());
+        }
+    }
+
+    fn refuse(&mut self, option: &Occurrence<Id>, why: &'static str) {
+        self.local.get_or_insert_with(|| (option.spelling.to_string(), why));
+    }
+
+    /// Whether the job is wanted.
+    ///
+    /// # Errors
+    /// If an option has no meaning with or without it.
+    pub(super) fn is_wanted(&self, diagnostics: &Diagnostics) -> Result<bool, Refused> {
+        let wrong = match (&self.local, &self.lonely) {
+            (Some((option, why)), _) if self.is_wanted => [option, *why].concat(),
+            (_, Some(option)) if !self.is_wanted => [option, " is an option for --spark"].concat(),
+            _ => return Ok(self.is_wanted),
+        };
+        diagnostics.error(USAGE).text(&wrong).send();
+        Err(Refused)
+    }
+
+    /// Becomes the job; comes back if that cannot be.
+    pub(super) fn submit(
+        self,
+        operands: &[OsString],
+        options: &Options,
+        diagnostics: &Diagnostics,
+    ) -> Refused {
+        let settings = match self.settings(operands, options) {
+            Ok(settings) => settings,
+            Err(message) => {
+                diagnostics.error(USAGE).text(message).send();
+                return Refused;
+            }
+        };
+        match present_jar_or_refuse(self.jar.clone(), diagnostics) {
+            Ok(jar) => self.submission.run(CLASS, settings, &jar, diagnostics),
+            Err(refused) => refused,
+        }
+    }
+
+    /// The settings of the class.
+    fn settings(&self, operands: &[OsString], options: &Options) -> Result<Vec<OsString>, &'static str> {
+        let [source, destination] = operands else {
+            return Err("--spark needs one source and one destination, which are directories");
+        };
+        if options.recursion != Recursion::Recursive {
+            return Err("--spark synchronizes directories with their contents, which needs -r or -a");
+        }
+        if [source, destination].into_iter().any(|operand| is_of_host(operand.as_bytes())) {
+            return Err("other hosts are not supported; name the file system, as in hdfs://host/directory");
+        }
+        if options.report == Report::AllItems {
+            return Err("-i twice cannot be combined with --spark, whose plan has only what changes");
+        }
+        let preserve = &options.preserve;
+        let deletion = options.deletion;
+        let flags = [
+            ("delete", deletion.is_some()),
+            ("delete-before", deletion.is_some_and(|deletion| deletion.timing == Timing::Before)),
+            ("delete-excluded", self.deletes_excluded),
+            ("ignore-errors", deletion.is_some_and(|deletion| deletion.errors == Errors::Ignored)),
+            ("force", options.conflicts == Conflicts::Removed),
+            ("checksum", options.comparison == Comparison::Contents),
+            ("size-only", options.comparison == Comparison::Size),
+            ("ignore-times", options.comparison == Comparison::None),
+            ("update", options.newer == Newer::Kept),
+            ("existing", options.missing == Missing::Skipped),
+            ("ignore-existing", options.present == Present::Left),
+            ("links", options.kinds.links),
+            ("perms", preserve.mode),
+            ("times", preserve.timestamps),
+            ("owner", preserve.owner),
+            ("group", preserve.group),
+            ("omit-dir-times", options.untimed.directories),
+            ("omit-link-times", options.untimed.links),
+            ("verify", options.verification == Verification::Checksum),
+            ("dry-run", options.execution == Execution::DryRun),
+            ("names", options.report == Report::Names),
+            ("items", options.report == Report::Items),
+        ];
+        let mut settings =
+            vec![setting("source", source), setting("destination", &placed(source, destination))];
+        if !means_contents(source.as_bytes()) {
+            settings.push(setting("prefix", escaped(name_of(source.as_bytes())).as_ref()));
+        }
+        // Rules of files are among these: the job may run where the files are not.
+        let rules = options.filter.rules().map(|rule| escaped(&[b"f", &rule[..]].concat()));
+        settings.extend(
+            (0..).zip(rules).map(|(at, rule): (u32, _)| setting(&format!("filter-{at}"), rule.as_ref())),
+        );
+        settings.extend(flags.map(|(key, is_set)| setting(key, is_set.to_string().as_ref())));
+        if let Some(most) = options.most_deletions {
+            settings.push(setting("max-delete", most.to_string().as_ref()));
+        }
+        if let Some(rate) = options.bytes_per_second {
+            settings.push(setting("bytes-per-second", rate.to_string().as_ref()));
+        }
+        match options.time_accuracy {
+            TimeAccuracy::AsStored => {}
+            TimeAccuracy::Seconds(window) => {
+                settings.push(setting("modify-window", window.to_string().as_ref()))
+            }
+            TimeAccuracy::Nanoseconds => settings.push(setting("modify-window", "-1".as_ref())),
+        }
+        settings.extend(self.checkpoint.as_ref().map(|directory| setting("checkpoint", directory)));
+        Ok(settings)
+    }
+}
+
+/// The directory that becomes like the source: without a slash at its end, the source itself goes into the destination.
+fn placed(source: &OsStr, destination: &OsStr) -> OsString {
+    let source = source.as_bytes();
+    if means_contents(source) {
+        return destination.to_owned();
+    }
+    let name = name_of(source);
+    let destination = destination.as_bytes().strip_suffix(b"/").unwrap_or(destination.as_bytes());
+    OsString::from_vec([destination, b"/", name].concat())
+}
+
+/// What follows the last slash.
+fn name_of(path: &[u8]) -> &[u8] {
+    path.rsplit(|&b| b == b'/').next().unwrap_or_default()
+}
+
+/// Text of any bytes for a setting, whatever encoding the JVM takes for that of its arguments: those that are not printable
+/// ASCII, and `%`, become `%` and two hexadecimal digits.
+fn escaped(text: &[u8]) -> String {
+    let mut escaped = String::new();
+    for &byte in text {
+        match byte {
+            b' '..=b'~' if byte != b'%' => escaped.push(byte.into()),
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+/// Whether an operand is `host:path`, and not the URL of a file system or a path.
+fn is_of_host(operand: &[u8]) -> bool {
+    let colon = operand.iter().position(|&b| b == b':');
+    colon.is_some_and(|at| !operand[..at].contains(&b'/') && operand.get(at + 1) != Some(&b'/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millstream_ops::sync::Separator;
+    use millstream_ops::sync::filter::Effect;
+
+    fn settings(operands: &[&str], options: &Options) -> Result<Vec<String>, &'static str> {
+        let operands: Vec<OsString> = operands.iter().map(OsString::from).collect();
+        let request = Request { checkpoint: Some("/c".into()), ..Request::default() };
+        let settings = request.settings(&operands, options)?;
+        Ok(settings.into_iter().map(|setting| setting.into_string().expect("UTF-8")).collect())
+    }
+
+    #[test]
+    fn settings_of_the_job() {
+        let mut options = Options { recursion: Recursion::Recursive, ..Options::default() };
+        options.newer = Newer::Kept;
+        options.time_accuracy = TimeAccuracy::Nanoseconds;
+        let made = settings(&["hdfs://n/a b/", "s3a://b/c"], &options).expect("right");
+        assert_eq!(made[..3], ["source=hdfs://n/a b/", "destination=s3a://b/c", "delete=false"]);
+        for expected in ["update=true", "links=false", "perms=false", "modify-window=-1", "checkpoint=/c"] {
+            assert!(made.iter().any(|setting| setting == expected), "{expected} of {made:?}");
+        }
+        for missing in ["max-delete", "prefix", "filter", "bytes-per-second"] {
+            assert!(!made.iter().any(|setting| setting.starts_with(missing)), "{missing}");
+        }
+    }
+
+    #[test]
+    fn filters_are_rules_without_files() {
+        let mut options = Options { recursion: Recursion::Recursive, ..Options::default() };
+        let mut read = |_: &OsStr| Ok(b"- b%\n\xe9".to_vec());
+        options.filter.add_pattern(b"*.o", Effect::Exclude).expect("a pattern");
+        options.filter.add_rule(b".- file", Separator::Line, &mut read).expect("a rule");
+        let made = settings(&["/x/caf\u{e9}", "/y"], &options).expect("right");
+        for expected in [
+            "destination=/y/caf\u{e9}",
+            "prefix=caf%C3%A9",
+            "filter-0=f- *.o",
+            "filter-1=f- - b%25",
+            "filter-2=f- %E9",
+        ] {
+            assert!(made.iter().any(|setting| setting == expected), "{expected} of {made:?}");
+        }
+    }
+
+    #[test]
+    fn a_source_without_a_slash_goes_into_the_destination() {
+        for (source, destination, expected) in [
+            ("/a/b", "/c", "/c/b"),
+            ("/a/b", "/c/", "/c/b"),
+            ("/a/b/", "/c", "/c"),
+            ("/a/.", "/c", "/c"),
+            ("s3a://bucket/k", "d", "d/k"),
+        ] {
+            assert_eq!(placed(source.as_ref(), destination.as_ref()), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn what_the_job_cannot_do_is_refused() {
+        let recursive = Options { recursion: Recursion::Recursive, ..Options::default() };
+        assert!(settings(&["/a/", "/b"], &Options::default()).is_err());
+        let all_items = Options { report: Report::AllItems, ..recursive.clone() };
+        assert!(settings(&["/a/", "/b"], &all_items).is_err());
+        for operands in [&["/a/"][..], &["/a", "/b", "/c"], &["host:a", "/b"], &["/a", "user@host:b"]] {
+            assert!(settings(operands, &recursive).is_err(), "{operands:?}");
+        }
+        assert!(settings(&["file:/a/", "./a:b"], &recursive).is_ok());
+    }
+}

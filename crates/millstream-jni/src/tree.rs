@@ -1,0 +1,582 @@
+//! `io.millstream.hadoop.NativeTree`.
+//!
+//! Entries as Java reads them, of a directory or one of a status:
+//!
+//! ```text
+//! prefixed mount    path of the mount point that the directory is, or is below; empty if there is none
+//! then to the end, for each entry:
+//!   u8 kind         0 file, 1 directory, 2 symbolic link, 3 another, 4 cannot be examined
+//!   prefixed name   empty for a status
+//!   prefixed text   where a link leads; for 4, the message; otherwise empty
+//!   u64 size, i64 mtime in nanoseconds since 1970, u32 mode, u64 uid, u64 gid, u8 whether something is mounted on it (not for 4)
+//! ```
+
+use std::cell::RefCell;
+use std::ffi::CString;
+use std::ptr;
+use std::sync::{Arc, LazyLock};
+
+use jni::JNIEnv;
+use jni::objects::{JByteArray, JClass, JLongArray, JObject};
+use jni::sys::{jboolean, jbyte, jbyteArray, jint, jlong};
+use millstream_ops::accounts;
+use millstream_ops::tree::{
+    Carried, Entry, Listing, Removed, SourceChange, Sparse, Staged, Tree, TreeError, Verification, Version,
+    Wanted,
+};
+use millstream_vfs::{At, Dir, Errno, File, FileKind, Timestamp, Volume};
+use millstream_wire::Encoder;
+
+use crate::compact::{bytes, c_string};
+use crate::numbered::Numbered;
+use crate::volume::SharedProcessVolume;
+use crate::{Failure, guard};
+
+type LocalTree = Tree<SharedProcessVolume>;
+type LocalFile = <<SharedProcessVolume as Volume>::Dir as Dir>::File;
+type LocalListing = Listing<SharedProcessVolume>;
+type LocalStaged = Staged<SharedProcessVolume>;
+
+static TREES: LazyLock<Numbered<LocalTree>> = LazyLock::new(Numbered::default);
+
+const XATTRS: jint = 1;
+const ACLS: jint = 2;
+const SPARSE: jint = 4;
+
+/// Stands for an owner, a group or a mode that is not wanted.
+const NONE: jint = -1;
+/// Stands for a time that is not wanted.
+const NO_TIME: jlong = jlong::MIN;
+
+/// Most bytes that are read or written at once.
+const MAX_PIECE: usize = 1 << 20;
+/// Returned by reads at the end of a file.
+const END: jint = -1;
+
+thread_local! {
+    static PIECE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What this thread does with a tree, even if another one closes it meanwhile.
+fn tree(number: jlong) -> Result<Arc<LocalTree>, Failure> {
+    // Java closes it when its task ends.
+    TREES.get(number).ok_or(Failure::Cancelled)
+}
+
+fn failure(error: &TreeError) -> Failure {
+    let text = error.to_string();
+    match error.errno() {
+        Some(Errno::NOENT) => Failure::NoFile(text),
+        Some(Errno::ACCESS | Errno::PERM) => Failure::Denied(text),
+        Some(Errno::CANCELED) => Failure::Cancelled,
+        _ => Failure::Unreadable(text),
+    }
+}
+
+fn wanted(uid: jint, gid: jint, mode: jint, mtime: jlong) -> Wanted {
+    Wanted {
+        uid: (uid != NONE).then_some(uid as u32),
+        gid: (gid != NONE).then_some(gid as u32),
+        mode: (mode != NONE).then_some(mode as u32),
+        mtime: (mtime != NO_TIME).then(|| Timestamp::from_nanos(mtime)),
+    }
+}
+
+fn encode(out: &mut Encoder, name: &[u8], entry: &Entry) {
+    let Entry { metadata, target } = entry;
+    out.u8(match metadata.kind() {
+        FileKind::File => 0,
+        FileKind::Directory => 1,
+        FileKind::Symlink => 2,
+        _ => 3,
+    });
+    out.prefixed(name);
+    out.prefixed(target);
+    out.u64(metadata.size);
+    out.i64(metadata.mtime.as_nanos());
+    out.u32(metadata.mode & 0o7777);
+    out.u64(metadata.uid.into());
+    out.u64(metadata.gid.into());
+    out.u8(metadata.is_mount_root.into());
+}
+
+fn encode_failed(out: &mut Encoder, name: &[u8], error: millstream_vfs::Error) {
+    out.u8(4);
+    out.prefixed(name);
+    out.prefixed(error.to_string().as_bytes());
+}
+
+/// `static native long open(byte[] root, int carried)`: a number.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_open<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    root: JByteArray<'local>,
+    carried: jint,
+) -> jlong {
+    guard(&mut env, 0, |env| {
+        let root = bytes(env, &root).and_then(c_string)?;
+        let carried = Carried {
+            xattrs: carried & XATTRS != 0,
+            acls: carried & ACLS != 0,
+            sparse: if carried & SPARSE != 0 { Sparse::Always } else { Sparse::Auto },
+        };
+        Ok(TREES.add(Tree::new(SharedProcessVolume::default(), root, carried)))
+    })
+}
+
+/// `static native void close(long tree)`: ends copies into it that are under way.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_close<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    number: jlong,
+) {
+    guard(&mut env, (), |_| {
+        if let Some(tree) = TREES.close(number) {
+            tree.cancel();
+        }
+        Ok(())
+    });
+}
+
+/// `native byte[] status(long tree, byte[] path)`: null if there is nothing.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_status<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+) -> jbyteArray {
+    guard(&mut env, ptr::null_mut(), |env| {
+        let path = bytes(env, &path)?;
+        let Some(entry) = tree(number)?.status(&path).map_err(|error| failure(&error))? else {
+            return Ok(ptr::null_mut());
+        };
+        let mut out = Encoder::with_capacity(128);
+        out.prefixed(b"");
+        encode(&mut out, b"", &entry);
+        Ok(env.byte_array_from_slice(&out.into_bytes())?.into_raw())
+    })
+}
+
+/// `native long list(long tree, byte[] path)`: a handle.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_list<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+) -> jlong {
+    guard(&mut env, 0, |env| {
+        let path = bytes(env, &path)?;
+        let listing = tree(number)?.list(&path).map_err(|error| failure(&error))?;
+        Ok(Box::into_raw(Box::new(listing)) as jlong)
+    })
+}
+
+/// `static native byte[] nextEntries(long listing)`: null at the end.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_nextEntries<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) -> jbyteArray {
+    guard(&mut env, ptr::null_mut(), |env| {
+        // SAFETY: Java got the handle from `list`, makes one call at a time and none after `closeListing`.
+        let listing = unsafe { &mut *(handle as *mut LocalListing) };
+        let mut out = Encoder::with_capacity(16 << 10);
+        out.prefixed(listing.mount().unwrap_or_default());
+        let more = listing.next(&mut |name, entry| match entry {
+            Ok(entry) => encode(&mut out, name.to_bytes(), &entry),
+            Err(error) => encode_failed(&mut out, name.to_bytes(), error),
+        });
+        match more.map_err(|error| failure(&error))? {
+            true => Ok(env.byte_array_from_slice(&out.into_bytes())?.into_raw()),
+            false => Ok(ptr::null_mut()),
+        }
+    })
+}
+
+/// `static native void closeListing(long listing)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_closeListing<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: Java got the handle from `list`, and closes it once.
+        drop(unsafe { Box::from_raw(handle as *mut LocalListing) });
+        Ok(())
+    });
+}
+
+/// `native void makeDirectory(long tree, byte[] path)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeDirectory<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+) {
+    guard(&mut env, (), |env| {
+        let path = bytes(env, &path)?;
+        tree(number)?.make_directory(&path).map_err(|error| failure(&error))
+    });
+}
+
+/// `native void makeLink(long tree, byte[] path, byte[] target, byte[] temporary, int uid, int gid, long mtime)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeLink<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+    target: JByteArray<'local>,
+    temporary: JByteArray<'local>,
+    uid: jint,
+    gid: jint,
+    mtime: jlong,
+) {
+    guard(&mut env, (), |env| {
+        let path = bytes(env, &path)?;
+        let target = bytes(env, &target).and_then(c_string)?;
+        let temporary = bytes(env, &temporary).and_then(c_string)?;
+        let made = tree(number)?.make_symlink(&path, &target, &temporary, &wanted(uid, gid, NONE, mtime));
+        made.map_err(|error| failure(&error))
+    });
+}
+
+/// `native void setAttributes(long tree, byte[] path, int uid, int gid, int mode, long mtime)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_setAttributes<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+    uid: jint,
+    gid: jint,
+    mode: jint,
+    mtime: jlong,
+) {
+    guard(&mut env, (), |env| {
+        let path = bytes(env, &path)?;
+        let set = tree(number)?.set_attributes(&path, &wanted(uid, gid, mode, mtime));
+        set.map_err(|error| failure(&error))
+    });
+}
+
+/// `native int remove(long tree, byte[] path)`: the ordinal of a `Removal`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_remove<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+) -> jint {
+    guard(&mut env, 0, |env| {
+        let path = bytes(env, &path)?;
+        Ok(match tree(number)?.remove(&path).map_err(|error| failure(&error))? {
+            Removed::Done => 0,
+            Removed::Gone => 1,
+            Removed::NotEmpty => 2,
+            Removed::Mounted => 3,
+        })
+    })
+}
+
+/// `native void removeTree(long tree, byte[] path)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_removeTree<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+) {
+    guard(&mut env, (), |env| {
+        let path = bytes(env, &path)?;
+        tree(number)?.remove_tree(&path).map_err(|error| failure(&error))
+    });
+}
+
+/// `native long openFile(long tree, byte[] path)`: a handle.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_openFile<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+) -> jlong {
+    guard(&mut env, 0, |env| {
+        let path = bytes(env, &path)?;
+        let file = tree(number)?.open(&path).map_err(|error| failure(&error))?;
+        Ok(Box::into_raw(Box::new(file)) as jlong)
+    })
+}
+
+/// Reads up to `length` bytes into an array; the number of bytes, or `END`.
+fn read_into(
+    env: &mut JNIEnv<'_>,
+    out: &JByteArray<'_>,
+    (start, length): (jint, jint),
+    read: impl FnOnce(&mut [u8]) -> Result<usize, Failure>,
+) -> Result<jint, Failure> {
+    let length = usize::try_from(length).unwrap_or(0).min(MAX_PIECE);
+    PIECE.with_borrow_mut(|piece| {
+        if piece.len() < length {
+            piece.resize(length, 0);
+        }
+        let read = read(&mut piece[..length])?;
+        // SAFETY: the bytes of `u8` are those of `i8`.
+        let signed = unsafe { std::slice::from_raw_parts(piece.as_ptr().cast::<jbyte>(), read) };
+        env.set_byte_array_region(out, start, signed)?;
+        Ok(if read == 0 && length > 0 { END } else { read as jint })
+    })
+}
+
+/// `static native int readFile(long file, long offset, byte[] out, int start, int length)`: the number of bytes; -1 at the end.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_readFile<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    offset: jlong,
+    out: JByteArray<'local>,
+    start: jint,
+    length: jint,
+) -> jint {
+    guard(&mut env, END, |env| {
+        // SAFETY: Java got the handle from `openFile`, and makes no call after `closeFile`.
+        let file = unsafe { &*(handle as *const LocalFile) };
+        read_into(env, &out, (start, length), |piece| {
+            file.read(piece, At::Offset(offset as u64))
+                .map_err(|error| Failure::Unreadable(error.to_string()))
+        })
+    })
+}
+
+/// `static native void closeFile(long file)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_closeFile<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: Java got the handle from `openFile`, and closes it once.
+        drop(unsafe { Box::from_raw(handle as *mut LocalFile) });
+        Ok(())
+    });
+}
+
+/// `native long stage(long tree, byte[] path, byte[] temporary, int uid, int gid, int mode, long mtime)`: a handle.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_stage<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+    temporary: JByteArray<'local>,
+    uid: jint,
+    gid: jint,
+    mode: jint,
+    mtime: jlong,
+) -> jlong {
+    guard(&mut env, 0, |env| {
+        let path = bytes(env, &path)?;
+        let temporary = bytes(env, &temporary).and_then(c_string)?;
+        let staged = tree(number)?.stage(&path, &temporary, &wanted(uid, gid, mode, mtime));
+        Ok(Box::into_raw(Box::new(staged.map_err(|error| failure(&error))?)) as jlong)
+    })
+}
+
+/// `native long copy(long tree, long from, byte[] path, long size, long time, byte[] temporary, int uid, int gid, int mode,
+/// long mtime, boolean verify, long[] out)`: a handle of a staged file, 0 if the source is another version than the one of that
+/// size and time. `out` gets the length of the copy, the ordinal of a `SourceChange`, and the halves of the checksum.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_copy<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    from: jlong,
+    path: JByteArray<'local>,
+    size: jlong,
+    time: jlong,
+    temporary: JByteArray<'local>,
+    uid: jint,
+    gid: jint,
+    mode: jint,
+    mtime: jlong,
+    verify: jboolean,
+    out: JLongArray<'local>,
+) -> jlong {
+    guard(&mut env, 0, |env| {
+        let path = bytes(env, &path)?;
+        let temporary = bytes(env, &temporary).and_then(c_string)?;
+        let expected = Version { size: size as u64, mtime_ns: time };
+        let verification = if verify == 0 { Verification::None } else { Verification::Checksum };
+        let how = (temporary.as_c_str(), &wanted(uid, gid, mode, mtime));
+        let copied = tree(number)?.copy_from(&*tree(from)?, &path, &expected, how, verification);
+        let copied = copied.map_err(|error| failure(&error))?;
+        let change = match copied.change {
+            SourceChange::Unchanged => 0,
+            SourceChange::Grown => 1,
+            SourceChange::Changed => 2,
+        };
+        let checksum = copied.checksum.unwrap_or_default();
+        let values = [copied.bytes as jlong, change, (checksum >> 64) as jlong, checksum as jlong];
+        env.set_long_array_region(&out, 0, &values)?;
+        Ok(copied.staged.map_or(0, |staged| Box::into_raw(Box::new(staged)) as jlong))
+    })
+}
+
+/// `static native void write(long staged, long offset, byte[] bytes, int start, int length)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_write<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    offset: jlong,
+    from: JByteArray<'local>,
+    start: jint,
+    length: jint,
+) {
+    guard(&mut env, (), |env| {
+        // SAFETY: Java got the handle from `stage` or `copy`, and makes no call after `install` or `discard`.
+        let staged = unsafe { &*(handle as *const LocalStaged) };
+        let (mut offset, mut start) = (offset as u64, start);
+        let mut left = usize::try_from(length).unwrap_or(0);
+        PIECE.with_borrow_mut(|piece| {
+            while left > 0 {
+                let length = left.min(MAX_PIECE);
+                if piece.len() < length {
+                    piece.resize(length, 0);
+                }
+                // SAFETY: the bytes of `u8` are those of `i8`, and all of them are valid.
+                let signed =
+                    unsafe { std::slice::from_raw_parts_mut(piece.as_mut_ptr().cast::<jbyte>(), length) };
+                env.get_byte_array_region(&from, start, signed)?;
+                staged.write(&piece[..length], offset).map_err(|error| failure(&error))?;
+                offset += length as u64;
+                start += length as jint;
+                left -= length;
+            }
+            Ok(())
+        })
+    });
+}
+
+/// `static native int read(long staged, long offset, byte[] out, int start, int length)`: the number of bytes; -1 at the end.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_read<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    offset: jlong,
+    out: JByteArray<'local>,
+    start: jint,
+    length: jint,
+) -> jint {
+    guard(&mut env, END, |env| {
+        // SAFETY: Java got the handle from `stage` or `copy`, and makes no call after `install` or `discard`.
+        let staged = unsafe { &*(handle as *const LocalStaged) };
+        read_into(env, &out, (start, length), |piece| {
+            staged.read(piece, offset as u64).map_err(|error| failure(&error))
+        })
+    })
+}
+
+/// `static native void install(long staged)`: the handle is gone afterwards, even after an error.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_install<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: Java got the handle from `stage` or `copy`, and makes no call after this one.
+        let staged = unsafe { Box::from_raw(handle as *mut LocalStaged) };
+        staged.install().map_err(|error| failure(&error))
+    });
+}
+
+/// `static native void discard(long staged)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_discard<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: Java got the handle from `stage` or `copy`, and makes no call after this one.
+        drop(unsafe { Box::from_raw(handle as *mut LocalStaged) });
+        Ok(())
+    });
+}
+
+/// `static native byte[] accountName(boolean isGroup, int id)`: null if it has none.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_accountName<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    is_group: jboolean,
+    id: jint,
+) -> jbyteArray {
+    guard(&mut env, ptr::null_mut(), |env| {
+        let look_up = if is_group == 0 { accounts::user_name } else { accounts::group_name };
+        match look_up(id as u32) {
+            Some(name) => Ok(env.byte_array_from_slice(&name)?.into_raw()),
+            None => Ok(ptr::null_mut()),
+        }
+    })
+}
+
+/// `static native int accountId(boolean isGroup, byte[] name)`: -1 if there is no such account.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_accountId<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    is_group: jboolean,
+    name: JByteArray<'local>,
+) -> jint {
+    guard(&mut env, NONE, |env| {
+        let name: CString = bytes(env, &name).and_then(c_string)?;
+        let look_up = if is_group == 0 { accounts::user_id } else { accounts::group_id };
+        Ok(look_up(&name).map_or(NONE, |id| id as jint))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use millstream_vfs::{Error, Metadata, Operation};
+
+    use super::*;
+
+    /// Java's `NativeTreeTest` reads the same bytes.
+    #[test]
+    fn entries_are_the_shared_vector() {
+        let mut out = Encoder::default();
+        out.prefixed(b"m\xff");
+        let metadata = Metadata {
+            mode: 0o120_777,
+            size: 3,
+            uid: u32::MAX - 1,
+            gid: 7,
+            mtime: Timestamp { sec: -2, nsec: 999_999_999 },
+            is_mount_root: true,
+            ..Metadata::default()
+        };
+        encode(&mut out, b"l\xfe", &Entry { metadata, target: b"to".to_vec() });
+        encode_failed(&mut out, b"bad", Error::new(Operation::Stat, Errno::IO));
+        assert_eq!(out.into_bytes(), millstream_wire::vector("tree-entries.hex"));
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_left_out() {
+        assert_eq!(wanted(NONE, NONE, NONE, NO_TIME), Wanted::default());
+        let all = wanted(-2, 0, 0o4755, -1);
+        assert_eq!((all.uid, all.gid, all.mode), (Some(u32::MAX - 1), Some(0), Some(0o4755)));
+        assert_eq!(all.mtime, Some(Timestamp { sec: -1, nsec: 999_999_999 }));
+    }
+}

@@ -1,0 +1,81 @@
+//! Copies of files from one tree to another.
+
+use std::ffi::CStr;
+use std::sync::atomic::AtomicU64;
+
+use millstream_vfs::{Error, Volume};
+
+use super::attributes::{Wanted, first_error, operation_of};
+use super::error::TreeError;
+use super::root::Tree;
+use super::staged::Staged;
+use crate::transfer::file::{FileCopy, SourceChange};
+use crate::transfer::methods::Methods;
+use crate::transfer::options::Verification;
+
+/// What is known of a source from an earlier look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Length in bytes.
+    pub size: u64,
+    /// When its contents were changed last, in nanoseconds since 1970.
+    pub mtime_ns: i64,
+}
+
+/// The result of copying a file.
+#[derive(Debug)]
+pub struct Copied<V: Volume> {
+    /// The copy; none if the source was another version than the one that was expected.
+    pub staged: Option<Staged<V>>,
+    /// The length of the copy in bytes.
+    pub bytes: u64,
+    /// What has become of the source.
+    pub change: SourceChange,
+    /// XXH3 of the contents, of 128 bits, if the copy was verified.
+    pub checksum: Option<u128>,
+}
+
+impl<V: Volume> Tree<V> {
+    /// Copies the file at `path` of another tree to this one, where it is staged as by [`Tree::stage`]. Data moves in the way that
+    /// the volume can do best. The source is examined again at the end, and only then compared with the copy, if that is wanted.
+    ///
+    /// # Errors
+    /// The first of any call. Then nothing is left of the copy.
+    pub fn copy_from(
+        &self,
+        from: &Tree<V>,
+        path: &[u8],
+        expected: &Version,
+        (temporary, wanted): (&CStr, &Wanted),
+        verification: Verification,
+    ) -> Result<Copied<V>, TreeError> {
+        let (source, metadata) = from.open_file(path)?;
+        if (metadata.size, metadata.mtime.as_nanos()) != (expected.size, expected.mtime_ns) {
+            return Ok(Copied { staged: None, bytes: 0, change: SourceChange::Changed, checksum: None });
+        }
+        let mut staged = self.stage(path, temporary, wanted)?;
+        let attributes = wanted.attributes(self.preserve());
+        let gathered = first_error(|report| staged.xattrs = attributes.gather(&source, report));
+        gathered.map_err(TreeError::of(path))?;
+        staged.attributes = attributes;
+        let Some(destination) = staged.file.take() else { unreachable!("it has just been staged") };
+        let copy = FileCopy {
+            source,
+            metadata,
+            xattrs: Vec::new(),
+            lacks_attribute: false,
+            destination,
+            before: staged.before,
+            fresh: true,
+            methods: Methods::default(),
+            moved: AtomicU64::new(0),
+        };
+        let filled = self.copier.fill(&copy, verification).map_err(|error| match error.errno {
+            Some(errno) => TreeError::of(path)(Error::new(operation_of(error.trouble), errno)),
+            None => TreeError::Differs { path: path.to_owned() },
+        });
+        let (bytes, change, checksum) = filled?;
+        staged.file = Some(copy.destination);
+        Ok(Copied { staged: Some(staged), bytes, change, checksum })
+    }
+}

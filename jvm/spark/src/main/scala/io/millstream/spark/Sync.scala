@@ -1,0 +1,77 @@
+package io.millstream.spark
+
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
+import io.millstream.spark.sync.{Synchronization, SyncFailure, SyncOptions, SyncSummary}
+import org.slf4j.LoggerFactory
+
+import org.apache.spark.SparkException
+import org.apache.spark.sql.SparkSession
+
+/** `psync --spark`: makes a directory like another one, with the options and the meaning of rsync, by Spark jobs. */
+object Sync {
+  private val Log = LoggerFactory.getLogger("io.millstream.spark.Sync")
+  /** As of `psync`: an option or argument is wrong. */
+  private val Usage = 1
+  /** As of `psync`: something failed. */
+  private val Partial = 23
+
+  /** For callers in other languages: names and values in, a JSON object out. */
+  def runJson(spark: SparkSession, settings: java.util.Map[String, String]): String =
+    run(spark, SyncOptions.of(settings.asScala.toMap)).json
+
+  /**
+   * Synchronizes two directories.
+   *
+   * @param tell receives notices when they are found: what was not deleted, and why; what changed meanwhile
+   * @param show receives the names of what was changed, if the options ask for them
+   */
+  def run(spark: SparkSession, options: SyncOptions, tell: String => Unit = Log.warn, show: String => Unit = println): SyncSummary =
+    try {
+      val summary = new Synchronization(spark, options, tell, show).run()
+      Log.info(s"Millstream synchronized ${summary.destination}: ${summary.text}")
+      summary
+    } catch {
+      case e: SparkException =>
+        throw new SyncFailure(s"Spark could not run a job: ${CompactTasks.oneLine(e)}; files have their names only if they are complete, so run this again")
+      case e: java.io.IOException => throw new SyncFailure(s"${Compact.reason(e)}; run this again once that is fixed")
+    }
+
+  /** Entry point for `psync --spark`, which parses the command line and passes settings as `key=value`. */
+  def main(arguments: Array[String]): Unit = {
+    val (flags, settings) = arguments.partition(_ == "--json")
+    val pairs = settings.map(_.split("=", 2)).collect { case Array(key, value) => key -> value }.toMap
+    if (pairs.size != settings.length) throw new IllegalArgumentException("usage: Sync [--json] key=value...")
+    ConsoleLog.withoutTraces()
+    val code = try {
+      val options = try SyncOptions.of(pairs) catch {
+        case e: SyncFailure =>
+          say(e.getMessage)
+          System.exit(Usage)
+          throw e
+      }
+      val spark = SparkSession.builder().appName(s"psync ${options.source} ${options.destination}").getOrCreate()
+      try report(run(spark, options, say), flags.nonEmpty) finally spark.stop()
+    } catch {
+      case e: SyncFailure =>
+        say(e.getMessage)
+        Partial
+      case NonFatal(e) =>
+        Log.info("The synchronization failed", e)
+        say(s"${CompactTasks.oneLine(e)}; --conf spark.log.level=INFO shows Spark's log")
+        Partial
+    }
+    System.out.flush()
+    if (code != 0) System.exit(code)
+  }
+
+  private def say(message: String): Unit = System.err.println(s"psync: $message")
+
+  private def report(summary: SyncSummary, json: Boolean): Int = {
+    summary.problems.foreach(problem => say(s"cannot ${problem.operation} '${problem.path}': ${problem.message}"))
+    if (summary.errors > summary.problems.length) say(s"${summary.errors - summary.problems.length} more errors")
+    println(if (json) summary.json else summary.text)
+    summary.exitCode
+  }
+}

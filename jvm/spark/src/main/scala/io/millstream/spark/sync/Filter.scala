@@ -1,0 +1,135 @@
+package io.millstream.spark.sync
+
+import java.io.{ByteArrayOutputStream, IOException, InputStream}
+import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
+
+import io.millstream.hadoop.NativeFilter
+
+/**
+ * The filter of a synchronization, for the tasks, which each parse it.
+ *
+ * @param rules as of [[FilterText.flat]]
+ * @param deletes whether anything of the destination may be deleted
+ * @param deletesExcluded whether what rules exclude that name no side is deleted, too
+ * @param prefix what paths of the transfer begin with: the name of the source, or nothing where its contents are copied
+ * @param source absolute path of the root of the transfer, for rules of absolute paths
+ * @param destination that of the destination
+ */
+private[sync] final case class FilterRules(
+    rules: Seq[String],
+    deletes: Boolean,
+    deletesExcluded: Boolean,
+    prefix: String,
+    source: String,
+    destination: String) {
+  /** Whether the source itself is excluded, so that nothing takes part. */
+  def excludesAll: Boolean = scala.util.Using.resource(open())(filter => prefix.nonEmpty && filter.hides("", isDirectory = true))
+
+  def open(): Filter = {
+    val roots = Seq(source, destination).map(root => Names.bytes(root.stripPrefix("/").stripSuffix("/")))
+    new Filter(NativeFilter.of(rules.map(FilterText.decode).toArray, deletesExcluded, roots.head, roots.last), prefix, deletes)
+  }
+}
+
+/** Decides about paths below source and destination. */
+private[sync] final class Filter(rules: NativeFilter, prefix: String, deletes: Boolean) extends AutoCloseable {
+  /** Whether an entry of the source does not take part, whatever is said about the directories that it is in. */
+  def hides(path: String, isDirectory: Boolean): Boolean = !rules.isCopied(named(path), isDirectory)
+
+  /** Whether an entry of the source does not take part. */
+  def hidesWithin(path: String, isDirectory: Boolean): Boolean =
+    hides(path, isDirectory) || Paths.ancestors(path).exists(above => above.nonEmpty && hides(above, isDirectory = true))
+
+  /** Whether an entry of the destination is not deleted, nor what is in it. */
+  def protects(path: String, isDirectory: Boolean, isInDeleted: Boolean): Boolean = !rules.isDeletable(named(path), isDirectory, isInDeleted)
+
+  /** Whether nothing in a directory of the destination is compared or deleted. */
+  def leavesAlone(directory: String): Boolean =
+    directory.nonEmpty && hides(directory, isDirectory = true) && (!deletes || Seq(true, false).forall(protects(directory, isDirectory = true, _)))
+
+  private def named(path: String) = Names.bytes(Paths.within(prefix, path))
+
+  override def close(): Unit = rules.close()
+}
+
+/** Text of rules in settings: bytes that are not printable ASCII, and `%`, are `%` and two hexadecimal digits. */
+private[sync] object FilterText {
+  /** The rules that patterns and rules add up to, as of [[NativeFilter.rules]]. */
+  def flat(given: Seq[String]): Seq[String] =
+    if (given.isEmpty) Nil
+    else try NativeFilter.rules(given.map(decode).toArray).toSeq.map(encode) catch {
+      case e: IllegalArgumentException => throw new SyncFailure(e.getMessage)
+    }
+
+  def encode(bytes: Array[Byte]): String =
+    bytes.map(_ & 0xff).map(byte => if (byte < ' ' || byte > '~' || byte == '%') f"%%$byte%02X" else byte.toChar.toString).mkString
+
+  def decode(text: String): Array[Byte] = {
+    val out = new ByteArrayOutputStream
+    val bytes = text.getBytes(UTF_8)
+    var at = 0
+    while (at < bytes.length) {
+      val digits = if (bytes(at) == '%') new String(bytes.slice(at + 1, at + 3), ISO_8859_1) else ""
+      if (digits.matches("[0-9A-Fa-f]{2}")) {
+        out.write(Integer.parseInt(digits, 16))
+        at += 3
+      } else {
+        out.write(bytes(at))
+        at += 1
+      }
+    }
+    out.toByteArray
+  }
+}
+
+/** A tree as it is, for others to change some of its calls. */
+private[sync] abstract class TreeView(tree: Tree) extends Tree {
+  override def whole: Tree = tree.whole
+  override def expressible(entry: Entry): Entry = tree.expressible(entry)
+  override def capabilities: Capabilities = tree.capabilities
+  override def list(directory: String)(take: Entry => Unit): Unit = tree.list(directory)(take)
+  override def status(path: String): Option[Entry] = tree.status(path)
+  override def withOwnTime(entry: Entry): Entry = tree.withOwnTime(entry)
+  override def open(path: String, size: Long): InputStream = tree.open(path, size)
+  override def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged = tree.stage(path, attributes, checksum)
+  override def makeDirectory(path: String): Unit = tree.makeDirectory(path)
+  override def makeLink(path: String, target: String, attributes: Attributes): Unit = tree.makeLink(path, target, attributes)
+  override def setAttributes(path: String, attributes: Attributes): Unit = tree.setAttributes(path, attributes)
+  override def delete(path: String): Deleted = tree.delete(path)
+  override def deleteTree(path: String): Unit = tree.deleteTree(path)
+  override def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = tree.copyByServer(source, version, attributes)
+  override def mayGiveAway(path: String): Boolean = tree.mayGiveAway(path)
+  override def keepsAttributes(path: String): Boolean = tree.keepsAttributes(path)
+}
+
+/** A source without what a filter excludes. */
+private[sync] final class FilteredSource(tree: Tree, filter: Filter) extends TreeView(tree) {
+  override def list(directory: String)(take: Entry => Unit): Unit =
+    super.list(directory)(entry => if (!filter.hides(entry.path, entry.isDirectory)) take(entry))
+
+  override def status(path: String): Option[Entry] =
+    super.status(path).filter(entry => path.isEmpty || !filter.hidesWithin(path, entry.isDirectory))
+}
+
+/** A destination: directories that a filter leaves alone appear empty, and what it protects is not deleted. */
+private[sync] final class FilteredDestination(tree: Tree, filter: Filter) extends TreeView(tree) {
+  override def list(directory: String)(take: Entry => Unit): Unit = if (!filter.leavesAlone(directory)) super.list(directory)(take)
+
+  override def deleteTree(path: String): Unit =
+    if (TemporaryNames.makerOf(Paths.name(path)).nonEmpty) super.deleteTree(path)
+    else if (!removes(path, isInDeleted = false)) throw new IOException("a directory with contents that the filter protects is in the way")
+
+  /** Deletes a directory and what is in it, as far as the filter lets it; whether it is gone. */
+  private def removes(directory: String, isInDeleted: Boolean): Boolean =
+    !filter.protects(directory, isDirectory = true, isInDeleted) && {
+      val entries = Seq.newBuilder[Entry]
+      tree.list(directory)(entries += _)
+      val left = entries.result().filterNot { entry =>
+        if (entry.isDirectory) removes(entry.path, isInDeleted = true)
+        else !filter.protects(entry.path, isDirectory = false, isInDeleted = true) && isGone(tree.delete(entry.path))
+      }
+      left.isEmpty && isGone(tree.delete(directory))
+    }
+
+  private def isGone(deleted: Deleted) = deleted == Deleted.Done || deleted == Deleted.Gone
+}

@@ -1,0 +1,78 @@
+package io.millstream.spark.sync
+
+import java.nio.{ByteBuffer, CharBuffer}
+import java.nio.charset.CodingErrorAction.REPORT
+import java.nio.charset.StandardCharsets.UTF_8
+
+/** Lines about changes, in the form of rsync's `--itemize-changes`; `itemize.rs` of the engine does the same without Spark. */
+private[sync] object Itemized {
+  /** The letters for something that is new, or in the place of something else. */
+  def created(entry: Entry): String = s"${update(entry)}${kind(entry)}+++++++++"
+
+  /** The letters for a file or link that is copied over one of the same kind; how the contents differ, if they were compared. */
+  def replaced(entry: Entry, found: Entry, rules: Rules): String = {
+    val attributes = Decision.differingAttributes(entry, found, rules).toSet
+    val time = if (attributes("time")) "t" else if (rules.preserved.timeOf(entry)) "." else timeOfCopy(entry, found, rules)
+    val isOtherSize = entry.isFile && entry.size != found.size
+    val contents = if (entry.isLink || rules.checksum) "c" else "."
+    s"${update(entry)}${kind(entry)}$contents${if (isOtherSize) "s" else "."}$time${letters(attributes)}"
+  }
+
+  /** A time that is not preserved becomes that of the copy, though it may be left out only for links. */
+  private def timeOfCopy(entry: Entry, found: Entry, rules: Rules): String =
+    if (!rules.preserved.times) "T" else if (Decision.sameTime(entry, found, rules)) "." else "t"
+
+  /** The letters for an entry of which attributes change, as of [[Decision.differingAttributes]]. */
+  def amended(entry: Entry, differing: Seq[String]): String = s".${kind(entry)}..${if (differing.contains("time")) "t" else "."}${letters(differing.toSet)}"
+
+  private def letters(attributes: Set[String]): String =
+    Seq("mode" -> "p", "owner" -> "o", "group" -> "g").map { case (name, letter) => if (attributes(name)) letter else "." }.mkString + "..."
+
+  private def update(entry: Entry): String = if (entry.isFile) ">" else "c"
+
+  private def kind(entry: Entry): String = entry.kind match {
+    case Kind.File => "f"
+    case Kind.Directory => "d"
+    case Kind.Link => "L"
+    case _ => "S"
+  }
+
+  /**
+   * The line about a change; None if there is none.
+   *
+   * @param prefix what names of the transfer begin with
+   * @param isItemized whether the line says what changes, as with `-i`, or is the name, as with `-v`
+   */
+  def line(outcome: Outcome, prefix: String, isItemized: Boolean): Option[String] = {
+    val isDirectory = outcome.kind == Kind.Directory
+    val name = escaped(Names.bytes(Paths.within(prefix, outcome.path))) + (if (isDirectory) "/" else "")
+    val target = outcome.target.fold("")(target => s" -> ${escaped(Names.bytes(target))}")
+    outcome.action match {
+      case Action.Delete => Some(s"${if (isItemized) "*deleting  " else "deleting"} $name")
+      case _ if outcome.changes.isEmpty || !isItemized && outcome.action == Action.Amend && !isDirectory => None
+      case _ => Some((if (isItemized) s"${outcome.changes} " else "") + (if (name == "/") "./" else name) + target)
+    }
+  }
+
+  /** A name as rsync prints it: control characters, bytes that are no UTF-8, and what looks like an escape are written as `\#ooo`. */
+  def escaped(name: Array[Byte]): String = {
+    val text = new StringBuilder
+    val decoder = UTF_8.newDecoder().onMalformedInput(REPORT).onUnmappableCharacter(REPORT)
+    val (in, out) = (ByteBuffer.wrap(name), CharBuffer.allocate(name.length))
+    while (in.hasRemaining) {
+      val result = decoder.reset().decode(in, out, true)
+      text ++= escapedText(out.flip().toString)
+      out.clear()
+      if (result.isError) for (_ <- 0 until result.length) text ++= octal(in.get() & 0xff)
+    }
+    text.toString
+  }
+
+  private def escapedText(text: String): String = text.indices.map { at =>
+    val char = text.charAt(at)
+    def isLikeEscape = char == '\\' && text.substring(at, math.min(text.length, at + 5)).matches("""\\#[0-9]{3}""")
+    if (char < ' ' && char != '\t' || char == 0x7f || isLikeEscape) octal(char) else char.toString
+  }.mkString
+
+  private def octal(byte: Int): String = f"\\#$byte%03o"
+}

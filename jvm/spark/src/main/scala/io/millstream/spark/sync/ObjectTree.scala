@@ -1,0 +1,93 @@
+package io.millstream.spark.sync
+
+import java.io.{InputStream, OutputStream}
+import java.math.BigDecimal
+import java.nio.charset.StandardCharsets.UTF_8
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import io.millstream.hadoop.s3a.ServerCopy
+import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, Options, Path}
+
+/**
+ * Objects of S3, which appear when they are complete, under their own names. Each carries the time of its source, and the checksum of
+ * its contents if that was known before it was written, as user metadata: its own time is that of the upload.
+ */
+private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, temporary: () => String) extends HadoopTree(fs, root, temporary) {
+  import ObjectTree._
+
+  override def capabilities: Capabilities =
+    Capabilities(modes = 0, hasOwners = false, hasLinks = false, hasTimes = true, amends = false, impliesDirectories = true)
+
+  override protected def examined(path: String, status: FileStatus): Entry =
+    if (status.isDirectory) Entry(path, Kind.Directory)
+    else Entry(path, Kind.File, status.getLen, mtime = Some(status.getModificationTime * 1000000), etag = etagOf(status))
+
+  override def withOwnTime(entry: Entry): Entry =
+    if (!entry.isFile) entry
+    else {
+      // Some servers change the case of names.
+      val header = fs.getXAttrs(at(entry.path)).asScala.collectFirst { case (name, value) if name.equalsIgnoreCase(s"header.$Time") => new String(value, UTF_8) }
+      val kept = header.flatMap(decoded)
+      kept.fold(entry)(mtime => entry.copy(mtime = Some(mtime)))
+    }
+
+  override def open(path: String, size: Long): InputStream =
+    fs.openFile(at(path)).opt(Options.OpenFileOptions.FS_OPTION_OPENFILE_LENGTH, size)
+      .opt(Options.OpenFileOptions.FS_OPTION_OPENFILE_READ_POLICY, "whole-file").build().get()
+
+  override def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged = new Staged {
+    private var isInstalled = false
+    private val place = at(path)
+
+    override val out: OutputStream = {
+      val builder = fs.createFile(place).overwrite(true).recursive().opt(Quick, true)
+      attributes.mtime.foreach(mtime => builder.opt(s"$Header$Time", encoded(mtime)))
+      checksum.foreach(checksum => builder.opt(s"$Header$Checksum", checksum))
+      builder.build()
+    }
+
+    override def install(check: Option[InputStream => Unit]): Unit = {
+      out.close()
+      isInstalled = true
+      check.foreach(check => scala.util.Using.resource[InputStream, Unit](fs.open(place))(check))
+    }
+
+    override def discard(): Unit = if (!isInstalled) out.asInstanceOf[FSDataOutputStream].abort()
+  }
+
+  override def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = source match {
+    case source: ObjectTree if version.etag.nonEmpty =>
+      val metadata = attributes.mtime.map(mtime => Time -> encoded(mtime)).toMap
+      serverCopy(source).exists(_.copy(source.at(version.path), version.etag.get, metadata.asJava, at(version.path)))
+    case _ => false
+  }
+
+  private var prepared: Option[(ObjectTree, Option[ServerCopy])] = None
+
+  private def serverCopy(source: ObjectTree): Option[ServerCopy] = synchronized {
+    if (!prepared.exists(_._1 eq source)) prepared = Some(source -> Option(ServerCopy.between(source.fs, fs)))
+    prepared.flatMap(_._2)
+  }
+
+  override def setAttributes(path: String, attributes: Attributes): Unit = ()
+
+  override def mayGiveAway(path: String): Boolean = false
+
+  /** The time of the source is metadata. */
+  override def keepsAttributes(path: String): Boolean = true
+}
+
+private object ObjectTree {
+  private val Header = "fs.s3a.create.header."
+  private val Quick = "fs.s3a.create.performance"
+  private val Time = "millstream-mtime"
+  private val Checksum = "millstream-checksum"
+  private val Nanos = new BigDecimal(1000000000)
+
+  /** Seconds, with as many digits as there are. */
+  private def encoded(mtime: Long): String = new BigDecimal(mtime).divide(Nanos).toPlainString
+
+  private def decoded(text: String): Option[Long] = Try(new BigDecimal(text).multiply(Nanos).longValueExact).toOption
+}

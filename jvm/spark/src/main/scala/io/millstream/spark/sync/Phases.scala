@@ -1,0 +1,288 @@
+package io.millstream.spark.sync
+
+import org.apache.spark.TaskContext
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.{Column, Dataset, SparkSession}
+import org.apache.spark.sql.functions.{col, count, lit, regexp_replace, size, split}
+import org.apache.spark.util.LongAccumulator
+
+import WorkingDirectory._
+
+/**
+ * Carries the plan out. Each phase ends before the next one begins, and is a part of the manifest:
+ *
+ * {{{
+ * litter ─► what is in the way of directories ─► directories ─► files and links ─► attributes ─► deletions ─► attributes of directories
+ * }}}
+ *
+ * With `--delete-before`, the deletions come before what is in the way.
+ *
+ * A resumed run leaves out the phases that have ended; in the one that had begun, copies that are there already stay.
+ *
+ * @param interrupted the temporary names of the run that has begun to carry the plan out, if this one resumes it
+ */
+private[sync] final class Phases(
+    session: SparkSession,
+    work: WorkingDirectory,
+    site: Site,
+    options: SyncOptions,
+    rules: Rules,
+    listings: Listings,
+    planning: Planning,
+    interrupted: Option[TemporaryNames],
+    describing: Jobs) {
+  import Phases._
+
+  private val context = session.sparkContext
+  private val shares = planning.shares
+  private val isReal = !options.dryRun
+
+  def run(hasLitter: Boolean, hasFailures: Boolean): Unit = {
+    if (isReal && hasLitter) clean()
+    if (isReal) interrupted.foreach(sweep("remove temporary files of the interrupted run", _))
+    if (hasFailures || shares.of(Action.Skip, Action.Fail) > 0) unlisted()
+    if (options.deleteBefore) delete()
+    makeDirectories()
+    copy()
+    val amended = shares.count(share => share.action == Action.Amend && share.kind != Kind.Directory)
+    if (amended > 0) each("attributes", planning.steps(Action.Amend).filter(col("source.kind") =!= Kind.Directory), amended, "set attributes")(amend)
+    if (!options.deleteBefore) delete()
+    if (isReal) finishDirectories()
+    else {
+      val directories = shares.count(share => share.action == Action.Amend && share.kind == Kind.Directory)
+      if (directories > 0) each("directories", directoriesOf(Action.Amend), directories, "set attributes of directories")(amend)
+    }
+  }
+
+  /** What the listings say besides entries, and what the plan leaves alone, goes into the manifest. */
+  private def unlisted(): Unit = if (!work.has(s"$Manifest-listing")) {
+    val failed = Seq(Source, Destination).map(side => listings.all(side).filter(_.kind == Kind.Failed).map(Outcome.unlisted(_, side)))
+    val left = planning.steps(Action.Skip, Action.Fail).map(leave(_))
+    describing("note what was not listed")(work.save(s"$Manifest-listing", (failed :+ left).reduce(_ union _).coalesce(context.defaultParallelism.max(1))))
+  }
+
+  /** Removes what runs that were killed have left in the destination, but nothing of a run that may be under way. */
+  private def clean(): Unit = {
+    val found = listings.all(Destination).filter(col("kind").isin(Kind.Temporary, Kind.WorkingDirectory))
+    // Only this machine knows which of its processes have ended.
+    val ended = found.flatMap(entry => TemporaryNames.makerOf(Paths.name(entry.path))).distinct().limit(MaxMakers).collect().filter(_.hasEnded).toSet
+    val litter = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry => Step(entry.path, Action.Delete, Counting.LeftBefore, None, Some(entry)))
+    each("litter", litter, 0, "remove what earlier runs have left")(removeLitter)
+  }
+
+  private def makeDirectories(): Unit = {
+    val count = shares.of(Action.Directory)
+    if (isReal && shares.count(share => share.action == Action.Directory && share.makesWay) > 0) {
+      each("way", planning.steps(Action.Directory).filter(col("makesWay")), count, "remove what is in the way of directories")(makeWay)
+    }
+    if (count > 0) {
+      val steps = planning.steps(Action.Directory)
+      // Where directories exist by what is in them, only empty ones are made.
+      val made = if (!impliesDirectories) steps else {
+        val full = listings.entries(Source).select(parentOf(col("path")).as("path")).distinct()
+        steps.join(full, Seq("path"), "left_anti").as[Step]
+      }
+      each("directories-made", made, count, s"make $count directories")(makeDirectory)
+    }
+  }
+
+  private lazy val impliesDirectories = site.openDestination().capabilities.impliesDirectories
+
+  private def copy(): Unit = {
+    val (count, bytes) = (shares.of(Action.Copy, Action.Link), shares.bytesOf(Action.Copy, Action.Link))
+    if (count > 0) {
+      val steps = planning.steps(Action.Copy, Action.Link)
+      val (site, preserved, verify, resumes) = (this.site, rules.preserved, options.verify, interrupted.nonEmpty)
+      // What is in the way counts as deletions, too.
+      val empties = (rules.delete || options.force) && options.maxDelete.forall(rules.delete && _ >= shares.of(Action.Delete))
+      val rate = options.bytesPerSecond.map(rate => math.max(1, rate / context.defaultParallelism))
+      val counters = Counters(context.longAccumulator("files copied"), context.longAccumulator("bytes copied"))
+      lazy val packed = Packing.packed(steps.rdd, count, bytes)
+      save("copies", s"copy $count files ($bytes bytes)", steps)(packed.mapPartitions(transfer(site, preserved, verify, empties, resumes, rate, counters, _)))
+    }
+  }
+
+  private var refused = false
+
+  /** Whether nothing was deleted of what should have been, because something had failed. */
+  def hasRefusedDeletions: Boolean = refused
+
+  private def delete(): Unit = {
+    val total = shares.of(Action.Delete)
+    val most = options.maxDelete.filter(_ < total)
+    refused = total > 0 && !options.ignoreErrors && hasFailed
+    if (isReal && !refused && shares.of(Action.Keep) > 0) noteKept()
+    if (total > 0 && !refused && most.forall(_ > 0)) {
+      val all = planning.steps(Action.Delete)
+      val chosen = most.fold(all) { most =>
+        if (!work.has(Chosen)) work.save(Chosen, all.orderBy(depth.desc, col("path")).limit(most.toInt))
+        work.load[Step](Chosen)
+      }
+      val isDirectory = col("destination.kind") === Kind.Directory
+      val directories = shares.count(share => share.action == Action.Delete && share.kind == Kind.Directory)
+      if (directories < total) each("deletions", chosen.filter(!isDirectory), total - directories, s"delete up to ${total - directories} entries")(remove)
+      // What is in a directory goes before it.
+      if (directories > 0) inLevels("deletions", chosen.filter(isDirectory), "delete directories")(remove)
+    }
+  }
+
+  /** Whether anything of the run so far has failed, apart from attributes. */
+  private def hasFailed: Boolean = {
+    val parts = work.parts(s"$Manifest-")
+    parts.nonEmpty && !work.load[Outcome](parts: _*).filter(col("status") === Status.Failed && col("action") =!= Action.Amend).isEmpty
+  }
+
+  /** Directories that cannot be deleted because of what the filter protects in them. */
+  private def noteKept(): Unit = {
+    val part = s"$Manifest-kept"
+    if (!work.has(part)) describing("note which directories stay")(work.save(part, planning.steps(Action.Keep).map(Outcome.of(_, Status.NotEmpty))))
+  }
+
+  /** How many deletions the limit has prevented. */
+  def undeleted: Long = if (refused) 0 else options.maxDelete.fold(0L)(most => math.max(0, shares.of(Action.Delete) - most))
+
+  private def inLevels(name: String, steps: Dataset[Step], what: String)(run: Run): Unit = {
+    val levels = steps.groupBy(depth).agg(count(lit(1))).collect().map(row => row.getInt(0) -> row.getLong(1)).sortBy(-_._1)
+    levels.foreach { case (level, count) => each(s"$name-$level", steps.filter(depth === level), count, s"$what at level $level")(run) }
+  }
+
+  private def directoriesOf(action: String) = planning.steps(action).filter(col("source.kind") === Kind.Directory)
+
+  /** Gives directories their attributes: those that differ, are new, or whose contents have changed, which changes their times. */
+  private def finishDirectories(): Unit = if (rules.preserved.amends && !shares.isEmpty) {
+    if (!work.has(Directories)) {
+      val changed = planning.steps(Action.Directory, Action.Copy, Action.Link, Action.Delete).select(parentOf(col("path")).as("path"))
+      val own = planning.steps(Action.Directory).select("path").union(directoriesOf(Action.Amend).select("path"))
+      val touched = changed.union(own).distinct()
+      val entries = listings.entries(Source).filter(col("kind") === Kind.Directory).join(touched, Seq("path"), "left_semi").as[Entry]
+      val amended = directoriesOf(Action.Amend)
+      work.save(Directories, entries.joinWith(amended, entries("path") === amended("path"), "left_outer").map { case (entry, step) =>
+        Step(entry.path, Action.Amend, if (step == null) Contents else step.reason, Some(entry), None, changes = if (step == null) "" else step.changes)
+      })
+    }
+    // Who may not enter a directory any more cannot set the attributes of those in it.
+    val isOpen = col("source.mode").isNull || col("source.mode").bitwiseAND(OwnersAccess) === OwnersAccess
+    val steps = work.load[Step](Directories)
+    val counts = steps.groupBy(isOpen).agg(count(lit(1))).collect().map(row => row.getBoolean(0) -> row.getLong(1)).toMap
+    counts.get(true).foreach(each("directories", steps.filter(isOpen), _, "set attributes of directories")(amend))
+    counts.get(false).foreach(_ => inLevels("directories", steps.filter(!isOpen), "set attributes of directories")(amend))
+  }
+
+  /** Removes temporary files of attempts that have failed or were killed. */
+  def sweepAttempts(): Unit = sweep("remove temporary files of failed attempts", site.names)
+
+  private def sweep(what: String, names: TemporaryNames): Unit = {
+    val site = this.site
+    val directories = planning.steps(Action.Copy, Action.Link).select(parentOf(col("path"))).distinct().as[String]
+    describing(what)(directories.foreachPartition { (some: Iterator[String]) =>
+      val tree = site.openDestination()
+      some.foreach { directory =>
+        try tree.list(directory)(entry => if (!entry.isDirectory && names.has(Paths.name(entry.path))) tree.delete(entry.path)) catch {
+          // Whatever it was, its copies have failed, and said so.
+          case _: java.io.IOException =>
+        }
+      }
+    })
+  }
+
+  private def each(name: String, steps: Dataset[Step], count: Long, what: String)(run: Run): Unit = {
+    val (site, rules) = (this.site, this.rules)
+    val tasks = math.max(1, math.min(count / StepsOfTask, context.defaultParallelism.toLong * TasksPerCore)).toInt
+    save(name, what, steps)((if (tasks == 1) steps.coalesce(1) else steps.repartition(tasks)).rdd.mapPartitions(inFlight(site, rules, run, _)))
+  }
+
+  private def save(name: String, what: String, steps: Dataset[Step])(outcomes: => RDD[Outcome]): Unit = {
+    val part = s"$Manifest-$name"
+    if (!work.has(part)) describing(what)(work.save(part, if (isReal) session.createDataset(outcomes) else steps.map(Outcome.of(_, Status.Wanted))))
+  }
+}
+
+private object Phases {
+  private val MaxMakers = 10000
+  private val TasksPerCore = 4
+  private val StepsOfTask = 1000L
+  private val Chosen = "plan-deletions"
+  private val Directories = "plan-directories"
+  private val OwnersAccess = Integer.parseInt("300", 8)
+  /** Why a directory gets its time again that had it before. */
+  val Contents = "what is in it has changed"
+
+  type Run = (Tree, Tree, Rules, Step) => Outcome
+
+  private final case class Counters(files: LongAccumulator, bytes: LongAccumulator)
+
+  /** As [[Paths.parent]]. */
+  private def parentOf(path: Column): Column = regexp_replace(path, "/?[^/]*\\z", "")
+
+  private val depth: Column = size(split(col("path"), "/"))
+
+  private def inFlight(site: Site, rules: Rules, run: Run, steps: Iterator[Step]): Iterator[Outcome] = {
+    val (source, destination) = (site.openSource(), site.openDestination())
+    new InFlight[Step, Outcome](steps, site.threads, step => run(source, destination, rules, step))
+  }
+
+  private def transfer(
+      site: Site,
+      preserved: Preserved,
+      verify: Boolean,
+      empties: Boolean,
+      resumes: Boolean,
+      rate: Option[Long],
+      counters: Counters,
+      steps: Iterator[Step]): Iterator[Outcome] = {
+    val (source, destination) = (site.openSource(), site.openDestination())
+    val task = TaskContext.get()
+    val isAgain = resumes || task.attemptNumber > 0 || task.stageAttemptNumber > 0
+    val transfer = new Transfer(source, destination, preserved, isAgain, verify, empties, rate.map(new Pace(_)), bytes => counters.synchronized {
+      counters.files.add(1)
+      counters.bytes.add(bytes)
+    })
+    new InFlight[Step, Outcome](steps, site.threads, step => if (step.action == Action.Link) link(destination, preserved, empties, step) else transfer.run(step))
+  }
+
+  private def trying(step: Step, operation: String)(action: => Outcome): Outcome =
+    try action catch {
+      case e if Tree.isOfEntry(e) => Outcome.failed(step, operation, e)
+    }
+
+  private def leave(step: Step): Outcome =
+    if (step.reason == Decision.Mounted) Outcome.of(step, Status.Mounted).copy(message = step.destination.flatMap(_.mount))
+    else if (step.action == Action.Skip) Outcome.of(step, Status.Skipped)
+    else Outcome.failed(step, "examine", step.reason)
+
+  private def removeLitter(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
+    destination.deleteTree(step.path)
+    Outcome.of(step, Status.Done)
+  }
+
+  private def makeWay(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
+    if (destination.delete(step.path) == Deleted.Mounted) throw new java.io.IOException(Transfer.IsMounted)
+    Outcome.of(step, Status.Done).copy(action = Action.MakeWay, kind = step.destination.get.kind, size = 0, changes = "")
+  }
+
+  private def makeDirectory(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "create the directory") {
+    destination.makeDirectory(step.path)
+    Outcome.of(step, Status.Done)
+  }
+
+  private def link(destination: Tree, preserved: Preserved, empties: Boolean, step: Step): Outcome = trying(step, "create the symbolic link") {
+    Transfer.makeRoom(destination, step, empties)
+    destination.makeLink(step.path, step.source.get.target.get, Decision.attributes(step.source.get, preserved))
+    Outcome.of(step, Status.Done)
+  }
+
+  private def amend(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "set attributes of") {
+    destination.setAttributes(step.path, Decision.attributes(source.withOwnTime(step.source.get), rules.preserved))
+    Outcome.of(step, Status.Done)
+  }
+
+  /** Each entry is looked up in the source once more before it goes: the listing may be old, and the file may be the only copy. */
+  private def remove(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "delete") {
+    Outcome.of(step, if (source.status(step.path).nonEmpty) Status.Appeared
+    else destination.delete(step.path) match {
+      case Deleted.NotEmpty => Status.NotEmpty
+      case Deleted.Mounted => Status.Mounted
+      case _ => Status.Done
+    })
+  }
+}

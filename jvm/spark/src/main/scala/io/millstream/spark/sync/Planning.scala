@@ -1,0 +1,98 @@
+package io.millstream.spark.sync
+
+import org.apache.spark.sql.{Dataset, SparkSession}
+import org.apache.spark.sql.functions.{coalesce, col, count, lit, sum}
+
+import WorkingDirectory._
+
+/** How many steps of a kind there are, and how many bytes their sources have. */
+private[sync] final case class Share(action: String, kind: String, makesWay: Boolean, count: Long, bytes: Long)
+
+private[sync] final case class Shares(all: Seq[Share]) {
+  def count(is: Share => Boolean): Long = all.filter(is).map(_.count).sum
+
+  def of(actions: String*): Long = count(share => actions.contains(share.action))
+
+  def bytesOf(actions: String*): Long = all.filter(share => actions.contains(share.action)).map(_.bytes).sum
+
+  def isEmpty: Boolean = all.isEmpty
+}
+
+/** Joins the two listings and decides about each path. The plan has what happens, not what stays as it is. */
+private[sync] final class Planning(session: SparkSession, work: WorkingDirectory, site: Site, listings: Listings, describing: Jobs) {
+  import Planning._
+
+  /** @param entries how many the two sides have together */
+  def make(rules: Rules, entries: Long): Unit = describing("compare the listings") {
+    session.conf.set("spark.sql.shuffle.partitions", partitions(entries, session.sparkContext.defaultParallelism).toString)
+    val (source, destination) = (listings.entries(Source), listings.entries(Destination))
+    val pairs = source.joinWith(destination, source("path") === destination("path"), "full_outer")
+    val site = this.site
+    work.save(Plan, pairs.mapPartitions(decided(site, rules, _)))
+    val planned = if (rules.checksum) shares else Shares(Nil)
+    val (count, bytes) = (planned.of(Action.Compare), planned.bytesOf(Action.Compare))
+    if (count > 0) describing(s"compare the contents of $count files ($bytes bytes)") {
+      val steps = Packing.packed(work.load[Step](Plan).filter(col("action") === Action.Compare).rdd, count, 2 * bytes)
+      work.save(Compared, session.createDataset(steps.mapPartitions(compared(site, rules, _))))
+    }
+    if (rules.examinesDeletions) describing("find out what may be deleted") {
+      val surplus = work.load[Step](Plan).filter(col("action") === Action.Surplus)
+      work.save(Deletable, new Surplus(work, site, listings).steps(surplus))
+    }
+    work.complete(Ready)
+  }
+
+  private def all = work.load[Step](work.parts(Plan).filter(Set(Plan, Compared, Deletable)): _*)
+
+  def steps(actions: String*): Dataset[Step] = all.filter(col("action").isin(actions: _*))
+
+  def shares: Shares = {
+    val kind = coalesce(col("source.kind"), col("destination.kind"))
+    val rows = all.groupBy(col("action"), kind, col("makesWay")).agg(count(lit(1)), coalesce(sum("source.size"), lit(0L))).collect()
+    Shares(rows.map(row => Share(row.getString(0), row.getString(1), row.getBoolean(2), row.getLong(3), row.getLong(4))).toSeq)
+  }
+}
+
+private[sync] object Planning {
+  /** Says that the plan is complete. */
+  val Ready = "plan-ready"
+  private val Compared = "plan-compared"
+  private val Deletable = "plan-deletable"
+  private val EntriesOfPartition = 200000L
+  private val MaxPartitions = 20000L
+
+  private def partitions(entries: Long, cores: Int): Long = math.min(MaxPartitions, math.max(cores.toLong, entries / EntriesOfPartition + 1))
+
+  private def decided(site: Site, rules: Rules, pairs: Iterator[(Entry, Entry)]): Iterator[Step] = {
+    // Opened by the thread of the task, with which they end.
+    val (source, destination) = (site.openSource(), site.openDestination())
+    def decide(listed: Option[Entry], other: Option[Entry]): Option[Step] = {
+      val one = listed.map(destination.expressible)
+      if (one.exists(one => other.exists(Decision.needsTimes(one, _, rules)))) {
+        try {
+          // The plan keeps what the listings say, by which later changes are noticed.
+          Decision.of(one.map(source.withOwnTime), other.map(destination.withOwnTime), rules).map(_.copy(source = one, destination = other))
+        } catch {
+          case e if Tree.isOfEntry(e) => Some(Step(one.get.path, Action.Fail, Tree.oneLine(e), one, other))
+        }
+      } else {
+        Decision.of(one, other, rules)
+      }
+    }
+    new InFlight[(Entry, Entry), Option[Step]](pairs, site.threads, pair => decide(Option(pair._1), Option(pair._2))).flatten
+  }
+
+  private def compared(site: Site, rules: Rules, steps: Iterator[Step]): Iterator[Step] = {
+    val (source, destination) = (site.openSource(), site.openDestination())
+    def compare(step: Step): Option[Step] = {
+      val Seq(entry, found) = Seq(step.source, step.destination).map(_.get)
+      try {
+        if (!Transfer.areSame(source, destination, step.path, entry.size)) Some(step.copy(action = Action.Copy))
+        else Decision.amendment(source.withOwnTime(entry), destination.withOwnTime(found), rules).map(_.copy(source = step.source, destination = step.destination))
+      } catch {
+        case e if Tree.isOfEntry(e) => Some(step.copy(action = Action.Fail, reason = Tree.oneLine(e)))
+      }
+    }
+    new InFlight[Step, Option[Step]](steps, site.threads, compare).flatten
+  }
+}

@@ -1,0 +1,114 @@
+package io.millstream.spark.sync
+
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
+
+import org.apache.spark.{Partitioner, SparkContext, Success, TaskContext}
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.rdd.RDD
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+import org.apache.spark.util.SerializableConfiguration
+
+/**
+ * What tasks need to open the two sides.
+ *
+ * @param source absolute URL
+ * @param destination absolute URL
+ * @param names those of what is temporary
+ * @param threads calls that a task has under way at once
+ * @param isMarked whether the driver has made a directory with the name of the working directory in the destination
+ * @param filter which entries take part; None for all
+ */
+private[sync] final case class Site(
+    source: String,
+    destination: String,
+    names: TemporaryNames,
+    threads: Int,
+    isMarked: Boolean,
+    filter: Option[FilterRules],
+    conf: Broadcast[SerializableConfiguration]) {
+
+  /** The source without what is excluded. */
+  def openSource(): Tree = openFilter().foldLeft(open(source))(new FilteredSource(_, _))
+
+  /**
+   * The destination, of which what is protected is not deleted.
+   *
+   * @throws java.io.IOException in a task on a machine whose destination is not that of the driver
+   */
+  def openDestination(): Tree = {
+    val tree = open(destination)
+    // Where it is not mounted, there may be an empty directory, and copies would be written there.
+    if (isMarked && TaskContext.get() != null && tree.status(names.working).isEmpty) {
+      val host = java.net.InetAddress.getLocalHost.getHostName
+      throw new java.io.IOException(s"$destination on $host is not the directory that the driver has under this name; mount it on every machine")
+    }
+    openFilter().foldLeft(tree)(new FilteredDestination(_, _))
+  }
+
+  /** The filter, which lives as long as the task, or the driver's program. */
+  def openFilter(): Option[Filter] = filter.map { rules =>
+    val opened = rules.open()
+    Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => opened.close()))
+    opened
+  }
+
+  def open(side: String): Tree = {
+    val attempt = Option(TaskContext.get()).fold(TemporaryNames.OfDriver)(_.taskAttemptId())
+    val count = new AtomicLong
+    Tree.open(side, conf.value.value, () => names.name(attempt, count.getAndIncrement()))
+  }
+}
+
+private[sync] object Site {
+  /** Calls to a store or a mount that may answer slowly. Threads that find no work on a fast one cost little. */
+  private val Threads = 32
+
+  def of(context: SparkContext, source: String, destination: String, threads: Option[Int], isMarked: Boolean, filter: Option[FilterRules]): Site = {
+    val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
+    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(Threads), isMarked, filter, conf)
+  }
+}
+
+/** Notes whether attempts of tasks have failed or were killed, and so may have left temporary files. */
+private[sync] final class LostAttempts extends SparkListener {
+  private val any = new AtomicBoolean
+
+  override def onTaskEnd(end: SparkListenerTaskEnd): Unit = if (end.reason != Success) any.set(true)
+
+  def exist: Boolean = any.get
+}
+
+/** Distributes steps, so that tasks get about the same number of bytes and files. */
+private[sync] object Packing {
+  /** What a file costs besides its bytes. */
+  val FileBytes: Long = 1 << 20
+  private val MinTaskBytes = 32L << 20
+  private val MaxTaskBytes = 4L << 30
+  private val TasksPerCore = 4
+
+  private def cost(step: Step): Long = step.source.fold(0L)(_.size) + FileBytes
+
+  def packed(steps: RDD[Step], count: Long, bytes: Long): RDD[Step] = {
+    val all = bytes + count * FileBytes
+    val share = math.min(MaxTaskBytes, math.max(MinTaskBytes, all / (steps.sparkContext.defaultParallelism.max(1) * TasksPerCore)))
+    val tasks = (all / share + 1).toInt
+    if (tasks == 1) steps.coalesce(1)
+    else {
+      val sums = steps.mapPartitionsWithIndex((index, some) => Iterator(index -> some.map(cost).sum)).collect().sortBy(_._1).map(_._2)
+      val starts = sums.scanLeft(0L)(_ + _)
+      steps.mapPartitionsWithIndex { (index, some) =>
+        var at = starts(index)
+        some.map { step =>
+          // A task may begin in the middle of a large file, whose bytes count for those before it.
+          val task = math.min(tasks - 1, at / share).toInt
+          at += cost(step)
+          task -> step
+        }
+      }.partitionBy(new ByNumber(tasks)).values
+    }
+  }
+
+  private final class ByNumber(override val numPartitions: Int) extends Partitioner {
+    override def getPartition(key: Any): Int = key.asInstanceOf[Int]
+  }
+}

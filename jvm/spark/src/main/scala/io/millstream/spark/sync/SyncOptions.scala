@@ -1,0 +1,119 @@
+package io.millstream.spark.sync
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+/** A failure whose message is for the user: nothing was changed, or what was changed is in the message. */
+class SyncFailure(message: String) extends RuntimeException(message)
+
+/**
+ * Options of a synchronization.
+ *
+ * @param source the directory whose contents are copied
+ * @param destination the directory that becomes like it
+ * @param deleteBefore whether deletions come first, not last
+ * @param deleteExcluded whether what rules exclude that name no side is deleted, too
+ * @param maxDelete how many entries are deleted at most
+ * @param ignoreErrors whether entries are deleted even if something failed before
+ * @param force whether directories with contents make way for something else without `delete`
+ * @param filter rules of what takes part, as of [[FilterText.flat]]
+ * @param prefix what names of the transfer begin with: the name of the source, or nothing where its contents are copied
+ * @param bytesPerSecond how many bytes all tasks together copy in a second at most
+ * @param modifyWindow by how many seconds times may differ; to the nanosecond if it is negative
+ * @param names whether to print the names of what was changed
+ * @param items whether to print what was changed of each
+ * @param checkpoint a directory for listings, plan and manifest, from which an interrupted run is resumed
+ */
+final case class SyncOptions(
+    source: String,
+    destination: String,
+    delete: Boolean = false,
+    deleteBefore: Boolean = false,
+    deleteExcluded: Boolean = false,
+    maxDelete: Option[Long] = None,
+    ignoreErrors: Boolean = false,
+    force: Boolean = false,
+    filter: Seq[String] = Nil,
+    prefix: String = "",
+    checksum: Boolean = false,
+    sizeOnly: Boolean = false,
+    ignoreTimes: Boolean = false,
+    update: Boolean = false,
+    existing: Boolean = false,
+    ignoreExisting: Boolean = false,
+    modifyWindow: Option[Long] = None,
+    links: Boolean = true,
+    perms: Boolean = true,
+    times: Boolean = true,
+    owner: Boolean = true,
+    group: Boolean = true,
+    omitDirTimes: Boolean = false,
+    omitLinkTimes: Boolean = false,
+    bytesPerSecond: Option[Long] = None,
+    verify: Boolean = false,
+    dryRun: Boolean = false,
+    names: Boolean = false,
+    items: Boolean = false,
+    checkpoint: Option[String] = None) {
+
+  /** What a run must have in common with an interrupted one to continue it. */
+  def identity: String = copy(checkpoint = None, verify = false, names = false, items = false, bytesPerSecond = None).toString
+}
+
+object SyncOptions {
+  private val Flags = Set("delete", "checksum", "size-only", "ignore-times", "update", "existing", "ignore-existing", "links", "perms", "times", "owner",
+    "group", "omit-dir-times", "omit-link-times", "verify", "dry-run", "names", "items", "delete-before", "delete-excluded", "ignore-errors", "force")
+  private val Values = Set("source", "destination", "prefix", "max-delete", "modify-window", "bytes-per-second", "checkpoint")
+  /** A rule of the filter; the number is its position. */
+  private val Rule = "filter-([0-9]{1,9})".r
+  /** Options of rsync that this does not have, and what they would carry. */
+  private val Refused = Map(
+    "hard-links" -> "which names are hard links to the same file", "acls" -> "access control lists", "xattrs" -> "extended attributes", "devices" -> "devices",
+    "specials" -> "named pipes and sockets")
+
+  /** Parses names and values from the command line or from Python. */
+  def of(settings: Map[String, String]): SyncOptions = {
+    settings.foreach {
+      case (key, "true") if Refused.contains(key) =>
+        throw new SyncFailure(s"--$key: a synchronization on Spark does not carry ${Refused(key)}; leave the option out, or use psync without --spark")
+      case (key, value) if Flags(key) && !Set("true", "false")(value) => throw new SyncFailure(s"$key: must be true or false, but is $value")
+      case (Rule(_), _) =>
+      case (key, _) if !Flags(key) && !Values(key) && !Refused.contains(key) => throw new SyncFailure(s"unknown option $key")
+      case _ =>
+    }
+    def required(key: String, what: String) = settings.get(key).filter(_.nonEmpty).getOrElse(throw new SyncFailure(s"no $what was given"))
+    def is(key: String, otherwise: Boolean = false) = settings.get(key).fold(otherwise)(_ == "true")
+    def number(key: String) = settings.get(key).map(text => text.toLongOption.getOrElse(throw new SyncFailure(s"$key: $text is not a number")))
+    val rules = settings.toSeq.collect { case (Rule(position), rule) => position.toInt -> rule }.sortBy(_._1).map(_._2)
+    SyncOptions(
+      source = required("source", "source"),
+      destination = required("destination", "destination"),
+      delete = Seq("delete", "delete-before", "delete-excluded").exists(is(_)),
+      deleteBefore = is("delete-before"),
+      deleteExcluded = is("delete-excluded"),
+      maxDelete = number("max-delete").map(math.max(0, _)),
+      ignoreErrors = is("ignore-errors"),
+      force = is("force"),
+      filter = FilterText.flat(rules),
+      prefix = settings.get("prefix").fold("")(prefix => new String(FilterText.decode(prefix), UTF_8)),
+      checksum = is("checksum"),
+      sizeOnly = is("size-only"),
+      ignoreTimes = is("ignore-times"),
+      update = is("update"),
+      existing = is("existing"),
+      ignoreExisting = is("ignore-existing"),
+      modifyWindow = number("modify-window"),
+      links = is("links", otherwise = true),
+      perms = is("perms", otherwise = true),
+      times = is("times", otherwise = true),
+      owner = is("owner", otherwise = true),
+      group = is("group", otherwise = true),
+      omitDirTimes = is("omit-dir-times"),
+      omitLinkTimes = is("omit-link-times"),
+      bytesPerSecond = number("bytes-per-second").filter(_ > 0),
+      verify = is("verify"),
+      dryRun = is("dry-run"),
+      names = is("names"),
+      items = is("items"),
+      checkpoint = settings.get("checkpoint"))
+  }
+}

@@ -1,0 +1,234 @@
+package io.millstream.spark.sync
+
+import java.nio.file.{Files, Path => LocalPath}
+import java.nio.file.attribute.PosixFilePermissions
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.datasources.millstream.SyncSettings
+
+import WorkingDirectory._
+
+/**
+ * One synchronization.
+ *
+ * {{{
+ * Listings: both sides, by tasks ─► Planning: full outer join, Decision for each path ─► Phases: steps carried out, with barriers ─► summary
+ *                └────────────────────────────┴── Parquet in a WorkingDirectory ──────────┴─► manifest
+ * }}}
+ *
+ * The driver sees numbers, and the first of the problems.
+ *
+ * @param tell receives notices when they are found
+ * @param show receives lines about what was changed, if they are wanted
+ */
+private[spark] final class Synchronization(spark: SparkSession, options: SyncOptions, tell: String => Unit, show: String => Unit) {
+  import Synchronization._
+
+  private val conf: Configuration = spark.sparkContext.hadoopConfiguration
+  private val source = Location.absolute(options.source, conf)
+  private val destination = Location.absolute(options.destination, conf)
+  /** What the user has set for queries is no matter here. */
+  private val session = spark.newSession()
+  private val settings = SyncSettings.of(spark)
+  private val site =
+    Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = destination.startsWith("file:") && !options.dryRun, filter)
+  private val describing = new Jobs(spark.sparkContext, s"Millstream sync $source to $destination")
+  private val notices = Seq.newBuilder[String]
+  private lazy val tops = Map(Source -> site.openSource(), Destination -> site.openDestination()).flatMap { case (side, tree) => tree.status("").map(side -> _) }
+
+  private def filter: Option[FilterRules] = Option.when(options.filter.nonEmpty) {
+    // Without a slash, the source itself is part of the transfer, and the root is above it.
+    val roots = Seq(source, destination).map(new Path(_)).map(side => if (options.prefix.isEmpty) side else Option(side.getParent).getOrElse(side))
+    val Seq(from, to) = roots.map(_.toUri.getPath)
+    FilterRules(options.filter, options.delete, options.deleteExcluded, options.prefix, from, to)
+  }
+
+  private def notice(text: String): Unit = {
+    notices += text
+    tell(text)
+  }
+
+  def run(): SyncSummary = {
+    val start = System.nanoTime()
+    // The number of partitions follows from that of entries, and paths are not skewed.
+    Seq("spark.millstream.write.enabled", "spark.sql.adaptive.enabled").foreach(session.conf.set(_, "false"))
+    session.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism.toString)
+    val lost = new LostAttempts
+    spark.sparkContext.addSparkListener(lost)
+    try {
+      check()
+      if (filter.exists(_.excludesAll)) return SyncSummary.of(source, destination, options, Census(Map.empty, 0))
+      if (!options.dryRun && !tops.contains(Destination)) site.openDestination().makeDirectory("")
+      val summary = marked {
+        checkpoint match {
+          case Some(path) => carryOut(new WorkingDirectory(session, path, isKept = true), lost)
+          case None => inTemporary(carryOut(_, lost))
+        }
+      }
+      summary.copy(notices = notices.result(), milliseconds = (System.nanoTime() - start) / 1000000)
+    } finally {
+      spark.sparkContext.removeSparkListener(lost)
+      site.conf.destroy()
+    }
+  }
+
+  /** Refuses what cannot be meant. */
+  private def check(): Unit = {
+    val Seq(from, to) = Seq(source, destination).map(Location.of(_, conf))
+    if (from.isWithin(to) && to.isWithin(from)) throw new SyncFailure(s"$destination: is the source itself")
+    if (to.isWithin(from)) throw new SyncFailure(s"$destination: is inside the source $source; choose a destination outside it")
+    if (from.isWithin(to)) throw new SyncFailure(s"$source: is inside the destination $destination; choose a destination outside it")
+    val found = tops.getOrElse(Source, throw new SyncFailure(s"$source: there is no such directory, so nothing was done"))
+    if (!found.isDirectory) throw new SyncFailure(s"$source: not a directory; Spark synchronizes directories")
+    tops.get(Destination).filter(!_.isDirectory).foreach(_ => throw new SyncFailure(s"$destination: exists and is not a directory"))
+    checkpoint.foreach { path =>
+      val place = Location.of(path.toString, conf)
+      Seq(source -> from, destination -> to).filter(side => place.isWithin(side._2)).foreach { case (side, _) =>
+        throw new SyncFailure(s"$path: the checkpoint is inside $side; choose a directory outside it")
+      }
+    }
+  }
+
+  private lazy val checkpoint: Option[Path] = options.checkpoint.map(given => new Path(Location.absolute(given, conf)))
+
+  /**
+   * Runs with a working directory that does not stay: by default in the destination, because all executors can write to that, but on this
+   * machine if they are all here.
+   */
+  private def inTemporary(run: WorkingDirectory => SyncSummary): SyncSummary = {
+    val place = settings.directory.map(Location.absolute(_, conf)).getOrElse(if (spark.sparkContext.isLocal) temporary() else existing(destination))
+    val tree = site.open(place)
+    val before = tree.status("")
+    val work = new WorkingDirectory(session, Tree.below(new Path(place), site.names.working), isKept = false)
+    try run(work) finally {
+      work.remove()
+      settle(tree, if (place == destination && !options.dryRun) wanted else before)
+    }
+  }
+
+  /** Marks the destination while tasks work in it, by the name of the working directory, if it may be that not all machines have it. */
+  private def marked[T](run: => T): T =
+    if (!site.isMarked) run
+    else {
+      val tree = site.openDestination()
+      tree.makeDirectory(site.names.working)
+      try run finally {
+        tree.deleteTree(site.names.working)
+        settle(tree, wanted)
+      }
+    }
+
+  private def wanted: Option[Entry] = tops.get(Source).filter(_ => timesOfDirectories)
+
+  /** Gives the root of a tree its time back, which what was temporary in it has changed. */
+  private def settle(tree: Tree, like: Option[Entry]): Unit =
+    if (tree.capabilities.amends) like.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
+
+  private def timesOfDirectories = options.times && !options.omitDirTimes
+
+  /** This machine's directory for temporary files, with a working directory that is nobody else's, and without those that killed runs have left. */
+  private def temporary(): String = {
+    val place = Location.absolute(System.getProperty("java.io.tmpdir"), new Configuration(false))
+    val tree = site.open(place)
+    def isLeft(entry: Entry) = entry.isDirectory && TemporaryNames.makerOf(entry.path).exists(_.hasEnded)
+    try tree.list("")(entry => if (isLeft(entry)) tree.deleteTree(entry.path)) catch {
+      // Other users' are theirs to remove.
+      case _: java.io.IOException =>
+    }
+    // Others may make files here, too: it has to be new.
+    Files.createDirectory(LocalPath.of(new Path(place).toUri.getPath, site.names.working), Private)
+    place
+  }
+
+  /** The destination or, in a dry run that must not make it, the nearest directory above it. */
+  private def existing(url: String): String =
+    Iterator.iterate(new Path(url))(_.getParent).takeWhile(_ != null).map(_.toString).find(site.open(_).status("").exists(_.isDirectory)).getOrElse(url)
+
+  private def carryOut(work: WorkingDirectory, lost: LostAttempts): SyncSummary = {
+    val listings = new Listings(session, work, site, describing)
+    val planning = new Planning(session, work, site, listings, describing)
+    val interrupted = Option.when(work.isKept)(work.read(TemporaryNamesOfRun)).flatten.flatMap(TemporaryNames.of)
+    interrupted.filter(names => names.maker.isRunning && names.maker != site.names.maker && !work.has(Finished)).foreach { names =>
+      throw new SyncFailure(s"${work.path}: process ${names.maker.process} is using this checkpoint; wait for it, or choose another directory")
+    }
+    val resumes = work.isKept && !work.has(Finished) && work.has(Planning.Ready) && work.read(Request).contains(options.identity)
+    if (resumes) notice(s"resuming the run whose plan is in ${work.path}")
+    else {
+      work.begin()
+      work.write(Request, options.identity)
+    }
+    work.write(TemporaryNamesOfRun, site.names.toString)
+    if (!resumes) listings.make(tops)
+    val Seq(ofSource, ofDestination) = Seq(Source, Destination).map(listings.census)
+    val rules = rulesFor(ofSource, ofDestination, work)
+    if (!resumes) planning.make(rules, ofSource.all + ofDestination.all)
+    val phases = new Phases(session, work, site, options, rules, listings, planning, interrupted.filter(_ => resumes), describing)
+    phases.run(hasLitter = ofDestination.of(Kind.Temporary) + ofDestination.of(Kind.WorkingDirectory) > 0, hasFailures = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0))
+    if (lost.exist && !options.dryRun) phases.sweepAttempts()
+    val counting = new Counting(work)
+    counting.notices.foreach(notice)
+    if (options.names || options.items) counting.lines(options.prefix, options.items).foreach(show)
+    if (phases.hasRefusedDeletions) notice(NothingDeleted)
+    if (phases.undeleted > 0) notice(s"deletions stopped due to max-delete limit (${phases.undeleted} skipped)")
+    if (work.isKept) work.complete(Finished)
+    counting.summary(SyncSummary.of(source, destination, options, ofSource), phases.undeleted)
+      .copy(manifest = Option.when(work.isKept)(work.path.toString))
+  }
+
+  private def rulesFor(ofSource: Census, ofDestination: Census, work: WorkingDirectory): Rules = {
+    val (from, to) = (site.openSource().capabilities, site.openDestination().capabilities)
+    val isFailed = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0)
+    val prevents = isFailed && !options.ignoreErrors
+    val listsNothing = Seq(Kind.File, Kind.Link, Kind.Other).forall(ofSource.of(_) == 0) && ofSource.of(Kind.Directory) <= 1
+    val isEmpty = listsNothing && (options.filter.isEmpty || isFailed || holdsNothing)
+    if (options.delete && prevents) notice("nothing is deleted, because not everything could be listed")
+    else if (options.delete && isEmpty) notice(s"nothing is deleted, because the source is empty: $source")
+    val probes = probing(work)
+    val keeps = probes.forall(_.keepsAttributes(""))
+    val hasOwners = keeps && from.hasOwners && to.hasOwners && (options.owner || options.group) && probes.exists(_.mayGiveAway(""))
+    Rules(
+      Preserved(
+        modes = if (options.perms && keeps) from.modes & to.modes else 0,
+        owner = options.owner && hasOwners,
+        group = options.group && hasOwners,
+        times = options.times && to.hasTimes && keeps,
+        directoryTimes = timesOfDirectories && to.amends && keeps,
+        linkTimes = options.times && !options.omitLinkTimes && to.hasTimes && keeps,
+        links = options.links,
+        amends = to.amends && keeps),
+      checksum = options.checksum,
+      sizeOnly = options.sizeOnly,
+      ignoreTimes = options.ignoreTimes,
+      update = options.update,
+      existing = options.existing,
+      ignoreExisting = options.ignoreExisting,
+      delete = options.delete && !prevents && !isEmpty,
+      examinesDeletions = options.filter.nonEmpty || isFailed,
+      modifyWindow = options.modifyWindow,
+      keepsTimes = keeps)
+  }
+
+  /** Whether the source is empty, also of what is excluded. */
+  private def holdsNothing: Boolean = {
+    var isEmpty = true
+    site.open(source).list("")(_ => isEmpty = false)
+    isEmpty
+  }
+
+  /** Where it can be found out what the destination allows: in the working directory, if that is in the same file system. */
+  private def probing(work: WorkingDirectory): Option[Tree] = {
+    val (place, target) = (work.path.toUri, new Path(destination).toUri)
+    // Directories of this machine may be in many file systems.
+    val isSame = place.getScheme == target.getScheme && place.getAuthority == target.getAuthority &&
+      (place.getScheme != "file" || work.path.getParent == new Path(destination))
+    if (isSame) Some(site.open(work.path.toString)) else Option.when(!options.dryRun)(site.openDestination())
+  }
+}
+
+private object Synchronization {
+  private val Private = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
+  private val NothingDeleted = "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"
+}

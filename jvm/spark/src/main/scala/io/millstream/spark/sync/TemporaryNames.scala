@@ -1,0 +1,106 @@
+package io.millstream.spark.sync
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.util.UUID
+import java.util.concurrent.ThreadLocalRandom
+import java.util.concurrent.TimeUnit.{DAYS, MILLISECONDS}
+import java.util.zip.CRC32C
+
+import scala.util.Try
+
+/**
+ * The process that makes temporary files, as their names say it: the driver of a synchronization, or a `psync` without Spark.
+ *
+ * @param machine eight hexadecimal digits for the machine or container
+ * @param process its process ID there
+ */
+private[sync] final case class Maker(machine: String, process: Long) {
+  private def isOfThisMachine = machine == Maker.Machine
+
+  /** Whether it has ended, as far as that can be known here. */
+  def hasEnded: Boolean = isOfThisMachine && !ProcessHandle.of(process).isPresent
+
+  /** Whether it is running, as far as that can be known here. */
+  def isRunning: Boolean = isOfThisMachine && ProcessHandle.of(process).isPresent
+}
+
+private[sync] object Maker {
+  /** Process IDs have a meaning in one namespace of one machine, until it is started again. What cannot be found out makes it unique. */
+  private lazy val Machine: String = {
+    def text(get: => String) = Try(get).getOrElse(UUID.randomUUID().toString)
+    val sum = new CRC32C
+    Seq(text(Files.readString(Path.of("/proc/sys/kernel/random/boot_id"))), text(Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString))
+      .foreach(part => sum.update(part.getBytes(UTF_8)))
+    f"${sum.getValue}%08x"
+  }
+
+  lazy val current: Maker = Maker(Machine, ProcessHandle.current.pid)
+}
+
+/**
+ * Names of temporary files and working directories: `.psync-MACHINE-PID-N.tmp`, as those of `psync` without Spark, so that each leaves
+ * alone what the other is about to complete. They take part in no synchronization.
+ *
+ * @param run distinguishes the runs of a driver
+ */
+private[sync] final case class TemporaryNames(maker: Maker, run: Int) {
+  import TemporaryNames._
+
+  /** The name of the working directory. */
+  def working: String = name(OfDriver, WorkingNumber)
+
+  /** A name that no other attempt of a task uses. */
+  def name(attempt: Long, count: Long): String = {
+    val number = run.toLong << (AttemptBits + CountBits) | attempt << CountBits | count
+    s".psync-${maker.machine}-${maker.process}-${java.lang.Long.toUnsignedString(number)}.tmp"
+  }
+
+  /** Whether a name is one of this run. */
+  def has(name: String): Boolean = name match {
+    case Form(machine, process, number) =>
+      maker.machine == machine && maker.process.toString == process &&
+        Try(java.lang.Long.parseUnsignedLong(number)).toOption.exists(_ >>> (AttemptBits + CountBits) == run)
+    case _ => false
+  }
+
+  override def toString: String = s"${maker.machine}-${maker.process}-$run"
+}
+
+private[sync] object TemporaryNames {
+  private val Form = """\.psync-([0-9a-f]{8})-(\d{1,10})-(\d{1,20})\.tmp""".r
+  private val Runs = 1 << 12
+  private val AttemptBits = 30
+  private val CountBits = 22
+  private val WorkingNumber = (1L << CountBits) - 1
+  /** Stands for the attempt where there is no task. */
+  val OfDriver: Long = (1L << AttemptBits) - 1
+  private val DaysOfFiles = 1L
+  /** A run may take longer than one file of it. */
+  private val DaysOfDirectories = 7L
+
+  /** Names for a new run of this process. */
+  def fresh(): TemporaryNames = TemporaryNames(Maker.current, ThreadLocalRandom.current.nextInt(Runs))
+
+  /** The names of an earlier run, from its text. */
+  def of(text: String): Option[TemporaryNames] = text.split('-') match {
+    case Array(machine, process, run) => for (process <- process.toLongOption; run <- run.toIntOption) yield TemporaryNames(Maker(machine, process), run)
+    case _ => None
+  }
+
+  /** Who has made a temporary name; None if it is another name. */
+  def makerOf(name: String): Option[Maker] = name match {
+    case Form(machine, process, _) => Some(Maker(machine, process.toLong))
+    case _ => None
+  }
+
+  /**
+   * Whether nobody will complete what has a temporary name: its maker has ended, or it has been there for days.
+   *
+   * @param ended makers that have ended
+   */
+  def isAbandoned(entry: Entry, ended: Set[Maker]): Boolean = makerOf(Paths.name(entry.path)).exists { maker =>
+    val days = if (entry.kind == Kind.WorkingDirectory) DaysOfDirectories else DaysOfFiles
+    ended(maker) || entry.mtime.exists(_ < MILLISECONDS.toNanos(System.currentTimeMillis()) - DAYS.toNanos(days))
+  }
+}

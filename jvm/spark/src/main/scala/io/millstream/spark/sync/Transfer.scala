@@ -1,0 +1,197 @@
+package io.millstream.spark.sync
+
+import java.io.{IOException, InputStream, OutputStream}
+import java.util.zip.CRC32C
+
+import scala.util.{Try, Using}
+
+import io.millstream.hadoop.NativeTree
+
+/**
+ * Copies the contents of files: between local trees by the engine, otherwise through the JVM.
+ *
+ * The source is looked at again after it has been read. If it changed meanwhile, it is read once more. After that, a file that has only
+ * grown is installed: it is a beginning of the source, and its time makes the next run copy it again. Of any other, the copy may be a
+ * mixture of two versions, so the destination stays as it was.
+ *
+ * @param revalidates whether a copy may be there already, from an earlier run or attempt
+ * @param verify whether to read copies again
+ * @param empties whether a directory in the place of a file may be removed with what is in it
+ * @param pace holds copies to a rate, if there is one
+ * @param copied is told the size of each copy
+ */
+private[sync] final class Transfer(
+    source: Tree,
+    destination: Tree,
+    preserved: Preserved,
+    revalidates: Boolean,
+    verify: Boolean,
+    empties: Boolean,
+    pace: Option[Pace],
+    copied: Long => Unit) {
+  import Transfer._
+
+  def run(step: Step): Outcome = {
+    var operation = "examine the source of"
+    try {
+      val listed = step.source.get
+      if (isThere(step, listed)) {
+        Outcome.of(step, Status.Kept)
+      } else {
+        operation = "copy"
+        first(step, source.withOwnTime(listed), listed)
+      }
+    } catch {
+      // Of the source, not of the directory in the destination.
+      case _: java.io.FileNotFoundException if Try(source.status(step.path)).toOption.contains(None) => Outcome.of(step, Status.Vanished)
+      case e if Tree.isOfEntry(e) => Outcome.failed(step, operation, e)
+    }
+  }
+
+  /** Whether an earlier attempt has installed the copy. */
+  private def isThere(step: Step, listed: Entry): Boolean =
+    revalidates && source.status(step.path).exists { now =>
+      now.isFile && destination.status(step.path).exists { found =>
+        found.isFile && found.size == now.size &&
+          Decision.file(source.withOwnTime(now), destination.withOwnTime(found), Rules(preserved)).forall(_.action == Action.Amend) &&
+          !step.destination.exists(_.isSameVersionAs(found))
+      }
+    }
+
+  private def first(step: Step, entry: Entry, listed: Entry): Outcome =
+    attempt(step, entry, listed, isLast = false).getOrElse {
+      source.status(step.path) match {
+        case Some(now) if now.isFile => attempt(step, source.withOwnTime(now), now, isLast = true).get
+        case Some(now) => Outcome.of(step, Status.Changed).copy(message = Some(s"it is a ${now.kind} now"))
+        case None => Outcome.of(step, Status.Vanished)
+      }
+    }
+
+  /** Copies a version; None if it is not current any more. */
+  private def attempt(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] =
+    try copy(step, entry, version, isLast) catch {
+      // S3A fails to read an object that has been replaced.
+      case _: IOException if source.status(step.path).exists(!version.isSameVersionAs(_)) => Option.when(isLast)(Outcome.of(step, Status.Changed))
+    }
+
+  private def copy(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = (source.whole, destination.whole) match {
+    case (from: LocalTree, to: LocalTree) if pace.isEmpty => copyNatively(from, to, step, entry, version, isLast)
+    case _ => copyBytes(step, entry, version, isLast)
+  }
+
+  private def copyNatively(from: LocalTree, to: LocalTree, step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
+    val copy = to.copyFrom(from, version, Decision.attributes(entry, preserved), verify)
+    try {
+      val isGrown = isLast && copy.change == NativeTree.Change.GROWN
+      if (copy.change == NativeTree.Change.NONE || isGrown) {
+        makeRoom(destination, step, empties)
+        copy.staged.install()
+        copied(copy.bytes)
+        Some(Outcome.of(step, if (isGrown) Status.Grown else Status.Done).copy(size = copy.bytes, mtime = entry.mtime, checksum = Option(copy.checksum)))
+      } else if (!isLast) {
+        None
+      } else {
+        Some(Outcome.of(step, if (from.status(step.path).isEmpty) Status.Vanished else Status.Changed))
+      }
+    } finally {
+      Option(copy.staged).foreach(_.close())
+    }
+  }
+
+  private def copyBytes(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
+    val attributes = Decision.attributes(entry, preserved)
+    // Only what this process has seen can be verified.
+    if (!verify && !step.makesWay && destination.copyByServer(source.whole, version, attributes)) {
+      copied(entry.size)
+      Some(Outcome.of(step, Status.Done).copy(size = entry.size, mtime = entry.mtime))
+    } else if (entry.size <= SmallBytes) {
+      val content = Using.resource(source.open(step.path, entry.size))(_.readNBytes(entry.size.toInt))
+      pace.foreach(_.take(content.length))
+      val sum = new CRC32C
+      sum.update(content)
+      settle(step, entry, version, content.length, isLast) { () =>
+        val staged = destination.stage(step.path, attributes, Some(text(sum)))
+        try {
+          staged.out.write(content)
+          install(step, staged, sum)
+        } finally staged.discard()
+      }(text(sum))
+    } else {
+      val staged = destination.stage(step.path, attributes, None)
+      try {
+        val sum = new CRC32C
+        val bytes = Using.resource(source.open(step.path, entry.size))(pass(_, staged.out, entry.size, sum, pace))
+        settle(step, entry, version, bytes, isLast)(() => install(step, staged, sum))(text(sum))
+      } finally staged.discard()
+    }
+  }
+
+  /** Installs a copy if its source is what it was, or has only grown. */
+  private def settle(step: Step, entry: Entry, version: Entry, bytes: Long, isLast: Boolean)(install: () => Unit)(checksum: => String): Option[Outcome] = {
+    val now = source.status(step.path)
+    val isSame = bytes == entry.size && now.exists(version.isSameVersionAs)
+    val isGrown = isLast && bytes == entry.size && now.exists(now => now.isFile && now.size > entry.size)
+    if (isSame || isGrown) {
+      install()
+      copied(bytes)
+      Some(Outcome.of(step, if (isSame) Status.Done else Status.Grown).copy(size = bytes, mtime = entry.mtime, checksum = Some(checksum)))
+    } else if (!isLast) {
+      None
+    } else {
+      Some(Outcome.of(step, if (now.isEmpty) Status.Vanished else Status.Changed))
+    }
+  }
+
+  private def install(step: Step, staged: Staged, sum: CRC32C): Unit = {
+    makeRoom(destination, step, empties)
+    staged.install(Option.when(verify) { (in: InputStream) =>
+      val stored = new CRC32C
+      pass(in, OutputStream.nullOutputStream(), Long.MaxValue, stored)
+      if (stored.getValue != sum.getValue) throw new IOException("the copy differs from what was written")
+    })
+  }
+}
+
+private[sync] object Transfer {
+  /** Files of up to so many bytes are read before anything is written. */
+  private val SmallBytes = 4 << 20
+  private val BufferBytes = 1 << 20
+
+  val IsMounted = "what is in the way is mounted in the destination"
+
+  private def text(sum: CRC32C): String = f"crc32c:${sum.getValue}%08x"
+
+  /** Passes up to so many bytes on; returns how many there were. */
+  private def pass(in: InputStream, out: OutputStream, limit: Long, sum: CRC32C, pace: Option[Pace] = None): Long = {
+    val buffer = new Array[Byte](BufferBytes)
+    var bytes = 0L
+    var read = 0
+    while ({
+      read = if (bytes == limit) -1 else in.read(buffer, 0, math.min(buffer.length, limit - bytes).toInt)
+      read >= 0
+    }) {
+      pace.foreach(_.take(read))
+      sum.update(buffer, 0, read)
+      out.write(buffer, 0, read)
+      bytes += read
+    }
+    bytes
+  }
+
+  /** Removes the directory that is in the place of something else. */
+  def makeRoom(destination: Tree, step: Step, empties: Boolean): Unit = if (step.makesWay && step.destination.exists(_.isDirectory)) {
+    if (step.destination.exists(_.mount.nonEmpty)) throw new IOException(IsMounted)
+    if (empties) destination.deleteTree(step.path)
+    else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException("a directory with contents is in the way; --delete or --force (delete=True, force=True) removes it")
+  }
+
+  /** The checksum of a file that is there. */
+  def checksum(tree: Tree, path: String, size: Long): Long = {
+    val sum = new CRC32C
+    Using.resource(tree.open(path, size))(pass(_, OutputStream.nullOutputStream(), Long.MaxValue, sum))
+    sum.getValue
+  }
+
+  /** Whether the contents of two files of the same size are the same. */
+  def areSame(source: Tree, destination: Tree, path: String, size: Long): Boolean = checksum(source, path, size) == checksum(destination, path, size)
+}

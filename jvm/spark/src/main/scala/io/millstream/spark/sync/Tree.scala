@@ -1,0 +1,161 @@
+package io.millstream.spark.sync
+
+import java.io.{IOException, InputStream, OutputStream}
+
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{Path => HadoopPath}
+import org.apache.hadoop.ipc.RemoteException
+
+/**
+ * What a file system can store.
+ *
+ * @param modes the bits of POSIX modes; 0 if it has none
+ * @param hasTimes whether the times of files can be chosen, when they are written at least
+ * @param amends whether attributes of entries that exist can be changed
+ * @param impliesDirectories whether a directory exists because something is in it
+ */
+private[sync] final case class Capabilities(
+    modes: Int,
+    hasOwners: Boolean,
+    hasLinks: Boolean,
+    hasTimes: Boolean,
+    amends: Boolean,
+    impliesDirectories: Boolean)
+
+/** Attributes to give to a copy; those that are not preserved are absent. */
+private[sync] final case class Attributes(mtime: Option[Long], mode: Option[Int], owner: Option[String], group: Option[String])
+
+/** The result of deleting something. */
+private[sync] sealed trait Deleted
+private[sync] object Deleted {
+  case object Done extends Deleted
+  /** It does not exist. */
+  case object Gone extends Deleted
+  /** It is a directory with something in it. */
+  case object NotEmpty extends Deleted
+  /** It stays, because it belongs to something that is mounted in the tree. */
+  case object Mounted extends Deleted
+}
+
+/** A copy that nobody sees yet. */
+private[sync] trait Staged {
+  def out: OutputStream
+
+  /**
+   * Gives the copy its name. What it replaces is there until then, except for a directory.
+   *
+   * @param check gets the contents as they are stored, and throws if they are wrong; None if nobody wants to know. Where copies are
+   *     visible as soon as they are complete, this is after it got its name.
+   */
+  def install(check: Option[InputStream => Unit]): Unit
+
+  /** Removes the copy, unless it has its name. */
+  def discard(): Unit
+}
+
+/** One side of a synchronization. Paths are those of [[Entry]]. Errors are exceptions of Java's input and output, and runtime ones. */
+private[sync] trait Tree {
+  def capabilities: Capabilities
+
+  /** Passes the entries of a directory on. Those that cannot be examined become entries of the kind [[Kind.Failed]]. */
+  def list(directory: String)(take: Entry => Unit): Unit
+
+  /** What is at a path now. Symbolic links are not followed, except by the root. */
+  def status(path: String): Option[Entry]
+
+  /** The entry of a file with the time that belongs to its contents, which may need a request. */
+  def withOwnTime(entry: Entry): Entry = entry
+
+  /** Reads a file that was so large when it was looked at. */
+  def open(path: String, size: Long): InputStream
+
+  /**
+   * Begins a copy.
+   *
+   * @param checksum the checksum of what will be written, if it is known already
+   */
+  def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged
+
+  /**
+   * Copies a file of another tree, if that does not need this process to see its contents. What is there is replaced at once, except for a
+   * directory.
+   *
+   * @param version what is to be copied
+   * @return false if the caller has to copy it, and nothing has changed
+   * @throws io.millstream.hadoop.UnfitFileException if the source is of another version
+   */
+  def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = false
+
+  /** An entry of another tree without the owner and the group that this one does not know, which its copies cannot have. */
+  def expressible(entry: Entry): Entry = entry
+
+  /** The tree itself, of which this may be a view. */
+  def whole: Tree = this
+
+  /** Makes a directory, and those that it is in, if they do not exist. */
+  def makeDirectory(path: String): Unit
+
+  /** Makes a symbolic link, in the place of whatever is there, except for a directory. */
+  def makeLink(path: String, target: String, attributes: Attributes): Unit
+
+  def setAttributes(path: String, attributes: Attributes): Unit
+
+  def delete(path: String): Deleted
+
+  /** Deletes a directory with all that is in it. */
+  def deleteTree(path: String): Unit
+
+  /** Whether files can be given to other users; `path` is a directory for a probe. */
+  def mayGiveAway(path: String): Boolean
+
+  /** Whether it keeps the times that are chosen for files, and other attributes; `path` is a directory for a probe. */
+  def keepsAttributes(path: String): Boolean = true
+}
+
+private[sync] object Tree {
+  private val MaxMessage = 400
+
+  /**
+   * Opens a tree.
+   *
+   * @param root an absolute URL
+   * @param temporary makes a name for a temporary file that no other attempt has
+   */
+  def open(root: String, conf: Configuration, temporary: () => String): Tree = {
+    val path = new HadoopPath(root)
+    path.toUri.getScheme match {
+      case "file" => new LocalTree(path.toUri.getPath, temporary)
+      case "s3a" => new ObjectTree(path.getFileSystem(conf), path, temporary)
+      case _ => new HadoopTree(path.getFileSystem(conf), path, temporary)
+    }
+  }
+
+  /** The path of an entry. Names may have colons. */
+  def below(root: HadoopPath, path: String): HadoopPath =
+    if (path.isEmpty) root
+    else {
+      val above = root.toUri.getPath
+      new HadoopPath(root.toUri.getScheme, root.toUri.getAuthority, if (above.endsWith("/")) above + path else s"$above/$path")
+    }
+
+  /** Whether an error is about one entry, and not about the task. */
+  def isOfEntry(error: Throwable): Boolean = error match {
+    case _: java.io.InterruptedIOException | _: java.nio.channels.ClosedByInterruptException => false
+    case _: IOException | _: UnsupportedOperationException | _: IllegalArgumentException => true
+    // Hadoop's file systems throw others for names that they do not allow.
+    case e => NonFatal(e) && !e.isInstanceOf[InterruptedException]
+  }
+
+  /** An error on one line. */
+  def oneLine(error: Throwable): String = {
+    val name = error match {
+      case remote: RemoteException => remote.getClassName.split('.').last
+      case _ => error.getClass.getSimpleName
+    }
+    val message = Option(error.getMessage).flatMap(_.linesIterator.map(_.trim).find(_.nonEmpty))
+    val words = message.fold(name)(message => s"${name.stripSuffix("Exception")}: $message")
+    if (words.length > MaxMessage) s"${words.take(MaxMessage)} ..." else words
+  }
+}

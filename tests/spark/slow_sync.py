@@ -1,0 +1,585 @@
+"""`millstream.sync` between local directories, HDFS and S3, whatever happens to executors, drivers, requests and files meanwhile.
+
+Run with `make test-group GROUP=sync-spark`.
+"""
+
+import http.server
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import urllib.parse
+from pathlib import Path
+
+import pyspark
+import pytest
+import sync_trees
+from clusters import SPECULATION, two_hosts, wait_for
+from sessions import Session
+from slow_compact import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "testbed"))
+from bed_jars import s3a_jars  # noqa: E402
+from latency_mount import LatencyMount  # noqa: E402
+
+TOOL = Path(os.environ.get("MILLSTREAM_PSYNC", ROOT / "target/release/psync"))
+
+
+def allowed_in(kind: str):
+    """Which names a file system can have, and Hadoop's class for it can express."""
+    if kind == "hdfs":
+        return lambda name: ":" not in name
+    # XML cannot express control characters, and S3A takes them, and characters of two UTF-16 units, for others.
+    return lambda name: all(" " <= char <= "\uffff" and char not in "\x7f\u0085\u2028" for char in name) and ":" not in name and "\\" not in name
+
+
+class Remote:
+    numbers = itertools.count()
+
+    def __init__(self, place):
+        self.place, self.kind, self.session = place, place.kind, place.ours
+
+    def new(self) -> str:
+        """A path that does not exist yet."""
+        return f"{self.place.url}/sync{next(self.numbers)}/tree ü"
+
+    def sync(self, source, destination, **options):
+        found = self.session.call("sync_calls:sync", src=str(source), dst=str(destination), **options)
+        assert "crash" not in found, found["crash"]
+        return found
+
+    def contents(self, url: str) -> dict[str, str]:
+        return {name: about[3] if about[0] == "file" else "directory" for name, about in self.walk(url).items()}
+
+    def walk(self, url: str):
+        found = self.session.call("sync_calls:walk", url=url)
+        assert "crash" not in found, found["crash"]
+        return found
+
+
+@pytest.fixture(scope="module", params=["hdfs", "s3"])
+def remote(request, places):
+    return Remote(places[request.param])
+
+
+@pytest.fixture
+def local(tmp_path):
+    tmp_path.chmod(0o755)
+    return tmp_path
+
+
+def nothing_happens(done) -> bool:
+    return [done[key] for key in ("created", "copied_files", "amended", "deleted", "errors", "exit_code")] == [0] * 6
+
+
+def test_local_trees_to_a_store_and_back(remote, local, seed):
+    source, there, back = local / "source", remote.new(), local / "back"
+    sync_trees.make(source, seed, allowed=allowed_in(remote.kind), links=False)
+    (source / "large").write_bytes(random.Random(seed).randbytes(9 << 20))
+    done = remote.sync(source, there, delete=True, verify=True)
+    assert done["problems"] == [] and done["exit_code"] == 0, done
+    assert remote.contents(there) == sync_trees.contents(source)
+    again = remote.sync(source, there, delete=True)
+    assert nothing_happens(again), again
+    returned = remote.sync(there, back)
+    assert returned["problems"] == [], returned
+    assert sync_trees.contents(back) == sync_trees.contents(source)
+    # Milliseconds are what HDFS has; S3 has no times of directories.
+    assert {name: about[4] for name, about in sync_trees.snapshot(back, unit_ns=10**6).items() if about[5]} == \
+        {name: about[4] for name, about in sync_trees.snapshot(source, unit_ns=10**6).items() if about[5]}
+    again = remote.sync(there, back, delete=True)
+    assert nothing_happens(again), again
+
+
+def test_mutated_copies_are_repaired(remote, local, seed):
+    source, there, other = local / "source", remote.new(), local / "other"
+    sync_trees.make(source, seed, allowed=allowed_in(remote.kind), links=False)
+    sync_trees.make(other, seed + 1, files=60, allowed=allowed_in(remote.kind), links=False)
+    # What both have is of one kind or of another.
+    for number, path in enumerate(sorted(source.rglob("*"))[:20]):
+        place = other / path.relative_to(source)
+        if not place.parent.is_dir() or place.exists():
+            continue
+        if number % 2:
+            place.mkdir()
+            (place / "inside").write_text("x")
+        else:
+            place.write_text("x")
+    assert remote.sync(other, there)["errors"] == 0
+    assert remote.contents(there) == sync_trees.contents(other)
+    done = remote.sync(source, there, delete=True)
+    assert done["problems"] == [], done
+    assert remote.contents(there) == sync_trees.contents(source)
+    assert nothing_happens(remote.sync(source, there, delete=True))
+
+
+def test_attributes_on_hdfs(places, local, seed):
+    remote, source = Remote(places["hdfs"]), local / "source"
+    there = remote.new()
+    sync_trees.make(source, seed, allowed=allowed_in("hdfs"), links=False)
+    remote.sync(source, there)
+    here = sync_trees.snapshot(source, unit_ns=10**6)
+    found = remote.walk(there)
+    assert {name: about[1:3] for name, about in found.items()} == {name: [about[1] & 0o1777, about[4]] for name, about in here.items() if name != "."}
+    some = next(path for path in sorted(source.rglob("*")) if path.is_file())
+    some.chmod(0o600 if some.stat().st_mode & 0o777 != 0o600 else 0o644)
+    done = remote.sync(source, there)
+    assert (done["copied_files"], done["amended"]) == (0, 1), done
+
+
+def test_names_that_are_not_utf8_are_errors_in_a_store_and_are_deleted_here(remote, local):
+    source, there, back = local / "source", remote.new(), local / "back"
+    source.mkdir()
+    (source / "a").write_text("1")
+    Path(os.fsdecode(os.fsencode(source) + b"/bad\xff")).write_text("x")
+    done = remote.sync(source, there)
+    message = f"its name is not valid UTF-8, which {'s3a' if remote.kind == 's3' else 'hdfs'}: cannot express"
+    assert [(problem["path"], problem["message"]) for problem in done["problems"]] == [("bad\\xff", f"IO: {message}")], done
+    assert done["copied_files"] == 1 and remote.contents(there).keys() == {"a"}
+    assert remote.sync(source, back)["copied_files"] == 2
+    assert remote.sync(there, back, delete=True)["deleted"] == 1
+    assert os.listdir(back) == ["a"]
+
+
+def test_between_two_trees_of_a_store(remote, local, seed):
+    source, one, other = local / "source", remote.new(), remote.new()
+    sync_trees.make(source, seed, allowed=allowed_in(remote.kind), links=False)
+    remote.sync(source, one)
+    done = remote.sync(one, other, verify=True)
+    assert done["problems"] == [], done
+    assert remote.contents(other) == sync_trees.contents(source)
+    assert nothing_happens(remote.sync(one, other, delete=True))
+    # Its time came along.
+    assert nothing_happens(remote.sync(source, other, delete=True))
+
+
+def test_the_server_copies_within_s3(places, local):
+    s3, source = Remote(places["s3"]), local / "source"
+    many_files(source, 40, 4)
+    (source / "large").write_bytes(random.Random(1).randbytes(9 << 20))
+    one, other = s3.new(), s3.new()
+    s3.sync(source, one)
+    s3.place.bed.reset_statistics()
+    assert s3.sync(one, other)["copied_files"] == 41
+    made = s3.place.bed.statistics().by_kind
+    # Some more are renames of what the run has in its working directory.
+    assert made["CopyObject"] >= 41, made
+    assert s3.contents(other) == sync_trees.contents(source)
+    assert nothing_happens(s3.sync(source, other, delete=True))
+    assert s3.session.call("sync_calls:metadata", url=f"{other}/d0/f0").keys() == {"header.millstream-mtime", "header.millstream-checksum"}
+
+
+@pytest.mark.parametrize("answer", [{"status": 403, "code": "AccessDenied"}, {"status": 501, "code": "NotImplemented"}], ids=lambda answer: answer["code"])
+def test_where_the_server_does_not_copy_executors_do(places, local, answer):
+    s3, source = Remote(places["s3"]), local / "source"
+    many_files(source, 20, 2)
+    one, other = s3.new(), s3.new()
+    s3.sync(source, one)
+    try:
+        s3.place.bed.inject({"operation": "CopyObject", "do": "answer", **answer, "count": 1000})
+        done = s3.sync(one, other)
+    finally:
+        s3.place.bed.inject()
+    assert (done["exit_code"], done["copied_files"]) == (0, 20), done
+    assert s3.contents(other) == sync_trees.contents(source)
+
+
+def test_from_one_store_to_the_other(places, local):
+    hdfs, s3 = Remote(places["hdfs"]), Remote(places["s3"])
+    source = local / "source"
+    sync_trees.make(source, 5, allowed=lambda name: allowed_in("s3")(name) and allowed_in("hdfs")(name), links=False)
+    here, there = hdfs.new(), s3.new()
+    hdfs.sync(source, here)
+    # The session of S3 knows HDFS as well.
+    assert s3.sync(here, there)["problems"] == []
+    assert s3.contents(there) == sync_trees.contents(source)
+    assert nothing_happens(s3.sync(here, there, delete=True))
+
+
+def test_owners_that_this_machine_does_not_know_are_left_alone(places, local):
+    """HDFS gives files to the group `supergroup`."""
+    hdfs, source, back = Remote(places["hdfs"]), local / "source", local / "back"
+    many_files(source, 20, 2)
+    there = hdfs.new()
+    hdfs.sync(source, there, owner=False, group=False)
+    done = hdfs.sync(there, back)
+    assert (done["exit_code"], done["copied_files"]) == (0, 20), done
+    assert nothing_happens(hdfs.sync(there, back, delete=True))
+
+
+def test_changes_that_keep_the_size_are_found(remote, local):
+    source, there = local / "source", remote.new()
+    source.mkdir()
+    (source / "a").write_text("one")
+    (source / "b").write_text("one")
+    os.utime(source / "b", (1_000_000_000, 1_000_000_000))
+    remote.sync(source, there)
+    (source / "a").write_text("two")
+    (source / "b").write_text("two")
+    # It is older than its copy, as after mv.
+    os.utime(source / "b", (1_100_000_000, 1_100_000_000))
+    assert remote.sync(source, there)["copied_files"] == 2
+    assert remote.contents(there) == sync_trees.contents(source)
+    os.utime(source / "a", (1_200_000_000, 1_200_000_000))
+    # Equal contents are found without a copy; S3 keeps the time that it has.
+    assert remote.sync(source, there, checksum=True)["copied_files"] == 0
+
+
+def test_objects_carry_time_and_checksum(places, local):
+    s3, source = Remote(places["s3"]), local / "source"
+    source.mkdir()
+    (source / "a").write_text("1")
+    os.utime(source / "a", ns=(1_500_000_000_123_456_789, 1_500_000_000_123_456_789))
+    there = s3.new()
+    s3.sync(source, there)
+    found = s3.session.call("sync_calls:metadata", url=f"{there}/a")
+    assert found == {"header.millstream-mtime": "1500000000.123456789", "header.millstream-checksum": "crc32c:90f599e3"}
+
+
+def test_symbolic_links_are_errors_where_there_are_none(remote, local):
+    source, there = local / "source", remote.new()
+    source.mkdir()
+    (source / "a").write_text("1")
+    (source / "l").symlink_to("a")
+    done = remote.sync(source, there)
+    assert done["exit_code"] == 23 and done["problems"][0]["path"] == "l" and "has no symbolic links" in done["problems"][0]["message"], done
+    assert remote.sync(source, there, links=False)["notices"] == ["skipping non-regular file: l"]
+
+
+def test_an_empty_source_deletes_nothing(remote, local):
+    source, there = local / "source", remote.new()
+    (source / "empty").mkdir(parents=True)
+    (source / "a").write_text("1")
+    remote.sync(source, there)
+    assert remote.contents(there).keys() == {"a", "empty"}
+    nothing = local / "nothing"
+    nothing.mkdir()
+    done = remote.sync(nothing, there, delete=True)
+    assert done["deleted"] == 0 and "the source is empty" in done["notices"][0]
+    assert remote.contents(there).keys() == {"a", "empty"}
+    missing = remote.sync(remote.new(), local / "back", delete=True)
+    assert "there is no such directory" in missing["error"] and not (local / "back").exists()
+
+
+# What happens meanwhile.
+
+FILES = 3000
+
+
+def many_files(top: Path, files: int = FILES, directories: int = 30) -> None:
+    for number in range(files):
+        path = top / f"d{number % directories}" / f"f{number}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(f"{number}\n".encode() * (number % 50))
+
+
+def copied(top: Path) -> int:
+    found = 0
+    for _, folders, names in os.walk(top):
+        folders[:] = [name for name in folders if not name.startswith(".psync-")]
+        found += sum(not name.startswith(".psync-") for name in names)
+    return found
+
+
+def litter(top: Path) -> list[str]:
+    return [os.path.join(directory, name) for directory, folders, names in os.walk(top) for name in folders + names if name.startswith(".psync-")]
+
+
+@pytest.fixture
+def slow(local):
+    """A source whose calls take some milliseconds."""
+    (local / "source").mkdir()
+    many_files(local / "source")
+    with LatencyMount(local / "source", delay_us=2000, ttl_s=0) as mount:
+        yield mount.path
+
+
+
+
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+def test_a_killed_driver_leaves_whole_files_and_the_next_run_completes_the_tree(local, slow, has_checkpoint):
+    target = local / "target"
+    options = {"src": str(slow), "dst": str(target), "delete": True, **({"checkpoint": str(local / "checkpoint")} if has_checkpoint else {})}
+    session = Session(local / "first", millstream=True)
+    jvm = session.call("sync_calls:jvm")
+    session.ask("sync_calls:sync", **options)
+    wait_for(lambda: copied(target) > FILES // 4, "nothing is copied")
+    os.kill(jvm, signal.SIGKILL)
+    session.process.kill()
+    session.process.wait()
+    found = sync_trees.contents(target)
+    whole = sync_trees.contents(local / "source")
+    partial = {name: content for name, content in found.items() if ".psync-" not in name}
+    assert partial.items() <= whole.items() and len(partial) < len(whole)
+    again = Session(local / "second", millstream=True)
+    try:
+        done = again.call("sync_calls:sync", **options)
+        assert done["exit_code"] == 0, done
+        assert sync_trees.snapshot(target) == sync_trees.snapshot(local / "source") and litter(target) == []
+        if has_checkpoint:
+            assert done["notices"] == [f"resuming the run whose plan is in file:{local / 'checkpoint'}"]
+            assert done["kept"] >= FILES // 4 and done["kept"] + done["copied_files"] == FILES, done
+            # It is finished: the next run makes a plan of its own.
+            (local / "source/d0/f0").write_text("changed")
+            assert again.call("sync_calls:sync", **options)["copied_files"] == 1
+        else:
+            assert 0 < done["copied_files"] <= FILES - FILES // 4, done
+    finally:
+        again.close()
+
+
+def test_killed_executors_and_speculative_attempts(local, slow):
+    target = local / "target"
+    (local / "cluster").mkdir()
+    with two_hosts(local / "cluster") as master:
+        session = Session(local / "home", millstream=True, conf={**SPECULATION, "spark.master": master, "spark.millstream.sync.threads": "4"})
+        try:
+            application = session.call("fault_calls:application")
+            session.ask("sync_calls:sync", src=str(slow), dst=str(target))
+            for count in (FILES // 8, FILES // 2):
+                wait_for(lambda: copied(target) > count, "nothing is copied")
+                for pid in executors_of(application)[:1]:
+                    os.kill(pid, signal.SIGKILL)
+            done = session.answer()
+            assert done["exit_code"] == 0 and done["copied_files"] + done["kept"] == FILES, done
+            assert sync_trees.snapshot(target) == sync_trees.snapshot(local / "source")
+            assert litter(target) == []
+        finally:
+            session.close()
+
+
+def test_an_executor_that_has_another_destination_writes_nothing(local):
+    """The machines of a cluster lack what the driver has at the destination: they have an empty directory there."""
+    source, target = local / "source", local / "target"
+    many_files(source)
+    target.mkdir()
+    (local / "cluster").mkdir()
+    elsewhere = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(target)]
+    with two_hosts(local / "cluster", within=elsewhere) as master:
+        session = Session(local / "home", millstream=True, conf={"spark.master": master, "spark.millstream.sync.dir": str(local)})
+        try:
+            found = session.call("sync_calls:sync", src=str(source), dst=str(target))
+        finally:
+            session.close()
+    assert "is not the directory that the driver has under this name" in found["error"], found
+    assert copied(target) == 0
+
+
+def executors_of(application: str) -> list[int]:
+    """The PIDs of an application's executors."""
+    commands = {int(process.name): command_line(process) for process in Path("/proc").iterdir() if process.name.isdigit()}
+    return [pid for pid, words in commands.items() if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and application in words]
+
+
+def command_line(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_text().split("\0")
+    except OSError:  # it has ended meanwhile
+        return []
+
+
+def test_what_the_source_gets_meanwhile_is_not_deleted(ours, local, slow):
+    target = local / "target"
+    for name in ("late", "extra"):
+        (target / name).mkdir(parents=True)
+        (target / name / "file").write_text("the only copy")
+    ours.ask("sync_calls:sync", src=str(slow), dst=str(target), delete=True)
+    wait_for(lambda: copied(target) > 100, "nothing is copied")
+    (local / "source/late").mkdir()
+    (local / "source/late/file").write_text("x")
+    done = ours.answer()
+    assert (target / "late/file").read_text() == "the only copy" and not (target / "extra").exists()
+    assert done["notices"] == [f"not deleted, because the source has it now: {name}" for name in ("late", "late/file")], done
+
+
+@pytest.mark.parametrize("change, status", [("grows", "grew while it was copied; run this again for the rest"),
+                                            ("changes", "not copied, because it changed while it was read"), ("vanishes", "file has vanished")])
+def test_files_that_change_while_they_are_read(ours, local, slow, change, status):
+    target, moving = local / "target", local / "source/d0/moving"
+    (target / "d0").mkdir(parents=True)
+    (target / "d0/moving").write_text("old")
+    moving.write_bytes(b"x" * (8 << 20))
+    stop = threading.Event()
+
+    def keep_changing():
+        number = 0
+        while not stop.wait(0.002):
+            number += 1
+            with moving.open("ab" if change == "grows" else "r+b") as file:
+                file.write(b"y" if change == "grows" else b"%d" % number)
+
+    if change == "vanishes":
+        ours.ask("sync_calls:sync", src=str(slow), dst=str(target))
+        wait_for(lambda: copied(target) > 20, "nothing is copied")
+        assert (target / "d0/moving").read_text() == "old", "it was copied among the first"
+        moving.unlink()
+        done = ours.answer()
+    else:
+        writer = threading.Thread(target=keep_changing)
+        writer.start()
+        try:
+            done = ours.call("sync_calls:sync", src=str(local / "source"), dst=str(target))
+        finally:
+            stop.set()
+            writer.join()
+    assert done["exit_code"] == 24 and done["notices"] == [f"{status}: d0/moving"], done
+    content = (target / "d0/moving").read_bytes()
+    assert content.startswith(b"x" * 1000) if change == "grows" else content == b"old"
+    assert ours.call("sync_calls:sync", src=str(local / "source"), dst=str(target))["exit_code"] == 0
+    if change != "vanishes":
+        assert sync_trees.contents(target) == sync_trees.contents(local / "source")
+
+
+@pytest.mark.parametrize("operation", ["GetObject", "PutObject", "HeadObject", "ListObjectsV2"])
+@pytest.mark.parametrize("fault", [
+    {"do": "drop", "count": 2}, {"do": "answer", "status": 503, "code": "SlowDown", "count": 3}, {"do": "answer", "status": 500, "code": "InternalError", "count": 3},
+], ids=lambda fault: f"{fault['do']}-{fault.get('status', '')}")
+def test_requests_that_fail_lose_nothing(places, local, operation, fault):
+    s3, source = Remote(places["s3"]), local / "source"
+    many_files(source, 60, 5)
+    one, other = s3.new(), s3.new()
+    try:
+        s3.place.bed.inject({"operation": operation, **fault})
+        assert s3.sync(source, one)["exit_code"] == 0
+        s3.place.bed.inject({"operation": operation, **fault})
+        assert s3.sync(one, other, verify=True)["exit_code"] == 0
+    finally:
+        s3.place.bed.inject()
+    assert s3.contents(other) == sync_trees.contents(source)
+
+
+def test_an_object_that_is_replaced_while_it_is_read_is_read_again(places, local):
+    s3 = Remote(places["s3"])
+    source = s3.new()
+    s3.session.call("remote_calls:put", root=source, files={"held.txt": "old", "other": "1"})
+    try:
+        s3.place.bed.inject({"operation": "GetObject", "path": "held.txt", "do": "hold", "count": 1})
+        s3.session.ask("sync_calls:sync", src=source, dst=str(local / "target"))
+        wait_for(lambda: s3.place.bed.held() > 0, "it is not read")
+        Path(s3.place.bed.data, source.removeprefix("s3a://"), "held.txt").unlink()
+        s3.place.stock.call("remote_calls:put", root=source, files={"held.txt": "new one"})
+    finally:
+        s3.place.bed.inject()
+    done = s3.session.answer()
+    assert done["exit_code"] == 0 and (local / "target/held.txt").read_text() == "new one", done["problems"]
+
+
+def test_calls_to_the_name_node_that_are_lost(places, local):
+    """Without high availability, HDFS's client does not repeat every call: then the run says what failed, and the next one completes the tree."""
+    hdfs, source = Remote(places["hdfs"]), local / "source"
+    many_files(source, 100, 10)
+    for method in ("create", "complete", "rename2", "setTimes", "getListing", "mkdirs"):
+        there = hdfs.new()
+        hdfs.place.bed.at_call(method, 3, lambda: None)
+        done = hdfs.sync(source, there, delete=True)
+        assert "error" in done or done["exit_code"] == 0 or done["exit_code"] == 23 and done["errors"] == len(done["problems"]) > 0, (method, done)
+        hdfs.place.bed.at_call("", 0, lambda: None)
+        again = hdfs.sync(source, there, delete=True)
+        assert again["exit_code"] == 0, (method, again)
+        assert hdfs.contents(there) == sync_trees.contents(source), method
+
+
+def test_overwritten_files_of_hdfs_are_never_missing(places, local):
+    """A reader that opens a file again and again while it is replaced sees the old or the new content."""
+    hdfs, source = Remote(places["hdfs"]), local / "source"
+    source.mkdir()
+    there = hdfs.new()
+    for number in range(300):
+        (source / f"f{number}").write_text("a" * 5000)
+    hdfs.sync(source, there)
+    for number in range(300):
+        (source / f"f{number}").write_text("b" * 6000)
+    hdfs.place.stock.ask("sync_calls:watch", url=there, names=[f"f{number}" for number in range(300)], until="b" * 6000)
+    assert hdfs.sync(source, there)["copied_files"] == 300
+    seen = hdfs.place.stock.answer()
+    assert set(seen) == {"a" * 5000, "b" * 6000}, {text[:80]: len(text) for text in seen}
+
+
+def run(*arguments, expected: int = 0):
+    conf = ["--conf=spark.ui.enabled=false", "--conf=spark.ui.showConsoleProgress=false"]
+    done = subprocess.run([TOOL, "--spark=local[2]", *conf, *map(str, arguments)], env=environment(), capture_output=True, text=True)
+    assert done.returncode == expected, done.stderr[-3000:]
+    return done
+
+
+def test_command_line(local):
+    source, target = local / "source", local / "target"
+    many_files(source, 50, 5)
+    done = run("-av", source, target)
+    assert sync_trees.contents(target / "source") == sync_trees.contents(source)
+    names = {f"source/{name}/" if content == "directory" else f"source/{name}" for name, content in sync_trees.contents(source).items()}
+    assert set(done.stdout.splitlines()[:-1]) == {"source/", *names}
+    (target / "extra").mkdir()
+    dry = run("-rltn", "--delete", "-v", f"{source}/", target)
+    assert "deleting extra/" in dry.stdout.splitlines() and (target / "extra").exists()
+    assert json.loads(run("-a", "--delete", "--json", f"{source}/", target).stdout)["deleted"] == 57
+    assert sync_trees.snapshot(target) == sync_trees.snapshot(source)
+    (source / "d0/f0").chmod(0)
+    (source / "d0/f5").unlink()
+    (source / "d0/f5").symlink_to("loop")
+    missing = run("-a", f"{local}/nothing/", target, expected=23)
+    assert missing.stderr.splitlines()[-1] == f"psync: file:{local}/nothing: there is no such directory, so nothing was done"
+    refusals = {"-H": "does not carry that", "--files-from=/dev/null": "cannot be combined with --spark", "-x": "cannot be combined", "-ii": "twice"}
+    for option, word in refusals.items():
+        refused = run("-a", option, f"{source}/", target, expected=1)
+        assert word in refused.stderr, refused.stderr
+    assert "needs -r or -a" in run(f"{source}/", target, expected=1).stderr
+
+
+class Bucket(http.server.BaseHTTPRequestHandler):
+    """A bucket whose keys no file system can have; versitygw keeps objects as files."""
+
+    KEYS = ("a", "a/b", "c")
+
+    def do_GET(self):
+        url = urllib.parse.urlparse(self.path)
+        query = urllib.parse.parse_qs(url.query)
+        if "list-type" in query:
+            prefix, rest = query.get("prefix", [""])[0], "delimiter" in query
+            keys = [key for key in self.KEYS if key.startswith(prefix)]
+            below = sorted({key[: key.index("/", len(prefix)) + 1] for key in keys if rest and "/" in key[len(prefix):]})
+            objects = "".join(f'<Contents><Key>{key}</Key><LastModified>2024-01-01T00:00:00.000Z</LastModified><ETag>"{key[-1]}"</ETag><Size>1</Size></Contents>'
+                              for key in keys if not any(key.startswith(one) for one in below))
+            prefixes = "".join(f"<CommonPrefixes><Prefix>{one}</Prefix></CommonPrefixes>" for one in below)
+            self.reply(200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{objects}{prefixes}</ListBucketResult>")
+        else:
+            self.reply(200 if url.path.removeprefix("/both/") in self.KEYS else 404, "x")
+
+    do_HEAD = do_GET
+
+    def reply(self, status: int, body: str) -> None:
+        self.send_response(status)
+        headers = {"Content-Length": len(body), "Content-Type": "application/xml", "ETag": f'"{self.path[-1]}"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        for name, value in headers.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_path_that_is_an_object_and_a_directory_is_an_error(local):
+    target = local / "target"
+    (target / "kept").mkdir(parents=True)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Bucket)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    conf = {"fs.s3a.endpoint": f"http://127.0.0.1:{server.server_port}", "fs.s3a.endpoint.region": "us-east-1", "fs.s3a.path.style.access": "true",
+            "fs.s3a.access.key": "a", "fs.s3a.secret.key": "b", "fs.s3a.connection.ssl.enabled": "false"}
+    jars = ":".join(map(str, s3a_jars(pyspark.__version__)))
+    settings = {f"spark.hadoop.{key}": value for key, value in conf.items()} | {"spark.driver.extraClassPath": jars}
+    session = Session(local / "home", millstream=True, conf=settings)
+    try:
+        done = session.call("sync_calls:sync", src="s3a://both/", dst=str(target), delete=True)
+    finally:
+        session.close()
+        server.shutdown()
+    assert "at once" in {problem["path"]: problem["message"] for problem in done["problems"]}["a"], done
+    assert done["exit_code"] == 23 and done["deleted"] == 0 and (target / "kept").is_dir() and (target / "c").read_text() == "x"
+    assert not (target / "a").is_file()

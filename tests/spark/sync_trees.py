@@ -1,0 +1,120 @@
+"""Random trees for tests of synchronization, and walks of them that do not use what is tested."""
+
+import hashlib
+import os
+import random
+import shutil
+import stat
+from pathlib import Path
+
+from datasets import NASTY_NAMES
+
+MODES = (0o644, 0o600, 0o755, 0o640, 0o4755, 0o444)
+DIRECTORY_MODES = (0o755, 0o700, 0o750, 0o2775)
+SIZES = (0, 1, 10, 1000, 70_000)
+FIRST_S, LAST_S = 1_000_000_000, 1_700_000_000
+
+
+def names_for(chance: random.Random, count: int, allowed=lambda name: True) -> list[str]:
+    """Names that are all different."""
+    nasty = [name for name in NASTY_NAMES if len(name.encode()) < 200 and allowed(name)]
+    return [f"{chance.choice(nasty)}{number}" for number in range(count)]
+
+
+def make(top: Path, seed: int, files: int = 120, directories: int = 25, allowed=lambda name: True, links: bool = True) -> None:
+    """A tree; `allowed` says which names are possible in other file systems."""
+    chance = random.Random(seed)
+    top.mkdir(parents=True)
+    made = [top]
+    for name in names_for(chance, directories, allowed):
+        made.append(chance.choice(made) / name)
+        made[-1].mkdir()
+    for name in names_for(chance, files, allowed):
+        write(chance.choice(made) / f"f{name}"[:80], chance)
+    if links:
+        for number in range(10):
+            link = chance.choice(made) / f"l{number}"
+            link.symlink_to(chance.choice(["nowhere", "../x", "/etc/passwd", "l0", "漢 字"]))
+            set_time(link, chance)
+    for directory in reversed(made):
+        directory.chmod(chance.choice(DIRECTORY_MODES))
+        set_time(directory, chance)
+
+
+def write(path: Path, chance: random.Random) -> None:
+    path.write_bytes(chance.randbytes(chance.choice(SIZES)))
+    path.chmod(chance.choice(MODES))
+    set_time(path, chance)
+
+
+def set_time(path: Path, chance: random.Random) -> None:
+    time_ns = chance.randrange(FIRST_S, LAST_S) * 10**9 + chance.choice([0, 123_000_000, 123_456_789])
+    os.utime(path, ns=(time_ns, time_ns), follow_symlinks=False)
+
+
+def mutate(top: Path, seed: int, changes: int = 40) -> None:
+    """Changes a copy of a tree in every way that a synchronization has to undo."""
+    chance = random.Random(seed)
+    for _ in range(changes):
+        entries = sorted(path for path in top.rglob("*"))
+        if not entries:
+            return
+        path = chance.choice(entries)
+        is_directory = path.is_dir() and not path.is_symlink()
+        match chance.randrange(8):
+            case 0:
+                remove(path)
+            case 1:
+                remove(path)
+                path.mkdir()
+                (path / "inside").write_text("x")
+            case 2:
+                remove(path)
+                path.write_text("a file")
+            case 3:
+                remove(path)
+                path.symlink_to("elsewhere")
+            case 4 if not path.is_symlink():
+                path.chmod(0o711)
+            case 5 if not is_directory and not path.is_symlink():
+                with path.open("ab") as file:
+                    file.write(b"more")
+            case 6:
+                set_time(path, chance)
+            case _:
+                extra = path.parent / f"extra{chance.randrange(10**9)}"
+                (extra / "deep").mkdir(parents=True)
+                (extra / "deep" / "file").write_text("extra")
+
+
+def remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def snapshot(top: Path, times: bool = True, unit_ns: int = 1000) -> dict[str, tuple]:
+    """Kind, mode, owner, time and content of all entries; times are cut to a unit."""
+    found = {}
+    for directory, folders, names in os.walk(top):
+        for path in [Path(directory), *(Path(directory, name) for name in folders if Path(directory, name).is_symlink()), *(Path(directory, name) for name in names)]:
+            about = path.lstat()
+            content = os.readlink(path) if path.is_symlink() else digest(path.read_bytes()) if stat.S_ISREG(about.st_mode) else ""
+            mode = 0 if path.is_symlink() else stat.S_IMODE(about.st_mode)
+            found[os.path.relpath(path, top)] = (
+                stat.S_IFMT(about.st_mode), mode, about.st_uid, about.st_gid, about.st_mtime_ns // unit_ns if times else 0, content)
+    return found
+
+
+def contents(top: Path) -> dict[str, str]:
+    """The content of each file, and the directories."""
+    found = {}
+    for directory, folders, names in os.walk(top):
+        found |= {os.path.relpath(Path(directory, name), top): "directory" for name in folders}
+        found |= {os.path.relpath(Path(directory, name), top): digest(Path(directory, name).read_bytes()) for name in names}
+    return found
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

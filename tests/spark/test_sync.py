@@ -1,0 +1,624 @@
+"""`millstream.sync` between local directories: afterwards `rsync -n` finds nothing to do, and nothing is deleted without need."""
+
+import ctypes
+import json
+import os
+import random
+import shutil
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import sync_filters
+import sync_trees
+from sessions import Session
+from slow_compact import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+PSYNC = Path(os.environ.get("MILLSTREAM_PSYNC", ROOT / "target/release/psync"))
+CASES = int(os.environ.get("SYNC_FILTER_CASES", "8"))
+
+
+@pytest.fixture
+def pair(tmp_path):
+    tmp_path.chmod(0o755)
+    return tmp_path / "source", tmp_path / "destination"
+
+
+def sync(session, source, destination, **options):
+    found = session.call("sync_calls:sync", src=str(source), dst=str(destination), **options)
+    assert "crash" not in found, found["crash"]
+    return found
+
+
+def rsync_finds(source: Path, destination: Path) -> str:
+    run = subprocess.run(["rsync", "-aHnic", "--delete", f"{source}/", f"{destination}/"], capture_output=True, check=True)
+    return run.stdout.decode(errors="replace")
+
+
+def files(top: Path, **content: str) -> None:
+    """Files with contents, all of one time; `__` stands for a slash."""
+    for name, text in content.items():
+        path = top / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (1_500_000_000, 1_500_000_000))
+
+
+def test_random_trees_become_like_their_source(ours, pair, seed):
+    source, destination = pair
+    sync_trees.make(source, seed)
+    done = sync(ours, source, destination, delete=True)
+    assert (done["errors"], done["exit_code"]) == (0, 0), done
+    assert sync_trees.snapshot(destination) == sync_trees.snapshot(source)
+    assert rsync_finds(source, destination) == ""
+    again = sync(ours, source, destination, delete=True)
+    assert [again[key] for key in ("created", "copied_files", "amended", "deleted", "errors")] == [0] * 5, again
+    sync_trees.mutate(destination, seed)
+    repaired = sync(ours, source, destination, delete=True, checksum=True)
+    assert repaired["problems"] == [], repaired["problems"]
+    assert sync_trees.snapshot(destination) == sync_trees.snapshot(source)
+    assert rsync_finds(source, destination) == ""
+
+
+def test_large_trees_are_listed_in_rounds_and_copied_by_many_tasks(ours, pair):
+    source, destination = pair
+    for directory in range(60):
+        (source / f"d{directory}" / "below").mkdir(parents=True)
+        for number in range(60):
+            (source / f"d{directory}" / "below" / f"f{number}").write_text(f"{directory}.{number}")
+    (source / "large").write_bytes(os.urandom(40 << 20))
+    done = sync(ours, source, destination, verify=True)
+    assert (done["files"], done["copied_files"], done["directories"]) == (3601, 3601, 121), done
+    assert sync_trees.snapshot(destination) == sync_trees.snapshot(source)
+
+
+def test_dry_run_changes_nothing_and_predicts_the_run(ours, pair):
+    source, destination = pair
+    sync_trees.make(source, 1)
+    (destination / "extra").mkdir(parents=True)
+    before = sync_trees.snapshot(destination)
+    dry = sync(ours, source, destination, delete=True, dry_run=True)
+    assert sync_trees.snapshot(destination) == before
+    done = sync(ours, source, destination, delete=True)
+    assert {key: dry[key] for key in ("created", "copied_files", "copied_bytes", "deleted")} == {key: done[key] for key in ("created", "copied_files", "copied_bytes", "deleted")}
+    assert dry["dry_run"] and not done["dry_run"]
+
+
+def test_dry_run_makes_no_destination(ours, pair):
+    source, destination = pair
+    files(source, a="1")
+    before = source.parent.stat().st_mtime_ns
+    assert sync(ours, source, destination, dry_run=True)["copied_files"] == 1
+    assert not destination.exists() and source.parent.stat().st_mtime_ns == before and sorted(os.listdir(source.parent)) == ["source"]
+
+
+@pytest.mark.parametrize("options, expected", [
+    ({}, {"same": "old", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"}),
+    ({"delete": True}, {"same": "old", "size": "longer", "time": "new", "older": "new", "new": "new"}),
+    ({"existing": True}, {"same": "old", "size": "longer", "time": "new", "older": "new", "extra": "old"}),
+    ({"ignore_existing": True}, {"same": "old", "size": "old", "time": "old", "older": "old", "new": "new", "extra": "old"}),
+    ({"update": True}, {"same": "old", "size": "longer", "time": "new", "older": "old", "new": "new", "extra": "old"}),
+    ({"size_only": True}, {"same": "old", "size": "longer", "time": "old", "older": "old", "new": "new", "extra": "old"}),
+    ({"checksum": True}, {"same": "new", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"}),
+    ({"ignore_times": True}, {"same": "new", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"}),
+    ({"modify_window": 1000}, {"same": "old", "size": "longer", "time": "old", "older": "new", "new": "new", "extra": "old"}),
+], ids=lambda value: "-".join(value) if isinstance(value, dict) and not set(value) & {"same"} else "")
+def test_what_counts_as_changed(ours, pair, options, expected):
+    source, destination = pair
+    files(source, same="new", size="longer", time="new", older="new", new="new")
+    files(destination, same="old", size="old", time="old", older="old", extra="old")
+    os.utime(source / "time", (1_500_000_500, 1_500_000_500))
+    os.utime(destination / "older", (1_600_000_000, 1_600_000_000))
+    done = sync(ours, source, destination, **options)
+    assert {path.name: path.read_text() for path in destination.iterdir()} == expected
+    assert done["exit_code"] == 0, done
+
+
+def test_attributes_are_set_without_copying(ours, pair):
+    source, destination = pair
+    files(source, a="1", b__c="2")
+    sync(ours, source, destination)
+    (source / "a").chmod(0o600)
+    (source / "b").chmod(0o700)
+    os.chown(source / "b/c", 1234, 2345)
+    done = sync(ours, source, destination)
+    assert (done["copied_files"], done["amended"]) == (0, 3), done
+    assert sync_trees.snapshot(destination) == sync_trees.snapshot(source)
+    kept = sync(ours, source, destination, perms=False, owner=False, group=False)
+    (source / "a").chmod(0o644)
+    kept = sync(ours, source, destination, perms=False, owner=False, group=False)
+    assert kept["amended"] == 0 and (destination / "a").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("kind", ["file", "directory", "link"])
+@pytest.mark.parametrize("there", ["file", "directory", "link"])
+def test_what_is_of_another_kind_makes_way(ours, pair, kind, there):
+    source, destination = pair
+
+    def make(top, kind):
+        top.mkdir()
+        if kind == "file":
+            files(top, x="content")
+        elif kind == "directory":
+            files(top, x__y="inside")
+        else:
+            (top / "x").symlink_to("target")
+
+    make(source, kind)
+    make(destination, there)
+    if there == kind:
+        (destination / "extra").mkdir()
+    refused = sync(ours, source, destination)
+    if there == "directory" and kind != "directory":
+        assert refused["exit_code"] == 23 and (destination / "x/y").read_text() == "inside", refused
+    done = sync(ours, source, destination, delete=True)
+    assert done["exit_code"] == 0, done
+    assert sync_trees.snapshot(destination) == sync_trees.snapshot(source)
+
+
+def test_an_empty_source_deletes_nothing(ours, pair):
+    source, destination = pair
+    source.mkdir()
+    files(destination, a__b="kept", c="kept")
+    done = sync(ours, source, destination, delete=True)
+    assert done["deleted"] == 0 and done["notices"] == [f"nothing is deleted, because the source is empty: file:{source}"]
+    assert (destination / "a/b").read_text() == "kept"
+
+
+def test_a_missing_source_changes_nothing(ours, pair):
+    source, destination = pair
+    files(destination, a="kept")
+    assert sync(ours, source, destination, delete=True) == {"error": f"file:{source}: there is no such directory, so nothing was done"}
+    assert os.listdir(destination) == ["a"]
+
+
+@pytest.mark.parametrize("side", ["source", "destination"])
+def test_errors_of_listings_prevent_deletions(ours, pair, side):
+    source, destination = pair
+    files(source, locked__a="1", open__b="2")
+    files(destination, locked__a="1", open__b="2", locked__x="kept", open__x="kept")
+    locked = (source if side == "source" else destination) / "locked"
+    locked.chmod(0)
+    try:
+        done = sync(ours, source, destination, delete=True, perms=False, times=False)
+        assert done["deleted"] == 0 and done["exit_code"] == 23, done
+        assert done["notices"][0] == "nothing is deleted, because not everything could be listed"
+        assert ("locked", f"list in the {side}") in [(problem["path"], problem["operation"]) for problem in done["problems"]], done
+    finally:
+        locked.chmod(0o755)
+    assert (destination / "locked/x").read_text() == (destination / "open/x").read_text() == "kept"
+
+
+@pytest.fixture(scope="session")
+def posix(top):
+    """A session whose JVM knows no encoding but ASCII."""
+    session = Session(top / "posix", millstream=True, within=("env", "LC_ALL=POSIX"))
+    yield session
+    session.close()
+
+
+ODD_NAMES = (b"bad\xff", b"\xc3", b"ok \xc3\xbc\xe6\xbc\xa2", b"half\xe6\xbc", b"\xef\xbf\xbd", b"new\nline \\x%41")
+
+
+@pytest.mark.parametrize("locale", ["ours", "posix"])
+def test_names_may_have_any_bytes(request, pair, locale):
+    session = request.getfixturevalue(locale)
+    source, destination = pair
+    top, target = os.fsencode(source), os.fsencode(destination)
+    os.mkdir(top)
+    for name in ODD_NAMES:
+        os.makedirs(top + b"/d" + name + b"/deep")
+        for path in (b"/" + name, b"/d" + name + b"/" + name):
+            Path(os.fsdecode(top + path)).write_bytes(name)
+        os.symlink(b"to" + name, top + b"/l" + name)
+    done = sync(session, source, destination, delete=True)
+    assert (done["errors"], done["exit_code"], done["copied_files"]) == (0, 0, 2 * len(ODD_NAMES)), done
+    assert rsync_finds(source, destination) == ""
+    again = sync(session, source, destination, delete=True, checksum=True)
+    assert [again[key] for key in ("created", "copied_files", "amended", "deleted", "errors")] == [0] * 5, again
+    for name in ODD_NAMES[::2]:
+        shutil.rmtree(top + b"/d" + name)
+        os.unlink(top + b"/l" + name)
+    assert sync(session, source, destination, delete=True)["deleted"] == 4 * len(ODD_NAMES[::2])
+    assert rsync_finds(source, destination) == "" and len(os.listdir(target)) == len(ODD_NAMES) + 2 * len(ODD_NAMES[1::2])
+
+
+def test_names_that_are_not_utf8_are_shown_so_that_they_can_be_read(ours, pair):
+    source, destination = pair
+    files(source, a="1")
+    bad = Path(os.fsdecode(os.fsencode(source) + b"/bad\xff"))
+    bad.write_text("x")
+    bad.chmod(0)
+    os.mkfifo(os.fsencode(source) + b"/pipe\xfe")
+    done = sync(ours, source, destination)
+    assert done["problems"] == [{"path": "bad\\xff", "operation": "copy", "message": "AccessDenied: bad\\xff: open: Permission denied"}]
+    assert done["notices"] == ["skipping non-regular file: pipe\\xfe"]
+    assert "\0" not in str(done)
+
+
+def test_links_in_the_place_of_directories_are_replaced_and_not_followed(ours, pair, tmp_path):
+    source, destination = pair
+    outside = tmp_path / "outside"
+    files(source, d__e__a="inside", d__b="inside")
+    files(outside, e__a="outside", e__extra="outside", b="outside")
+    sync(ours, source, destination)
+    for link, target in (("d/e", outside / "e"), ("d", outside)):
+        before = sync_trees.snapshot(outside)
+        shutil.rmtree(destination / link)
+        (destination / link).symlink_to(target)
+        assert sync(ours, source, destination, delete=True)["exit_code"] == 0
+        assert sync_trees.snapshot(destination) == sync_trees.snapshot(source) and sync_trees.snapshot(outside) == before
+
+
+def test_nothing_outside_is_touched_while_a_directory_and_a_link_change_places(ours, pair, tmp_path):
+    source, destination = pair
+    outside, swapped = tmp_path / "outside", tmp_path / "swapped"
+    files(source, **{f"d__e__f{number}": "inside" for number in range(300)})
+    sync(ours, source, destination)
+    files(outside, **{f"e__{kind}{number}": "outside" for number in range(300) for kind in ("f", "extra")})
+    files(destination, **{f"d__e__extra{number}": "extra" for number in range(300)})
+    before = sync_trees.snapshot(outside)
+    swapped.symlink_to(outside)
+    stop, libc, places = threading.Event(), ctypes.CDLL(None), (os.fsencode(destination / "d"), os.fsencode(swapped))
+
+    def exchange():
+        while not stop.is_set():
+            libc.renameat2(-100, places[0], -100, places[1], 2)
+            stop.wait(0.001)
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    try:
+        for _ in range(4):
+            sync(ours, source, destination, delete=True, ignore_times=True)
+            assert sync_trees.snapshot(outside) == before
+            if not swapped.exists():
+                swapped.symlink_to(outside)
+    finally:
+        stop.set()
+        thread.join()
+    assert sync(ours, source, destination, delete=True)["exit_code"] == 0
+    assert rsync_finds(source, destination) == "" and sync_trees.snapshot(outside) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+@pytest.mark.parametrize("kind", ["bind", "tmpfs"])
+def test_what_is_mounted_in_the_destination_is_kept(ours, pair, tmp_path, kind):
+    source, destination = pair
+    disk = tmp_path / "disk"
+    files(source, both__a="1", a="1")
+    files(destination, gone__mount__x="", gone__b="2", both__a="1", plain__c="3")
+    disk.mkdir()
+    mounts = [destination / "gone" / "mount", destination / "both"]
+    for mount in mounts:
+        subprocess.run(["mount", "--bind", disk, mount] if kind == "bind" else ["mount", "-t", "tmpfs", "none", mount], check=True)
+    try:
+        files(mounts[0], deep__er__f="kept")
+        dry = sync(ours, source, destination, delete=True, dry_run=True)
+        done = sync(ours, source, destination, delete=True)
+        words = "not deleted, because a file system is mounted on it: "
+        kept = [f"{words}both", f"{words}gone/mount"] if kind == "bind" else [f"{words}gone/mount"]
+        assert (done["exit_code"], done["problems"]) == (0, []), done
+        assert done["notices"] == [*kept, "cannot delete non-empty directory: gone"] and dry["notices"] == kept, done
+        assert (mounts[0] / "deep/er/f").read_text() == "kept" and str(mounts[0]) in Path("/proc/self/mounts").read_text()
+        assert sorted(os.listdir(destination)) == ["a", "both", "gone"] and os.listdir(destination / "gone") == ["mount"]
+        assert (mounts[1] / "a").read_text() == "1", "what is mounted is written to"
+        assert (done["deleted"], done["undeleted"]) == (3, 0), done
+        shutil.rmtree(source / "both")
+        files(source, both="a file")
+        refused = sync(ours, source, destination, delete=True)
+        assert [(problem["path"], problem["message"]) for problem in refused["problems"]] == [("both", "IO: what is in the way is mounted in the destination")], refused
+        assert (mounts[1] / "a").read_text() == "1"
+    finally:
+        for mount in mounts:
+            subprocess.run(["umount", mount], check=True)
+
+
+def test_no_more_is_deleted_than_allowed(ours, pair):
+    source, destination = pair
+    files(source, a="1")
+    files(destination, **{f"d{n}__e{n}__f": "x" for n in range(5)})
+    done = sync(ours, source, destination, delete=True, max_delete=7)
+    assert (done["deleted"], done["undeleted"], done["exit_code"]) == (7, 8, 25), done
+    left = [path for path in destination.rglob("*") if path.name != "a"]
+    assert len(left) == 8 and not any(path.is_file() for path in left), "the deepest go first"
+    assert sync(ours, source, destination, delete=True)["deleted"] == 8
+    assert os.listdir(destination) == ["a"]
+
+
+def test_unreadable_files_are_reported_and_the_others_copied(ours, pair):
+    source, destination = pair
+    files(source, a="1", b="2", c="3")
+    (source / "b").chmod(0)
+    done = sync(ours, source, destination)
+    assert (done["errors"], done["exit_code"], done["copied_files"]) == (1, 23, 2), done
+    assert (done["problems"][0]["path"], done["problems"][0]["operation"]) == ("b", "copy")
+
+
+def test_pipes_are_skipped_and_named(ours, pair):
+    source, destination = pair
+    files(source, a="1")
+    os.mkfifo(source / "pipe")
+    done = sync(ours, source, destination)
+    assert done["notices"] == ["skipping non-regular file: pipe"] and done["exit_code"] == 0 and done["specials"] == 1
+    assert os.listdir(destination) == ["a"]
+
+
+def test_what_killed_runs_have_left_is_removed_and_what_others_do_is_left_alone(ours, pair):
+    source, destination = pair
+    files(source, d__a="1")
+    files(destination, d__a="1")
+    days = {"d/.psync-0badcafe-1-1.tmp": 2, ".psync-0badcafe-1-2.tmp": 8, "d/.psync-0badcafe-2-1.tmp": 0, ".psync-0badcafe-2-2.tmp": 2}
+    for number, (name, age) in enumerate(days.items()):
+        if number % 2:
+            (destination / name / "source-0").mkdir(parents=True)
+        else:
+            (destination / name).write_text("litter")
+        changed = time.time() - age * 86_400
+        os.utime(destination / name, (changed, changed))
+    done = sync(ours, source, destination, delete=True)
+    assert (done["deleted"], done["exit_code"]) == (0, 0)
+    left = {str(path.relative_to(destination)) for path in destination.rglob(".psync-*")}
+    assert left == {"d/.psync-0badcafe-2-1.tmp", ".psync-0badcafe-2-2.tmp"}
+
+
+def test_the_source_may_not_be_the_destination_by_another_name(ours, pair):
+    source, destination = pair
+    files(source, a="1", in__b="2")
+    destination.symlink_to(source)
+    assert "is the source itself" in sync(ours, source, destination, delete=True)["error"]
+    assert "is inside the destination" in sync(ours, destination / "in", source, delete=True)["error"]
+    assert "is inside the source" in sync(ours, source, destination / "new", delete=True)["error"]
+    assert sorted(path.name for path in source.rglob("*")) == ["a", "b", "in"]
+
+
+def test_a_source_that_holds_the_destination_through_a_mount_deletes_nothing(ours, pair):
+    source, destination = pair
+    files(source, a="1", in__b="2")
+    files(destination, kept="3")
+    subprocess.run(["mount", "--bind", destination, source / "in"], check=True)
+    try:
+        done = sync(ours, source, destination, delete=True)
+    finally:
+        subprocess.run(["umount", source / "in"], check=True)
+    assert done["deleted"] == 0 and done["exit_code"] == 23 and (destination / "kept").read_text() == "3", done
+    assert "the source contains the destination" in done["problems"][0]["message"]
+
+
+@pytest.mark.parametrize("name", ["source-notes", "other"])
+def test_a_directory_with_other_things_is_no_checkpoint(ours, pair, tmp_path, name):
+    source, destination = pair
+    files(source, a="1")
+    files(tmp_path / "mine", **{name: "kept"})
+    done = sync(ours, source, destination, checkpoint=str(tmp_path / "mine"))
+    assert "is not empty, and no checkpoint" in done["error"] and (tmp_path / "mine" / name).read_text() == "kept"
+
+
+@pytest.mark.parametrize("destination, word", [("", "is the source itself"), ("/in", "is inside the source")])
+def test_directories_that_contain_each_other_are_refused(ours, pair, destination, word):
+    source, _ = pair
+    files(source, a="1")
+    assert word in sync(ours, source, f"{source}{destination}")["error"]
+    assert "is inside the destination" in sync(ours, source / "x" / "..", source.parent, delete=True)["error"]
+
+
+@pytest.mark.parametrize("option, word", [("hard_links", "hard links"), ("acls", "access control"), ("xattrs", "extended attributes"), ("devices", "devices")])
+def test_what_is_not_carried_is_refused(ours, pair, option, word):
+    source, destination = pair
+    files(source, a="1")
+    said = ours.call("sync_calls:settings", source=str(source), destination=str(destination), **{option: "true"})
+    assert word in said and "without --spark" in said and not destination.exists()
+
+
+def test_checkpoint_keeps_the_manifest(ours, pair, tmp_path):
+    source, destination = pair
+    files(source, a="1", b="22")
+    checkpoint = tmp_path / "checkpoint"
+    done = sync(ours, source, destination, checkpoint=str(checkpoint))
+    assert done["manifest"] == f"file:{checkpoint}"
+    assert ours.call("sync_calls:manifest", checkpoint=str(checkpoint)) == {"a": ["done", 1, None], "b": ["done", 2, None]}
+    sync(ours, source, destination, checkpoint=str(checkpoint), ignore_times=True, verify=True)
+    # XXH3 of these texts.
+    assert ours.call("sync_calls:manifest", checkpoint=str(checkpoint)) == {
+        "a": ["done", 1, "xxh3-128:df3ce784d856334d65cd25028f98f158"], "b": ["done", 2, "xxh3-128:41bca5cc346b1c1ba2d9242e96f5dfac"]}
+    assert "is inside" in sync(ours, source, destination, checkpoint=f"{destination}/checkpoint")["error"]
+
+
+def rsync(*arguments) -> None:
+    done = subprocess.run(["rsync", *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def paths(top: Path) -> dict[str, str]:
+    return {name: content for name, (_, _, _, _, _, content) in sync_trees.snapshot(top, times=False).items()}
+
+
+def test_filters_decide_as_those_of_rsync(ours, pair, seed):
+    source, destination = pair
+    chance = random.Random(seed)
+    kept = deleted = 0
+    for _ in range(CASES):
+        for side in pair:
+            shutil.rmtree(side, ignore_errors=True)
+        nodes = sync_filters.tree(chance)
+        rules = sync_filters.rules(chance, nodes, source.parent)
+        delete_excluded = chance.random() < 0.25
+        sync_filters.make(source, nodes, "source")
+        sync_filters.make(destination, nodes, "destination")
+        before = paths(destination)
+        rsync("-a", "--delete", *(["--delete-excluded"] if delete_excluded else []), *sync_filters.options(rules), f"{source}/", f"{destination}/")
+        expected = paths(destination)
+        shutil.rmtree(destination)
+        sync_filters.make(destination, nodes, "destination")
+        dry = sync(ours, source, destination, delete=True, delete_excluded=delete_excluded, dry_run=True, **rules)
+        done = sync(ours, source, destination, delete=True, delete_excluded=delete_excluded, **rules)
+        case = f"seed {seed}: {sync_filters.options(rules)}, delete_excluded={delete_excluded}, {nodes}"
+        assert "error" not in done and done["exit_code"] == 0, f"{done}\n{case}"
+        assert paths(destination) == expected, case
+        assert done["deleted"] == len(before.keys() - expected.keys()) == dry["deleted"], f"{done} {dry}\n{case}"
+        kept += len(expected.keys() - paths(source).keys())
+        deleted += done["deleted"]
+    assert kept > CASES and deleted > CASES, "the rules decide nothing"
+
+
+def test_names_of_the_transfer_begin_with_that_of_the_source(ours, pair):
+    source, destination = pair
+    files(source, a="1", b="2", d__a="3")
+    settings = {"source": str(source), "destination": f"{destination}/source", "prefix": "source"}
+
+    def run(*rules):
+        shutil.rmtree(destination, ignore_errors=True)
+        json.loads(ours.call("sync_calls:settings", **settings, **{f"filter_{at}": rule for at, rule in enumerate(rules)}))
+        found = sorted(sync_trees.contents(destination)) if destination.exists() else []
+        shutil.rmtree(destination, ignore_errors=True)
+        rsync("-a", *(f"--filter={rule[1:]}" for rule in rules), source, f"{destination}/")
+        assert found == (sorted(sync_trees.contents(destination)) if destination.exists() else []), rules
+        return found
+
+    assert run("f- /source/a") == ["source", "source/b", "source/d", "source/d/a"]
+    assert run("f- /a") == ["source", "source/a", "source/b", "source/d", "source/d/a"]
+    assert run("f- d/a", f"f-/ {source}/b") == ["source", "source/a", "source/d"]
+    assert run("f- source") == []
+
+
+def test_directories_stay_that_hold_what_is_protected(ours, pair):
+    source, destination = pair
+    files(source, a="1")
+    files(destination, a="1", old__deep__kept="x", old__deep__gone="x", other__gone="x", safe__inside__x="x")
+    dry = sync(ours, source, destination, delete=True, filters=["P kept", "P /safe/"], dry_run=True)
+    done = sync(ours, source, destination, delete=True, filters=["P kept", "P /safe/"])
+    assert (done["deleted"], done["exit_code"], done["notices"]) == (3, 0, ["cannot delete non-empty directory: old"]), done
+    assert (dry["deleted"], dry["notices"]) == (3, [])
+    assert sorted(paths(destination)) == [".", "a", "old", "old/deep", "old/deep/kept", "safe", "safe/inside", "safe/inside/x"]
+
+
+def test_an_excluded_directory_is_not_listed(ours, pair):
+    source, destination = pair
+    files(source, locked__a="1", open__b="2")
+    files(destination, locked__a="1", open__x="gone")
+    for side in pair:
+        (side / "locked").chmod(0)
+    try:
+        done = sync(ours, source, destination, delete=True, exclude=["locked/"])
+        assert (done["errors"], done["deleted"], done["files"]) == (0, 1, 1), done
+    finally:
+        for side in pair:
+            (side / "locked").chmod(0o755)
+
+
+def test_a_source_of_which_all_is_excluded_is_not_empty(ours, pair):
+    source, destination = pair
+    files(source, a="1")
+    files(destination, a="1", b__c="2")
+    assert sync(ours, source, destination, delete=True, exclude=["*"])["deleted"] == 0
+    assert sync(ours, source, destination, delete_excluded=True, exclude=["*"])["deleted"] == 3
+    assert os.listdir(destination) == []
+
+
+def test_a_protected_entry_in_the_way_stays(ours, pair):
+    source, destination = pair
+    files(source, x="file", y="file")
+    files(destination, x__kept="x", x__gone="x", y__gone="x")
+    done = sync(ours, source, destination, delete=True, filters=["P kept"])
+    assert done["exit_code"] == 23 and [problem["path"] for problem in done["problems"]] == ["x"], done
+    assert paths(destination).keys() == {".", "x", "x/kept", "y"}
+
+
+@pytest.mark.parametrize("arguments, word", [
+    ({"filters": ["x y"]}, "filter rule 'x y': a rule begins with"),
+    ({"filters": ["dir-merge .rules"]}, "rules in files of the source tree (dir-merge) are not supported"),
+    ({"filters": [": .rules"]}, "rules in files of the source tree (dir-merge) are not supported"),
+    ({"filters": [". /nonexistent"]}, "filter rule '. /nonexistent'"),
+])
+def test_rules_that_are_wrong_are_refused(ours, pair, arguments, word):
+    source, destination = pair
+    files(source, a="1")
+    assert word in sync(ours, source, destination, **arguments)["error"]
+    assert not destination.exists()
+
+
+def test_errors_of_copies_prevent_deletions(ours, pair):
+    source, destination = pair
+    files(source, a="1", b="2")
+    files(destination, old="kept")
+    (source / "b").chmod(0)
+    done = sync(ours, source, destination, delete=True)
+    assert (done["errors"], done["deleted"], done["exit_code"]) == (1, 0, 23), done
+    assert done["notices"] == ["nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"]
+    assert sync(ours, source, destination, delete=True, ignore_errors=True)["deleted"] == 1
+    assert sorted(os.listdir(destination)) == ["a"]
+
+
+def test_errors_can_be_ignored_but_not_what_is_not_known(ours, pair):
+    source, destination = pair
+    files(source, locked__a="1", open__b="2")
+    files(destination, locked__a="1", locked__x="kept", locked__d__y="kept", open__x="gone")
+    (source / "locked").chmod(0)
+    try:
+        done = sync(ours, source, destination, delete=True, ignore_errors=True, perms=False, times=False)
+        assert (done["deleted"], done["exit_code"]) == (1, 23), done
+    finally:
+        (source / "locked").chmod(0o755)
+    assert paths(destination).keys() == {".", "locked", "locked/a", "locked/x", "locked/d", "locked/d/y", "open", "open/b"}
+
+
+def test_force_empties_what_is_in_the_way(ours, pair):
+    source, destination = pair
+    files(source, x="file")
+    files(destination, x__y="x", other="kept")
+    assert sync(ours, source, destination)["exit_code"] == 23
+    assert sync(ours, source, destination, force=True)["exit_code"] == 0
+    assert paths(destination).keys() == {".", "x", "other"} and (destination / "x").is_file()
+
+
+def test_deletions_come_first_if_asked(ours, pair):
+    source, destination = pair
+    files(source, a="1", b="2")
+    files(destination, old__x="gone")
+    (source / "b").chmod(0)
+    # That b cannot be read is found out when the deletions are done.
+    done = sync(ours, source, destination, delete_before=True)
+    assert (done["errors"], done["deleted"], done["exit_code"]) == (1, 2, 23), done
+    assert os.listdir(destination) == ["a"]
+
+
+def test_copies_keep_to_a_rate(ours, pair):
+    source, destination = pair
+    source.mkdir()
+    (source / "large").write_bytes(os.urandom(6 << 20))
+    for number in range(4):
+        (source / f"small{number}").write_bytes(os.urandom(1 << 18))
+    start = time.monotonic()
+    done = sync(ours, source, destination, bytes_per_second=4 << 20)
+    # One task copies them, which has half of the rate.
+    assert done["exit_code"] == 0 and time.monotonic() - start > 3, done
+    assert sync_trees.contents(destination) == sync_trees.contents(source)
+
+
+def lines(*arguments) -> list[str]:
+    done = subprocess.run([PSYNC, *map(str, arguments)], env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return sorted(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("options, operand", [(["-ai", "--delete"], "source/"), (["-avn", "--delete"], "source"), (["-rlpci", "--delete"], "source/")])
+def test_lines_are_those_of_psync_without_spark(pair, options, operand):
+    source, destination = pair
+    copy = destination if operand.endswith("/") else destination / "source"
+    sync_trees.make(source, 5, files=40, directories=10)
+    rsync("-a", f"{source}/", f"{copy}/") if operand.endswith("/") else rsync("-a", source, f"{destination}/")
+    sync_trees.mutate(copy, 5, changes=20)
+    files(source, new__below__file="1")
+    (source / "new/\\#123\n").symlink_to("t\n")
+    before = destination.with_name("before")
+    shutil.copytree(destination, before, symlinks=True)
+    expected = lines(*options, f"{source.parent}/{operand}", destination)
+    shutil.rmtree(destination)
+    # The same path, with the same times.
+    rsync("-a", f"{before}/", f"{destination}/")
+    conf = ["--conf=spark.ui.enabled=false", "--conf=spark.ui.showConsoleProgress=false"]
+    found = lines("--spark=local[2]", *conf, *options, f"{source.parent}/{operand}", destination)
+    assert [line for line in found if " entries (" not in line] == expected
