@@ -3,9 +3,9 @@ package io.millstream.hadoop.s3a;
 import io.millstream.hadoop.UnfitFileException;
 import io.millstream.hadoop.Versions;
 import java.io.IOException;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -104,7 +104,9 @@ public final class ServerCopy {
     if (found.contentLength() > MAX_BYTES) {
       return false;
     }
-    Map<String, String> all = new HashMap<>(found.metadata());
+    // Some servers change the case of names, which does not distinguish them.
+    Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+    all.putAll(found.metadata());
     all.putAll(metadata);
     String key = source.pathToKey(from);
     CopyObjectRequest request = destination.getRequestFactory().newCopyObjectRequestBuilder(key, destination.pathToKey(to), found)

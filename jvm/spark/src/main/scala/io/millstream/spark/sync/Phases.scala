@@ -39,7 +39,10 @@ private[sync] final class Phases(
 
   def run(hasLitter: Boolean, hasFailures: Boolean): Unit = {
     if (isReal && hasLitter) clean()
-    if (isReal) interrupted.foreach(sweep("remove temporary files of the interrupted run", _))
+    if (isReal) interrupted.foreach { names =>
+      sweep("remove temporary files of the interrupted run", names)
+      site.openDestination().deleteTree(names.working)
+    }
     if (hasFailures || shares.of(Action.Skip, Action.Fail) > 0) unlisted()
     if (options.deleteBefore) delete()
     makeDirectories()

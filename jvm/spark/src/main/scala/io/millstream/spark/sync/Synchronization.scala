@@ -189,6 +189,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     val probes = probing(work)
     val keeps = probes.forall(_.keepsAttributes(""))
     val hasOwners = keeps && from.hasOwners && to.hasOwners && (options.owner || options.group) && probes.exists(_.mayGiveAway(""))
+    // Probes in the destination have changed its time.
+    probes.filter(_ => !options.dryRun).foreach(_ => settle(site.openDestination(), tops.get(Destination)))
     Rules(
       Preserved(
         modes = if (options.perms && keeps) from.modes & to.modes else 0,
