@@ -80,7 +80,14 @@ def watch(spark, url, names, until):
     while last != until:
         for name in names:
             stream = file_system.open(spark._jvm.org.apache.hadoop.fs.Path(top, name))
-            last = bytes(stream.readAllBytes()).decode()
-            stream.close()
+            try:
+                last = bytes(stream.readAllBytes()).decode()
+            except Exception as error:
+                # HDFS takes the blocks of a replaced file away from those who have it open.
+                if "BlockMissing" not in str(error):
+                    raise
+                continue
+            finally:
+                stream.close()
             seen.add(last)
     return sorted(seen)

@@ -20,6 +20,7 @@ import WorkingDirectory._
  * A resumed run leaves out the phases that have ended; in the one that had begun, copies that are there already stay.
  *
  * @param interrupted the temporary names of the run that has begun to carry the plan out, if this one resumes it
+ * @param hasLostAttempts whether attempts of tasks have failed or were killed
  */
 private[sync] final class Phases(
     session: SparkSession,
@@ -30,6 +31,7 @@ private[sync] final class Phases(
     listings: Listings,
     planning: Planning,
     interrupted: Option[TemporaryNames],
+    hasLostAttempts: () => Boolean,
     describing: Jobs) {
   import Phases._
 
@@ -50,6 +52,8 @@ private[sync] final class Phases(
     val amended = shares.count(share => share.action == Action.Amend && share.kind != Kind.Directory)
     if (amended > 0) each("attributes", planning.steps(Action.Amend).filter(col("source.kind") =!= Kind.Directory), amended, "set attributes")(amend)
     if (!options.deleteBefore) delete()
+    // That changes the times of directories.
+    if (isReal && hasLostAttempts()) sweepAttempts()
     if (isReal) finishDirectories()
     else {
       val directories = shares.count(share => share.action == Action.Amend && share.kind == Kind.Directory)
@@ -68,7 +72,7 @@ private[sync] final class Phases(
   private def clean(): Unit = {
     val found = listings.all(Destination).filter(col("kind").isin(Kind.Temporary, Kind.WorkingDirectory))
     // Only this machine knows which of its processes have ended.
-    val ended = found.flatMap(entry => TemporaryNames.makerOf(Paths.name(entry.path))).distinct().limit(MaxMakers).collect().filter(_.hasEnded).toSet
+    val ended = found.flatMap(entry => TemporaryNames.named(Paths.name(entry.path))).distinct().limit(MaxRuns).collect().filter(_.hasEnded).toSet
     val litter = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry => Step(entry.path, Action.Delete, Counting.LeftBefore, None, Some(entry)))
     each("litter", litter, 0, "remove what earlier runs have left")(removeLitter)
   }
@@ -172,7 +176,7 @@ private[sync] final class Phases(
   }
 
   /** Removes temporary files of attempts that have failed or were killed. */
-  def sweepAttempts(): Unit = sweep("remove temporary files of failed attempts", site.names)
+  private def sweepAttempts(): Unit = sweep("remove temporary files of failed attempts", site.names)
 
   private def sweep(what: String, names: TemporaryNames): Unit = {
     val site = this.site
@@ -201,7 +205,7 @@ private[sync] final class Phases(
 }
 
 private object Phases {
-  private val MaxMakers = 10000
+  private val MaxRuns = 10000
   private val TasksPerCore = 4
   private val StepsOfTask = 1000L
   private val Chosen = "plan-deletions"

@@ -71,6 +71,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
       summary.copy(notices = notices.result(), milliseconds = (System.nanoTime() - start) / 1000000)
     } finally {
       spark.sparkContext.removeSparkListener(lost)
+      site.names.end()
       site.conf.destroy()
     }
   }
@@ -165,9 +166,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     val Seq(ofSource, ofDestination) = Seq(Source, Destination).map(listings.census)
     val rules = rulesFor(ofSource, ofDestination, work)
     if (!resumes) planning.make(rules, ofSource.all + ofDestination.all)
-    val phases = new Phases(session, work, site, options, rules, listings, planning, interrupted.filter(_ => resumes), describing)
+    val phases = new Phases(session, work, site, options, rules, listings, planning, interrupted.filter(_ => resumes), () => lost.exist, describing)
     phases.run(hasLitter = ofDestination.of(Kind.Temporary) + ofDestination.of(Kind.WorkingDirectory) > 0, hasFailures = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0))
-    if (lost.exist && !options.dryRun) phases.sweepAttempts()
     val counting = new Counting(work)
     counting.notices.foreach(notice)
     if (options.names || options.items) counting.lines(options.prefix, options.items).foreach(show)

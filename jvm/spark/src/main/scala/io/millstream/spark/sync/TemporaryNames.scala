@@ -3,7 +3,7 @@ package io.millstream.spark.sync
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.util.UUID
-import java.util.concurrent.ThreadLocalRandom
+import java.util.concurrent.{ConcurrentHashMap, ThreadLocalRandom}
 import java.util.concurrent.TimeUnit.{DAYS, MILLISECONDS}
 import java.util.zip.CRC32C
 
@@ -57,12 +57,13 @@ private[sync] final case class TemporaryNames(maker: Maker, run: Int) {
   }
 
   /** Whether a name is one of this run. */
-  def has(name: String): Boolean = name match {
-    case Form(machine, process, number) =>
-      maker.machine == machine && maker.process.toString == process &&
-        Try(java.lang.Long.parseUnsignedLong(number)).toOption.exists(_ >>> (AttemptBits + CountBits) == run)
-    case _ => false
-  }
+  def has(name: String): Boolean = named(name).contains(this)
+
+  /** Whether the run has ended, as far as that can be known here. */
+  def hasEnded: Boolean = maker.hasEnded || maker == Maker.current && !Active.contains(run)
+
+  /** Says that the run has ended. */
+  def end(): Unit = Active.remove(run)
 
   override def toString: String = s"${maker.machine}-${maker.process}-$run"
 }
@@ -79,8 +80,12 @@ private[sync] object TemporaryNames {
   /** A run may take longer than one file of it. */
   private val DaysOfDirectories = 7L
 
-  /** Names for a new run of this process. */
-  def fresh(): TemporaryNames = TemporaryNames(Maker.current, ThreadLocalRandom.current.nextInt(Runs))
+  /** The runs of this process that have not ended. */
+  private val Active = ConcurrentHashMap.newKeySet[Int]()
+
+  /** Names for a new run of this process, until [[TemporaryNames.end]]. */
+  def fresh(): TemporaryNames =
+    Iterator.continually(ThreadLocalRandom.current.nextInt(Runs)).find(Active.add).map(TemporaryNames(Maker.current, _)).get
 
   /** The names of an earlier run, from its text. */
   def of(text: String): Option[TemporaryNames] = text.split('-') match {
@@ -89,18 +94,22 @@ private[sync] object TemporaryNames {
   }
 
   /** Who has made a temporary name; None if it is another name. */
-  def makerOf(name: String): Option[Maker] = name match {
-    case Form(machine, process, _) => Some(Maker(machine, process.toLong))
+  def makerOf(name: String): Option[Maker] = named(name).map(_.maker)
+
+  /** The run that a temporary name is of; None if it is another name. Those of `psync` without Spark have no numbers of runs. */
+  def named(name: String): Option[TemporaryNames] = name match {
+    case Form(machine, process, number) =>
+      Try(java.lang.Long.parseUnsignedLong(number)).toOption.map(number => TemporaryNames(Maker(machine, process.toLong), (number >>> (AttemptBits + CountBits)).toInt))
     case _ => None
   }
 
   /**
-   * Whether nobody will complete what has a temporary name: its maker has ended, or it has been there for days.
+   * Whether nobody will complete what has a temporary name: its run has ended, or it has been there for days.
    *
-   * @param ended makers that have ended
+   * @param ended runs that have ended
    */
-  def isAbandoned(entry: Entry, ended: Set[Maker]): Boolean = makerOf(Paths.name(entry.path)).exists { maker =>
+  def isAbandoned(entry: Entry, ended: Set[TemporaryNames]): Boolean = named(Paths.name(entry.path)).exists { run =>
     val days = if (entry.kind == Kind.WorkingDirectory) DaysOfDirectories else DaysOfFiles
-    ended(maker) || entry.mtime.exists(_ < MILLISECONDS.toNanos(System.currentTimeMillis()) - DAYS.toNanos(days))
+    ended(run) || entry.mtime.exists(_ < MILLISECONDS.toNanos(System.currentTimeMillis()) - DAYS.toNanos(days))
   }
 }

@@ -85,6 +85,6 @@ private[sync] object WorkingDirectory {
   implicit val encodesEntries: Encoder[Entry] = Encoders.product[Entry]
   implicit val encodesSteps: Encoder[Step] = Encoders.product[Step]
   implicit val encodesOutcomes: Encoder[Outcome] = Encoders.product[Outcome]
-  implicit val encodesMakers: Encoder[Maker] = Encoders.product[Maker]
+  implicit val encodesRuns: Encoder[TemporaryNames] = Encoders.product[TemporaryNames]
   implicit val encodesTexts: Encoder[String] = Encoders.STRING
 }

@@ -46,9 +46,17 @@ class TemporaryNamesTest {
     assertFalse(other.hasEnded || other.isRunning)
   }
 
+  @Test def runsOfThisProcessEnd(): Unit = {
+    val names = TemporaryNames.fresh()
+    assertFalse(names.hasEnded)
+    names.end()
+    assertTrue(names.hasEnded && !TemporaryNames(other, names.run).hasEnded)
+  }
+
   @Test def whatEndedMakersOrOthersDaysAgoHaveLeftIsAbandoned(): Unit = {
     val name = TemporaryNames(other, 1).name(1, 1)
-    assertTrue(TemporaryNames.isAbandoned(entry(name, hours = 0), Set(other)))
+    assertTrue(TemporaryNames.isAbandoned(entry(name, hours = 0), Set(TemporaryNames(other, 1))))
+    assertFalse(TemporaryNames.isAbandoned(entry(name, hours = 0), Set(TemporaryNames(other, 2))))
     assertFalse(TemporaryNames.isAbandoned(entry(name, hours = 23), Set.empty))
     assertTrue(TemporaryNames.isAbandoned(entry(name, hours = 25), Set.empty))
     assertFalse(TemporaryNames.isAbandoned(entry(name, hours = 25, Kind.WorkingDirectory), Set.empty))
