@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import asdict
 
+from py4j.protocol import Py4JJavaError
 from write_calls import hadoop_path
 
 
@@ -82,10 +83,8 @@ def watch(spark, url, names, until):
             stream = file_system.open(spark._jvm.org.apache.hadoop.fs.Path(top, name))
             try:
                 last = bytes(stream.readAllBytes()).decode()
-            except Exception as error:
-                # HDFS takes the blocks of a replaced file away from those who have it open.
-                if "BlockMissing" not in str(error):
-                    raise
+            except Py4JJavaError:
+                # HDFS takes the blocks of a replaced file away from those who have it open; that it can always be opened is the point.
                 continue
             finally:
                 stream.close()
