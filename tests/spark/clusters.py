@@ -47,6 +47,19 @@ def two_hosts(top: Path, within: Sequence[str] = ()):
         yield url
 
 
+def executors_of(application: str) -> list[int]:
+    """The PIDs of an application's executors."""
+    commands = {int(process.name): command_line(process) for process in Path("/proc").iterdir() if process.name.isdigit()}
+    return [pid for pid, words in commands.items() if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and application in words]
+
+
+def command_line(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_text().split("\0")
+    except OSError:  # it has ended meanwhile
+        return []
+
+
 def wait_for(holds, otherwise: str) -> None:
     """Waits until `holds()`; fails after some time with the message `otherwise`."""
     deadline = time.monotonic() + PATIENCE_S

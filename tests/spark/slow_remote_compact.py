@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from clusters import SPECULATION, two_hosts, wait_for
+from clusters import SPECULATION, executors_of, two_hosts, wait_for
 from sessions import Session
 from slow_compact import command, environment, make_tree
 from slow_compact import lines as lines_of_local
@@ -464,19 +464,6 @@ def cluster(place, tmp_path_factory):
         session = Session(top / "home", millstream=True, conf={**place.conf, **SPECULATION, **executors, "spark.master": master})
         yield session
         session.close()
-
-
-def executors_of(application: str) -> list[int]:
-    """The PIDs of an application's executors."""
-    commands = {int(process.name): command_line(process) for process in Path("/proc").iterdir() if process.name.isdigit()}
-    return [pid for pid, words in commands.items() if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and application in words]
-
-
-def command_line(process: Path) -> list[str]:
-    try:
-        return (process / "cmdline").read_text().split("\0")
-    except OSError:  # it has ended meanwhile
-        return []
 
 
 @ON_S3

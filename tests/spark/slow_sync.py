@@ -18,7 +18,7 @@ from pathlib import Path
 import pyspark
 import pytest
 import sync_trees
-from clusters import SPECULATION, two_hosts, wait_for
+from clusters import SPECULATION, executors_of, two_hosts, wait_for
 from sessions import Session
 from slow_compact import environment
 
@@ -368,19 +368,6 @@ def test_an_executor_that_has_another_destination_writes_nothing(local):
             session.close()
     assert "is not the directory that the driver has under this name" in found["error"], found
     assert copied(target) == 0
-
-
-def executors_of(application: str) -> list[int]:
-    """The PIDs of an application's executors."""
-    commands = {int(process.name): command_line(process) for process in Path("/proc").iterdir() if process.name.isdigit()}
-    return [pid for pid, words in commands.items() if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and application in words]
-
-
-def command_line(process: Path) -> list[str]:
-    try:
-        return (process / "cmdline").read_text().split("\0")
-    except OSError:  # it has ended meanwhile
-        return []
 
 
 def test_what_the_source_gets_meanwhile_is_not_deleted(ours, local, slow):

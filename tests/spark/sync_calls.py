@@ -16,6 +16,11 @@ def sync(spark, **arguments):
         return {"error": str(error)}
 
 
+def temporary_directory(spark, directory):
+    """Sets that of the JVM; returns the one before."""
+    return spark._jvm.java.lang.System.setProperty("java.io.tmpdir", directory)
+
+
 def settings(spark, **settings):
     """What the job says to settings that Python has no arguments for."""
     given = spark._jvm.java.util.HashMap()

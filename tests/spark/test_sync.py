@@ -388,6 +388,21 @@ def test_a_source_that_holds_the_destination_through_a_mount_deletes_nothing(our
     assert "the source contains the destination" in done["problems"][0]["message"]
 
 
+def test_the_source_may_hold_the_temporary_files_of_the_machine(ours, pair):
+    source, destination = pair
+    files(source, a="1", tmp__b="2")
+    files(destination, extra="3")
+    # Libraries put files there when they are used for the first time.
+    sync(ours, source, destination, verify=True)
+    before = ours.call("sync_calls:temporary_directory", directory=str(source / "tmp"))
+    try:
+        done = sync(ours, source, destination, delete=True)
+    finally:
+        ours.call("sync_calls:temporary_directory", directory=before)
+    assert (done["exit_code"], done["deleted"], done["problems"]) == (0, 1, []), done
+    assert sync_trees.contents(destination) == sync_trees.contents(source)
+
+
 @pytest.mark.parametrize("name", ["source-notes", "other"])
 def test_a_directory_with_other_things_is_no_checkpoint(ours, pair, tmp_path, name):
     source, destination = pair

@@ -100,7 +100,11 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
    * machine if they are all here.
    */
   private def inTemporary(run: WorkingDirectory => SyncSummary): SyncSummary = {
-    val place = settings.directory.map(Location.absolute(_, conf)).getOrElse(if (spark.sparkContext.isLocal) temporary() else existing(destination))
+    val given = settings.directory.map(Location.absolute(_, conf))
+    given.filter(isInSource).foreach(place => throw new SyncFailure(s"$place: spark.millstream.sync.dir is inside the source $source; choose another one"))
+    val here = Option.when(spark.sparkContext.isLocal)(Location.absolute(System.getProperty("java.io.tmpdir"), new Configuration(false))).filterNot(isInSource)
+    here.filter(_ => given.isEmpty).foreach(prepare)
+    val place = given.orElse(here).getOrElse(existing(destination))
     val tree = site.open(place)
     val before = tree.status("")
     val work = new WorkingDirectory(session, Tree.below(new Path(place), site.names.working), isKept = false)
@@ -130,9 +134,11 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 
   private def timesOfDirectories = options.times && !options.omitDirTimes
 
-  /** This machine's directory for temporary files, with a working directory that is nobody else's, and without those that killed runs have left. */
-  private def temporary(): String = {
-    val place = Location.absolute(System.getProperty("java.io.tmpdir"), new Configuration(false))
+  /** What the run writes is no part of what it copies. */
+  private def isInSource(url: String): Boolean = Location.of(url, conf).isWithin(Location.of(source, conf))
+
+  /** Makes a working directory that is nobody else's among this machine's temporary files, and removes those that killed runs have left. */
+  private def prepare(place: String): Unit = {
     val tree = site.open(place)
     def isLeft(entry: Entry) = entry.isDirectory && TemporaryNames.makerOf(entry.path).exists(_.hasEnded)
     try tree.list("")(entry => if (isLeft(entry)) tree.deleteTree(entry.path)) catch {
@@ -141,7 +147,6 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     }
     // Others may make files here, too: it has to be new.
     Files.createDirectory(LocalPath.of(new Path(place).toUri.getPath, site.names.working), Private)
-    place
   }
 
   /** The destination or, in a dry run that must not make it, the nearest directory above it. */
