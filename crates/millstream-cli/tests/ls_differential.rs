@@ -515,6 +515,20 @@ fn slashes_after_operands() {
 
 /// Beside a file with an access control list it is unknown whether a link that leads nowhere has one.
 #[test]
+fn names_with_a_quote_and_an_indicator() {
+    let rivals = Rivals::new();
+    let scratch = tempfile::tempdir().expect("scratch directory");
+    for name in ["@'", "it's=", "it's>", "'*", "it's|", "it's @"] {
+        File::create(scratch.path().join(name)).expect("file");
+    }
+    for style in ["shell", "shell-always", "shell-escape", "shell-escape-always"] {
+        for indicators in ["-F", "--file-type", "-p"] {
+            rivals.compare_simply(scratch.path(), &format!("--quoting-style={style} {indicators}"));
+        }
+    }
+}
+
+#[test]
 fn unknown_access_control_lists() {
     let rivals = Rivals::new();
     let scratch = tempfile::tempdir().expect("scratch directory");

@@ -188,7 +188,13 @@ impl Quoter {
             out.extend_from_slice(name);
         } else if !unprintable && self.fits_double_quotes(name) {
             out.push(b'"');
-            out.extend_from_slice(name);
+            for &byte in name {
+                // A backslash that a shell would keep: what GNU ls prints, wrong as it is.
+                if always && byte != b' ' && special.contains(&byte) {
+                    out.push(b'\\');
+                }
+                out.push(byte);
+            }
             out.push(b'"');
         } else {
             self.write_single_quoted(name, escapes, out);

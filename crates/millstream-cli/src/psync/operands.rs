@@ -71,7 +71,7 @@ fn remote(path: &[u8]) -> Option<&'static str> {
                          local file with a colon begins with ./";
     const DAEMON: &str = ": daemons of other hosts are not supported; mount their directory, or use rsync";
     const STORE: &str =
-        ": only local and mounted file systems can be synchronized; for others, use hadoop distcp";
+        ": without Spark, only local and mounted file systems can be synchronized; for others, add --spark";
     let colon = match path {
         [b'[', address @ ..] => address.windows(2).position(|pair| pair == b"]:")? + 2,
         _ => path.iter().position(|&b| b == b':')?,
