@@ -20,6 +20,7 @@ mod ranges;
 mod remote;
 mod s3;
 mod scan;
+mod transfers;
 mod tree;
 mod upcall;
 mod volume;

@@ -155,6 +155,16 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_reads<'local>(
     guard(&mut env, JNI_FALSE, |_| Ok(jboolean::from(client(number).is_some_and(|client| client.reads()))))
 }
 
+/// `static native boolean writes(long number)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_writes<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    number: jlong,
+) -> jboolean {
+    guard(&mut env, JNI_FALSE, |_| Ok(jboolean::from(client(number).is_some_and(|client| client.writes()))))
+}
+
 /// `static native void close(long number)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_close<'local>(

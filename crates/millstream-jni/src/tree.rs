@@ -35,7 +35,7 @@ use crate::{Failure, guard};
 type LocalTree = Tree<SharedProcessVolume>;
 type LocalFile = <<SharedProcessVolume as Volume>::Dir as Dir>::File;
 type LocalListing = Listing<SharedProcessVolume>;
-type LocalStaged = Staged<SharedProcessVolume>;
+pub(crate) type LocalStaged = Staged<SharedProcessVolume>;
 
 static TREES: LazyLock<Numbered<LocalTree>> = LazyLock::new(Numbered::default);
 
@@ -58,12 +58,12 @@ thread_local! {
 }
 
 /// What this thread does with a tree, even if another one closes it meanwhile.
-fn tree(number: jlong) -> Result<Arc<LocalTree>, Failure> {
+pub(crate) fn tree(number: jlong) -> Result<Arc<LocalTree>, Failure> {
     // Java closes it when its task ends.
     TREES.get(number).ok_or(Failure::Cancelled)
 }
 
-fn failure(error: &TreeError) -> Failure {
+pub(crate) fn failure(error: &TreeError) -> Failure {
     let text = error.to_string();
     match error.errno() {
         Some(Errno::NOENT) => Failure::NoFile(text),
@@ -485,6 +485,22 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_read<'local>(
             staged.read(piece, offset as u64).map_err(|error| failure(&error))
         })
     })
+}
+
+/// `static native void keepTime(long staged, long mtime)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_keepTime<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    mtime: jlong,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: Java got the handle from `stage` or `copy`, makes one call at a time and none after `install` or `discard`.
+        let staged = unsafe { &mut *(handle as *mut LocalStaged) };
+        staged.keep_time(Timestamp::from_nanos(mtime));
+        Ok(())
+    });
 }
 
 /// `static native void install(long staged)`: the handle is gone afterwards, even after an error.

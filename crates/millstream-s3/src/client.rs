@@ -50,7 +50,7 @@ pub struct Settings {
     pub user_agent: String,
     /// Timeout of connecting.
     pub connect_timeout: Duration,
-    /// Timeout of a read: longest wait for the next bytes.
+    /// Timeout of a read: longest wait for the next bytes; and of sending the content of an object.
     pub read_timeout: Duration,
     /// Maximum retries of a request, capped at two.
     pub retries: u32,
@@ -73,7 +73,10 @@ pub struct Counts {
     pub throttled: u32,
 }
 
-/// Reads a bucket.
+/// User metadata of an object: names in lower case, without `x-amz-meta-`, and values.
+pub type Metadata = Vec<(String, String)>;
+
+/// Reads and writes a bucket.
 pub struct Client {
     settings: Settings,
     agent: Agent,
@@ -82,6 +85,7 @@ pub struct Client {
     connections: Connections,
     pages: Standing,
     objects: Standing,
+    writes: Standing,
 }
 
 /// Why an attempt has no result.
@@ -93,11 +97,14 @@ enum Failure {
     Final(Refusal),
 }
 
-/// A GET.
-struct Get<'a> {
+/// A request.
+#[derive(Default)]
+struct Request<'a> {
     path: &'a str,
     query: &'a str,
-    headers: Vec<(&'static str, String)>,
+    headers: Vec<(&'a str, String)>,
+    /// The body of a PUT; none for a GET.
+    body: Option<&'a [u8]>,
 }
 
 impl Client {
@@ -115,6 +122,7 @@ impl Client {
             .proxy(None)
             .user_agent(settings.user_agent.as_str())
             .timeout_connect(Some(settings.connect_timeout))
+            .timeout_send_body(Some(settings.read_timeout))
             .timeout_recv_response(Some(settings.read_timeout))
             .timeout_per_read(Some(settings.read_timeout))
             .max_idle_connections(settings.connections)
@@ -131,6 +139,7 @@ impl Client {
             connections: Connections::new(settings.connections),
             pages: Standing::default(),
             objects: Standing::default(),
+            writes: Standing::default(),
             settings,
         }
     }
@@ -145,6 +154,11 @@ impl Client {
         self.objects.is_useful()
     }
 
+    /// Whether it writes objects; not if too many requests for them were refused.
+    pub fn writes(&self) -> bool {
+        self.writes.is_useful()
+    }
+
     /// Lists a page of the bucket.
     ///
     /// # Errors
@@ -155,7 +169,7 @@ impl Client {
         let mut body = Vec::new();
         self.persist(&self.pages, counts, || {
             body.clear();
-            let response = self.send(&Get { path, query: &query, headers: Vec::new() })?;
+            let response = self.send(&Request { path, query: &query, ..Request::default() })?;
             let mut response = expect(response, &[200])?;
             let read =
                 response.body_mut().with_config().limit(MOST_PAGE_BYTES).reader().read_to_end(&mut body);
@@ -179,33 +193,100 @@ impl Client {
         buffer: &mut [u8],
         counts: &mut Counts,
     ) -> Result<(), Refusal> {
+        let range = offset..offset + buffer.len() as u64;
+        let read = self.read(key, version, size, range, counts, |body, at| {
+            let filled = usize::try_from(at - offset).unwrap_or(usize::MAX);
+            read_once(body, &mut buffer[filled..])
+        });
+        read.map(|_| ())
+    }
+
+    /// Reads all of an object of this version, in pieces as large as `piece` at most, each of which `take` gets with its offset.
+    /// Returns the object's metadata.
+    ///
+    /// # Errors
+    /// Another client has to read the object, of which `take` may have got a part; [`Refusal::NotTaken`] if `take` has failed.
+    pub fn fetch(
+        &self,
+        key: &[u8],
+        version: &Version,
+        size: u64,
+        piece: &mut [u8],
+        counts: &mut Counts,
+        mut take: impl FnMut(&[u8], u64) -> bool,
+    ) -> Result<Metadata, Refusal> {
+        self.read(key, version, size, 0..size, counts, |body, at| {
+            let wanted = usize::try_from(size - at).unwrap_or(usize::MAX).min(piece.len());
+            let read = read_once(body, &mut piece[..wanted])?;
+            if read == 0 || take(&piece[..read], at) {
+                Ok(read)
+            } else {
+                Err(Failure::Final(Refusal::NotTaken))
+            }
+        })
+    }
+
+    /// Reads a range, some bytes at a time, by `read_some`, which gets the body and the offset of its next byte, and returns how many
+    /// bytes it has read; 0 ends the attempt.
+    fn read(
+        &self,
+        key: &[u8],
+        version: &Version,
+        size: u64,
+        range: Range<u64>,
+        counts: &mut Counts,
+        mut read_some: impl FnMut(&mut dyn Read, u64) -> Result<usize, Failure>,
+    ) -> Result<Metadata, Refusal> {
         let path = self.settings.address.object(key);
         let version = version.to_string();
-        let end = offset + buffer.len() as u64;
-        let mut filled = 0;
+        let (mut from, end) = (range.start, range.end);
         self.persist(&self.objects, counts, || {
-            let from = offset + filled as u64;
             let is_whole = from == 0 && end == size;
             let mut headers = vec![("if-match", format!("\"{version}\""))];
             if !is_whole {
                 headers.push(("range", format!("bytes={from}-{}", end - 1)));
             }
-            let response = self.send(&Get { path: &path, query: "", headers })?;
+            let response = self.send(&Request { path: &path, headers, ..Request::default() })?;
             let mut response = expect(response, &[if is_whole { 200 } else { 206 }])?;
             check_answer(&response, &version, from..end, is_whole)?;
+            let metadata = metadata(&response);
             let mut body = response.body_mut().as_reader();
-            while filled < buffer.len() {
-                match body.read(&mut buffer[filled..]) {
-                    Ok(0) => return Err(Failure::Again("the body ended early".into())),
-                    Ok(n) => filled += n,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(Failure::Again(error.to_string())),
+            while from < end {
+                match read_some(&mut body, from)? {
+                    0 => return Err(Failure::Again("the body ended early".into())),
+                    n => from += n as u64,
                 }
             }
             // The connection can be used again once the end has been seen. If it comes in another way, another one is made.
             match body.read(&mut [0]) {
                 Ok(1..) => Err(Failure::Final(Refusal::Malformed(OTHER_LENGTH))),
+                Ok(0) | Err(_) => Ok(metadata),
+            }
+        })
+    }
+
+    /// Writes an object, in the place of the one that may be there. `headers` have names in lower case. The server checks the
+    /// content by its hash, which is a part of the signature.
+    ///
+    /// # Errors
+    /// Another client has to write it. It may be there nevertheless.
+    pub fn put(
+        &self,
+        key: &[u8],
+        content: &[u8],
+        headers: &[(String, String)],
+        counts: &mut Counts,
+    ) -> Result<(), Refusal> {
+        let path = self.settings.address.object(key);
+        self.persist(&self.writes, counts, || {
+            let headers = headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+            let response =
+                self.send(&Request { path: &path, headers, body: Some(content), ..Request::default() })?;
+            let mut response = expect(response, &[200])?;
+            // Without a body, the connection can be used again.
+            match response.body_mut().as_reader().read(&mut [0]) {
                 Ok(0) | Err(_) => Ok(()),
+                Ok(1..) => Err(Failure::Final(Refusal::Malformed("the answer to a PUT has a body"))),
             }
         })
     }
@@ -266,21 +347,34 @@ impl Client {
         Ok(())
     }
 
-    fn send(&self, get: &Get<'_>) -> Result<Response<Body>, Failure> {
+    fn send(&self, request: &Request<'_>) -> Result<Response<Body>, Failure> {
         let credentials = self.credentials.credentials().ok_or(Failure::Final(Refusal::Credentials))?;
         let Settings { address, region, .. } = &self.settings;
-        let unsigned =
-            Unsigned { host: address.host(), path: get.path, query: get.query, headers: &get.headers };
+        let Request { path, query, headers, body } = request;
+        let unsigned = Unsigned {
+            method: if body.is_some() { "PUT" } else { "GET" },
+            host: address.host(),
+            path,
+            query,
+            headers,
+            body: body.unwrap_or_default(),
+        };
         let added = sign(&unsigned, &credentials, region, Timestamp::now());
-        let mut url = [address.origin(), get.path].concat();
-        if !get.query.is_empty() {
+        let mut url = [address.origin(), path].concat();
+        if !query.is_empty() {
             url.push('?');
-            url.push_str(get.query);
+            url.push_str(query);
         }
-        let headers = get.headers.iter().chain(&added);
-        let request =
-            headers.fold(self.agent.get(url), |request, (name, value)| request.header(*name, value));
-        request.call().map_err(|error| match error {
+        let headers = headers.iter().chain(&added);
+        let sent = match body {
+            None => headers
+                .fold(self.agent.get(url), |request, (name, value)| request.header(*name, value))
+                .call(),
+            Some(body) => headers
+                .fold(self.agent.put(url), |request, (name, value)| request.header(*name, value))
+                .send(*body),
+        };
+        sent.map_err(|error| match error {
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
                 Failure::Final(Refusal::Connection(error.to_string()))
             }
@@ -291,6 +385,25 @@ impl Client {
             other => Failure::Final(Refusal::Connection(other.to_string())),
         })
     }
+}
+
+/// Reads some bytes of a body; 0 at its end.
+fn read_once(body: &mut dyn Read, buffer: &mut [u8]) -> Result<usize, Failure> {
+    loop {
+        match body.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read.map_err(|error| Failure::Again(error.to_string())),
+        }
+    }
+}
+
+/// The user metadata in an answer; values that are no text are left out.
+fn metadata(response: &Response<Body>) -> Metadata {
+    let user = |(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
+        let name = name.as_str().strip_prefix("x-amz-meta-")?;
+        Some((name.to_owned(), value.to_str().ok()?.to_owned()))
+    };
+    response.headers().iter().filter_map(user).collect()
 }
 
 /// Refuses an answer that is not these bytes of this version.

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! Reads a bucket: pages of listings, and ranges of objects whose version is known.
+//! Reads a bucket: pages of listings, and ranges of objects whose version is known. Writes small objects.
 //!
 //! A [`Client`] makes blocking requests over HTTP/1.1 on the threads of its callers, and keeps its connections open. The caller
 //! owns the bucket's real client, and passes on what that knows: the address, the region, the certificates to trust and, for
@@ -21,7 +21,7 @@ mod throttle;
 mod version;
 
 pub use address::Address;
-pub use client::{Client, Counts, Settings};
+pub use client::{Client, Counts, Metadata, Settings};
 pub use page::{Item, Page};
 pub use refusal::Refusal;
 pub use signature::{CredentialSource, Credentials};

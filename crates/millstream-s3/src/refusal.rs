@@ -26,6 +26,9 @@ pub enum Refusal {
     /// There are no credentials.
     #[error("there are no credentials")]
     Credentials,
+    /// The caller has not taken what it asked for.
+    #[error("what was read could not be stored")]
+    NotTaken,
     /// Requests of this kind are no longer made, since too many were refused.
     #[error("too many requests were refused")]
     Unused,

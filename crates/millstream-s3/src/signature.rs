@@ -1,7 +1,7 @@
-//! Signatures of requests: AWS Signature Version 4, as S3 wants it for requests without a body.
+//! Signatures of requests: AWS Signature Version 4, as S3 wants it for requests whose body is known before they are sent.
 //!
-//! <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>. The method, path, query and headers are
-//! hashed, and the hash is signed with a key that is derived from the secret, the day and the region.
+//! <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>. The method, path, query, headers and the hash
+//! of the body are hashed, and that is signed with a key that is derived from the secret, the day and the region.
 
 use std::fmt::{self, Debug, Formatter, Write};
 
@@ -9,9 +9,6 @@ use jiff::Timestamp;
 use ring::{digest, hmac};
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// SHA-256 of a body of no bytes.
-const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-
 /// Gives the credentials for each request, and renews them.
 pub trait CredentialSource: Send + Sync {
     /// The credentials of now; `None` if there are none to be had.
@@ -44,16 +41,18 @@ impl Debug for Credentials {
     }
 }
 
-/// A request to be signed: a GET.
+/// A request to be signed.
 #[derive(Debug)]
 pub(crate) struct Unsigned<'a> {
+    pub(crate) method: &'a str,
     pub(crate) host: &'a str,
     /// Encoded path.
     pub(crate) path: &'a str,
     /// Encoded query, in the order of its names.
     pub(crate) query: &'a str,
     /// Other headers, with names in lower case.
-    pub(crate) headers: &'a [(&'static str, String)],
+    pub(crate) headers: &'a [(&'a str, String)],
+    pub(crate) body: &'a [u8],
 }
 
 /// The headers to add to a request, the signature among them. None if it is nobody's.
@@ -68,7 +67,8 @@ pub(crate) fn sign(
     };
     let time = now.strftime("%Y%m%dT%H%M%SZ").to_string();
     let day = &time[..8];
-    let mut added = vec![("x-amz-content-sha256", EMPTY.to_owned()), ("x-amz-date", time.clone())];
+    let body = hex(digest::digest(&digest::SHA256, request.body).as_ref());
+    let mut added = vec![("x-amz-content-sha256", body.clone()), ("x-amz-date", time.clone())];
     if !token.is_empty() {
         added.push(("x-amz-security-token", token.clone()));
     }
@@ -77,8 +77,8 @@ pub(crate) fn sign(
     signed.sort_unstable();
     let names = signed.iter().map(|&(name, _)| name).collect::<Vec<_>>().join(";");
     let lines: String = signed.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
-    let Unsigned { path, query, .. } = request;
-    let canonical = format!("GET\n{path}\n{query}\n{lines}\n{names}\n{EMPTY}");
+    let Unsigned { method, path, query, .. } = request;
+    let canonical = format!("{method}\n{path}\n{query}\n{lines}\n{names}\n{body}");
 
     let scope = format!("{day}/{region}/s3/aws4_request");
     let hash = hex(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref());
@@ -115,7 +115,17 @@ mod tests {
     }
 
     fn signature(path: &str, query: &str, headers: &[(&'static str, String)]) -> String {
-        let request = Unsigned { host: "examplebucket.s3.amazonaws.com", path, query, headers };
+        signature_of("GET", path, query, headers, b"")
+    }
+
+    fn signature_of(
+        method: &str,
+        path: &str,
+        query: &str,
+        headers: &[(&'static str, String)],
+        body: &[u8],
+    ) -> String {
+        let request = Unsigned { method, host: "examplebucket.s3.amazonaws.com", path, query, headers, body };
         let now = "2013-05-24T00:00:00Z".parse().expect("a time");
         let added = sign(&request, &example(), "us-east-1", now);
         let (_, value) = added.last().expect("a signature");
@@ -137,12 +147,20 @@ mod tests {
             signature("/", "lifecycle=", &[]),
             "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"
         );
+        let put = [
+            ("date", "Fri, 24 May 2013 00:00:00 GMT".into()),
+            ("x-amz-storage-class", "REDUCED_REDUNDANCY".into()),
+        ];
+        assert_eq!(
+            signature_of("PUT", "/test%24file.text", "", &put, b"Welcome to Amazon S3."),
+            "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"
+        );
     }
 
     #[test]
     fn a_token_is_sent_and_signed() {
         let credentials = Credentials::Key { id: "a".into(), secret: "b".into(), token: "t".into() };
-        let request = Unsigned { host: "h", path: "/", query: "", headers: &[] };
+        let request = Unsigned { method: "GET", host: "h", path: "/", query: "", headers: &[], body: &[] };
         let added = sign(&request, &credentials, "r", Timestamp::UNIX_EPOCH);
         assert!(added.contains(&("x-amz-security-token", "t".into())));
         assert!(added.last().expect("a signature").1.contains("x-amz-date;x-amz-security-token,"));

@@ -34,6 +34,7 @@ impl Standing {
             Refusal::Answer { status: 429 | 503, .. }
             | Refusal::Lost(_)
             | Refusal::Credentials
+            | Refusal::NotTaken
             | Refusal::Unused => return,
             Refusal::Answer { code, .. } if code == "AccessDenied" || code == "InvalidObjectState" => 1,
             Refusal::Answer { .. } | Refusal::Connection(_) | Refusal::Malformed(_) => {

@@ -1,14 +1,14 @@
 //! A client and a server that misbehaves. That a real server accepts its requests is shown by tests/spark.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use millstream_s3::{
-    Address, Client, Counts, CredentialSource, Credentials, PageRequest, Refusal, Settings, Version,
+    Address, Client, Counts, CredentialSource, Credentials, Metadata, PageRequest, Refusal, Settings, Version,
 };
 
 const OBJECT: &[u8] = b"0123456789";
@@ -36,6 +36,7 @@ const fn error(status: u16, body: &'static str) -> Act {
 
 struct Server {
     port: u16,
+    /// Heads of requests, and what follows them.
     heads: Arc<Mutex<Vec<String>>>,
     running: JoinHandle<()>,
 }
@@ -61,6 +62,13 @@ fn server(acts: &[Act]) -> Server {
                 if head.is_empty() {
                     break;
                 }
+                let length = head.lines().find_map(|line| {
+                    let (name, value) = line.split_once(": ")?;
+                    name.eq_ignore_ascii_case("content-length").then(|| value.parse().expect("a length"))
+                });
+                let mut body = vec![0; length.unwrap_or(0)];
+                reader.read_exact(&mut body).expect("a body");
+                head.push_str(&String::from_utf8(body).expect("text"));
                 seen.lock().expect("heads").push(head);
                 rest -= 1;
                 let (status, headers, body, cut) = match acts.pop_front() {
@@ -295,6 +303,83 @@ fn nobody_signs_nothing_and_without_credentials_there_is_no_request() {
     assert_eq!(get(&client_of(server.port, Some(Credentials::Anonymous)), 0, &mut buffer).0, Ok(()));
     assert!(!server.heads.lock().expect("heads")[0].to_lowercase().contains("authorization"));
     assert_eq!(get(&client_of(1, None), 0, &mut buffer).0, Err(Refusal::Credentials));
+}
+
+/// Fetches the object in pieces of up to four bytes; the bytes that were taken, before the one at `end`.
+fn fetched(acts: &[Act], end: u64) -> (Result<Metadata, Refusal>, Counts, Vec<u8>) {
+    let server = server(acts);
+    let (mut counts, mut taken) = (Counts::default(), Vec::new());
+    let (client, version) = (client(server.port), Version::pack(b"v"));
+    let result = client.fetch(b"k", &version, OBJECT.len() as u64, &mut [0; 4], &mut counts, |piece, at| {
+        assert_eq!(at, taken.len() as u64, "in order");
+        if at < end {
+            taken.extend_from_slice(piece);
+        }
+        at < end
+    });
+    server.running.join().expect("the server");
+    (result, counts, taken)
+}
+
+#[test]
+fn an_object_is_fetched_in_pieces_with_its_metadata() {
+    let headers = "ETag: \"v\"\r\nx-amz-meta-Millstream-Mtime: 1.5\r\nX-Amz-Meta-Other: \u{e9}\r\n";
+    let (result, counts, taken) = fetched(&[Act::Answer(200, headers, "0123456789", WHOLE)], u64::MAX);
+    assert_eq!(result, Ok(vec![("millstream-mtime".into(), "1.5".into())]));
+    assert_eq!((counts, taken.as_slice()), (costs(1, 0, 0), OBJECT));
+    // A part of the object is asked for where the body ended, and not passed on twice.
+    let cut = Act::Answer(200, "ETag: \"v\"\r\n", "0123456789", 7);
+    let (result, counts, taken) = fetched(&[cut, Act::Part(7, "789", WHOLE)], u64::MAX);
+    assert_eq!((result, counts, taken.as_slice()), (Ok(Vec::new()), costs(2, 1, 0), OBJECT));
+}
+
+#[test]
+fn what_is_not_taken_is_not_asked_for_again() {
+    let (result, counts, _) = fetched(&[ok("0123456789")], 1);
+    assert_eq!((result, counts), (Err(Refusal::NotTaken), costs(1, 0, 0)));
+}
+
+/// Puts an object; the result, its cost and the requests.
+fn put(acts: &[Act]) -> (Result<(), Refusal>, Counts, Vec<String>) {
+    let server = server(acts);
+    let mut counts = Counts::default();
+    let headers = [("x-amz-meta-millstream-mtime".to_owned(), "1.5".to_owned())];
+    let result = client(server.port).put(b"a b/c", OBJECT, &headers, &mut counts);
+    server.running.join().expect("the server");
+    let heads = server.heads.lock().expect("heads").clone();
+    (result, counts, heads)
+}
+
+#[test]
+fn an_object_is_put_by_one_request_with_its_hash() {
+    let (result, counts, heads) = put(&[Act::Answer(200, "ETag: \"w\"\r\n", "", WHOLE)]);
+    assert_eq!((result, counts), (Ok(()), costs(1, 0, 0)));
+    let (head, body) = heads[0].split_once("\r\n\r\n").expect("a body");
+    assert_eq!(body.as_bytes(), OBJECT);
+    assert!(head.starts_with("PUT /bed/a%20b/c HTTP/1.1\r\n"), "{head}");
+    let head = head.to_lowercase();
+    // printf 0123456789 | sha256sum
+    let hash = "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882";
+    for line in
+        [&format!("x-amz-content-sha256: {hash}"), "x-amz-meta-millstream-mtime: 1.5", "content-length: 10"]
+    {
+        assert!(head.lines().any(|found| found == line), "{line} in {head}");
+    }
+    assert!(
+        head.contains("signedheaders=host;x-amz-content-sha256;x-amz-date;x-amz-meta-millstream-mtime;"),
+        "{head}"
+    );
+}
+
+#[test]
+fn a_put_that_fails_for_now_is_repeated_and_another_is_left_to_the_real_client() {
+    let (result, counts, heads) =
+        put(&[error(503, "<Code>SlowDown</Code>"), Act::Hang, Act::Answer(200, "", "", WHOLE)]);
+    assert_eq!((result, counts), (Ok(()), costs(3, 2, 1)));
+    assert!(heads.iter().all(|request| request.ends_with("\r\n\r\n0123456789")), "each has the whole body");
+    let (result, counts, _) = put(&[error(403, "<Code>AccessDenied</Code>")]);
+    let denied = Refusal::Answer { status: 403, code: "AccessDenied".into() };
+    assert_eq!((result, counts), (Err(denied), costs(1, 0, 0)));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::AtomicU64;
 
-use millstream_vfs::{Error, Volume};
+use millstream_vfs::{At, Error, Fields, File, Metadata, Volume};
 
 use super::attributes::{Wanted, first_error, operation_of};
 use super::error::TreeError;
@@ -35,7 +35,39 @@ pub struct Copied<V: Volume> {
     pub checksum: Option<u128>,
 }
 
+impl Version {
+    fn of(metadata: &Metadata) -> Self {
+        Version { size: metadata.size, mtime_ns: metadata.mtime.as_nanos() }
+    }
+}
+
 impl<V: Volume> Tree<V> {
+    /// Reads all of a small file into `content`, if it is of this version before and after that.
+    ///
+    /// # Errors
+    /// The first of any call.
+    pub fn read_version(
+        &self,
+        path: &[u8],
+        expected: &Version,
+        content: &mut Vec<u8>,
+    ) -> Result<bool, TreeError> {
+        let (file, before) = self.open_file(path)?;
+        if Version::of(&before) != *expected {
+            return Ok(false);
+        }
+        content.resize(usize::try_from(expected.size).unwrap_or(usize::MAX), 0);
+        let mut filled = 0;
+        while filled < content.len() {
+            match file.read(&mut content[filled..], At::Offset(filled as u64)).map_err(TreeError::of(path))? {
+                0 => return Ok(false),
+                read => filled += read,
+            }
+        }
+        let after = file.metadata(Fields::STAT).map_err(TreeError::of(path))?;
+        Ok(Version::of(&after) == *expected)
+    }
+
     /// Copies the file at `path` of another tree to this one, where it is staged as by [`Tree::stage`]. Data moves in the way that
     /// the volume can do best. The source is examined again at the end, and only then compared with the copy, if that is wanted.
     ///
@@ -50,7 +82,7 @@ impl<V: Volume> Tree<V> {
         verification: Verification,
     ) -> Result<Copied<V>, TreeError> {
         let (source, metadata) = from.open_file(path)?;
-        if (metadata.size, metadata.mtime.as_nanos()) != (expected.size, expected.mtime_ns) {
+        if Version::of(&metadata) != *expected {
             return Ok(Copied { staged: None, bytes: 0, change: SourceChange::Changed, checksum: None });
         }
         let mut staged = self.stage(path, temporary, wanted)?;

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
 use millstream_vfs::{
-    At as Position, Dir, Errno, Error, Fields, File, Metadata, Operation, RemoveKind, Volume,
+    At as Position, Dir, Errno, Error, Fields, File, Metadata, Operation, RemoveKind, Timestamp, Volume,
 };
 
 use super::at::At;
@@ -51,6 +51,11 @@ impl<V: Volume> Staged<V> {
     /// That of the call.
     pub fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize, TreeError> {
         self.open()?.read(buffer, Position::Offset(offset)).map_err(TreeError::of(&self.path))
+    }
+
+    /// Sets the time that the file gets when it is installed.
+    pub fn keep_time(&mut self, mtime: Timestamp) {
+        self.wanted.mtime = Some(mtime);
     }
 
     /// Gives the file its attributes and its name, in the place of whatever is there except for a directory.

@@ -73,6 +73,35 @@ fn names_are_bytes() {
 }
 
 #[test]
+fn a_version_is_read_whole_or_not_at_all() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    std::fs::write(scratch.path().join("f"), "content").expect("write");
+    let tree = tree(scratch.path());
+    let now = version(&tree, b"f");
+    let mut content = b"something longer".to_vec();
+    assert_eq!(
+        (tree.read_version(b"f", &now, &mut content), content.as_slice()),
+        (Ok(true), &b"content"[..])
+    );
+    for other in [Version { size: 6, ..now }, Version { mtime_ns: now.mtime_ns - 1, ..now }] {
+        assert_eq!(tree.read_version(b"f", &other, &mut content), Ok(false), "{other:?}");
+    }
+    let absent = tree.read_version(b"g", &now, &mut content);
+    assert_eq!(absent.map_err(|error| error.errno()), Err(Some(Errno::NOENT)));
+}
+
+#[test]
+fn a_time_that_is_known_late_is_kept() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let tree = tree(scratch.path());
+    let mut staged = tree.stage(b"f", c".tmp", &Wanted::default()).expect("staged");
+    staged.write(b"x", 0).expect("written");
+    staged.keep_time(TIME);
+    staged.install().expect("installed");
+    assert_eq!(version(&tree, b"f"), Version { size: 1, mtime_ns: TIME.as_nanos() });
+}
+
+#[test]
 fn only_paths_below_the_root_are_taken() {
     let scratch = tempfile::tempdir().expect("scratch");
     let tree = tree(scratch.path());

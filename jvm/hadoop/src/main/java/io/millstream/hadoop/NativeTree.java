@@ -207,6 +207,26 @@ public final class NativeTree implements AutoCloseable {
    */
   public record Copy(Staged staged, long bytes, Change change, String checksum) {}
 
+  /**
+   * A call of native code that reads a file of a tree.
+   *
+   * @param <T> what it returns
+   */
+  @FunctionalInterface
+  public interface Reading<T> {
+    /** Makes the call, in which native code knows the tree by a number. */
+    T by(long number) throws IOException;
+  }
+
+  /** Makes a call that reads one of the tree's files. The tree is not closed meanwhile, unless somebody closes it. */
+  public <T> T reading(Reading<T> call) throws IOException {
+    try {
+      return call.by(number);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
   /** The name of a user; its number as text if it has none. */
   public static String userName(int uid) {
     requireLibrary();
@@ -313,6 +333,16 @@ public final class NativeTree implements AutoCloseable {
           return NativeTree.read(opened(), offset, out, start, length);
         }
       };
+    }
+
+    /** How native code knows the file. */
+    public long handle() throws IOException {
+      return opened();
+    }
+
+    /** Sets the time that the file gets when it is installed, in nanoseconds since 1970. */
+    public void keepTime(long mtime) throws IOException {
+      NativeTree.keepTime(opened(), mtime);
     }
 
     /** Gives the file its attributes and its name, in the place of whatever is there, except for a directory. */
@@ -424,6 +454,8 @@ public final class NativeTree implements AutoCloseable {
   private static native void write(long staged, long offset, byte[] bytes, int start, int length) throws IOException;
 
   private static native int read(long staged, long offset, byte[] out, int start, int length) throws IOException;
+
+  private static native void keepTime(long staged, long mtime);
 
   private static native void install(long staged) throws IOException;
 

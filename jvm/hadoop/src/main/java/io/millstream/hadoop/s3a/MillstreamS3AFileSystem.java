@@ -123,6 +123,40 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
     return transport;
   }
 
+  /** The native client that reads objects; null if there is none. */
+  NativeBucket nativeReader() {
+    return nativeTransport().reader();
+  }
+
+  /** The native client that writes objects; null if there is none. */
+  NativeBucket nativeWriter() {
+    return nativeTransport().writer();
+  }
+
+  /** Tells why native code has left a request to S3A. */
+  void nativeRefused(String refusal) {
+    nativeTransport().refused(refusal);
+  }
+
+  /** Counts requests of native code. */
+  void countNative(Statistic kind, long requests, long throttled) {
+    getInstrumentation().incrementCounter(kind, requests);
+    getInstrumentation().incrementCounter(Statistic.STORE_IO_THROTTLED, throttled);
+  }
+
+  /** Counts bytes of objects that native code has read or written. */
+  void countNativeBytes(long read, long written) {
+    if (read > 0) {
+      getInstrumentation().incrementCounter(Statistic.STREAM_READ_BYTES, read);
+      statistics.incrementReadOps(1);
+      statistics.incrementBytesRead(read);
+    } else {
+      getInstrumentation().incrementCounter(Statistic.OBJECT_PUT_BYTES, written);
+      statistics.incrementWriteOps(1);
+      statistics.incrementBytesWritten(written);
+    }
+  }
+
   @Override
   public void close() throws IOException {
     synchronized (this) {

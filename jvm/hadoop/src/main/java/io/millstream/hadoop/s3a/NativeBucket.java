@@ -82,6 +82,11 @@ final class NativeBucket implements AutoCloseable {
     return reads(number);
   }
 
+  /** Whether it writes objects, likewise. */
+  boolean writes() {
+    return writes(number);
+  }
+
   /**
    * Lists a page, as {@link Keys#list} does.
    *
@@ -131,6 +136,8 @@ final class NativeBucket implements AutoCloseable {
   private static native boolean lists(long number);
 
   private static native boolean reads(long number);
+
+  private static native boolean writes(long number);
 
   private static native void close(long number);
 }

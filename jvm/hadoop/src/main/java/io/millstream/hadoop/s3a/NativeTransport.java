@@ -69,6 +69,9 @@ final class NativeTransport implements AutoCloseable {
   private static final List<String> KNOWN_GROUPS = List.of(
       "assumed.role.", "committer.", "create.", "fast.", "multipart.", "retry.", "vectored.", "prefetch.", "analytics.", "select.",
       "s3guard.", "metadatastore.");
+  /** Keys, and beginnings of keys, that requests for new objects would have to regard. */
+  private static final List<String> OF_NEW_OBJECTS = List.of("acl.default", "create.", "encryption.", "server-side-encryption-algorithm",
+      "object.content.encoding", "request.md5.header", "checksum.algorithm", "checksum.generation");
   /** Encryption by the server, which decrypts for whoever may read. */
   private static final Set<S3AEncryptionMethods> SERVER_SIDE = EnumSet.of(S3AEncryptionMethods.NONE, S3AEncryptionMethods.SSE_S3,
       S3AEncryptionMethods.SSE_KMS, S3AEncryptionMethods.DSSE_KMS);
@@ -83,11 +86,13 @@ final class NativeTransport implements AutoCloseable {
   private final AWSCredentialProviderList credentials;
   private final String url;
   private final String whyNot;
+  private final boolean mayWrite;
   private final AtomicBoolean hasTold = new AtomicBoolean();
   private final AtomicBoolean hasEnded = new AtomicBoolean();
   private final AtomicBoolean isClosed = new AtomicBoolean();
 
-  private NativeTransport(NativeBucket bucket, AWSCredentialProviderList credentials, String url) {
+  private NativeTransport(NativeBucket bucket, AWSCredentialProviderList credentials, String url, boolean mayWrite) {
+    this.mayWrite = mayWrite;
     this.bucket = bucket;
     this.credentials = credentials;
     this.url = url;
@@ -98,6 +103,7 @@ final class NativeTransport implements AutoCloseable {
     this.bucket = null;
     this.credentials = null;
     this.url = null;
+    this.mayWrite = false;
     this.whyNot = whyNot;
   }
 
@@ -131,7 +137,9 @@ final class NativeTransport implements AutoCloseable {
         millis(conf, Constants.SOCKET_TIMEOUT, READ), retries(conf, Constants.MAX_ERROR_RETRIES),
         retries(conf, Constants.RETRY_THROTTLE_LIMIT), conf.getInt(Constants.MAXIMUM_CONNECTIONS, CONNECTIONS), certificates);
     AWSCredentialProviderList credentials = internals.shareCredentials("reading many files");
-    return new NativeTransport(new NativeBucket(settings, () -> now(credentials)), credentials, url);
+    boolean mayWrite = describesNoObjects(conf)
+        && S3AUtils.getEncryptionAlgorithm(fileSystem.getBucket(), conf) == S3AEncryptionMethods.NONE;
+    return new NativeTransport(new NativeBucket(settings, () -> now(credentials)), credentials, url, mayWrite);
   }
 
   /** The region of the bucket. With access across regions, the client may be set to any, and learns the right one from redirections. */
@@ -195,6 +203,20 @@ final class NativeTransport implements AutoCloseable {
     return null;
   }
 
+  /** Whether new objects are as the server makes them by default. */
+  static boolean describesNoObjects(Configuration conf) {
+    Configuration defaults = new Configuration(false);
+    defaults.addResource("core-default.xml");
+    for (Map.Entry<String, String> entry : conf) {
+      String key = entry.getKey();
+      if (key.startsWith(PREFIX) && !entry.getValue().isBlank() && !entry.getValue().equals(defaults.getRaw(key))
+          && OF_NEW_OBJECTS.stream().anyMatch(key.substring(PREFIX.length())::startsWith)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /** A number of retries; without the key, as many as native code makes at most. */
   private static int retries(Configuration conf, String key) {
     return Math.max(0, conf.getInt(key, Integer.MAX_VALUE));
@@ -245,6 +267,11 @@ final class NativeTransport implements AutoCloseable {
     return bucket != null && bucket.reads() ? bucket : null;
   }
 
+  /** The native client for new objects, likewise. */
+  NativeBucket writer() {
+    return bucket != null && mayWrite && bucket.writes() ? bucket : null;
+  }
+
   /** Why the file system's own client makes the requests; null if it does not. */
   String whyNot() {
     return whyNot;
@@ -252,8 +279,8 @@ final class NativeTransport implements AutoCloseable {
 
   /** Tells why a request had no result: the first one, and the last one of a client that makes no more of its kind. */
   void refused(String refusal) {
-    if (!(bucket.lists() && bucket.reads()) && !hasEnded.getAndSet(true)) {
-      LOG.info("{}: S3A's client makes the requests from now on: {}", url, refusal);
+    if (!(bucket.lists() && bucket.reads() && bucket.writes()) && !hasEnded.getAndSet(true)) {
+      LOG.info("{}: S3A's client makes the requests of a kind from now on: {}", url, refusal);
     } else if (!hasTold.getAndSet(true)) {
       LOG.info("{}: S3A's client makes a request again: {}", url, refusal);
     } else {

@@ -20,7 +20,7 @@ import io.millstream.hadoop.NativeTree
 private[sync] final class LocalTree(root: String, temporary: () => String) extends Tree {
   import LocalTree._
 
-  private val native = new NativeTree(root.getBytes(UTF_8), Nothing)
+  private[sync] val native = new NativeTree(root.getBytes(UTF_8), Nothing)
   private val users, groups = new ConcurrentHashMap[Int, String]
   private val userIds, groupIds = new ConcurrentHashMap[String, Int]
 
@@ -59,7 +59,7 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
   override def open(path: String, size: Long): InputStream = native.open(Names.bytes(path))
 
   override def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged = new Staged {
-    private val file = native.stage(Names.bytes(path), hidden(), wanted(attributes))
+    private val file = stageNatively(path, attributes)
 
     override def out: OutputStream = file
 
@@ -70,6 +70,8 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
 
     override def discard(): Unit = file.close()
   }
+
+  def stageNatively(path: String, attributes: Attributes): NativeTree.Staged = native.stage(Names.bytes(path), hidden(), wanted(attributes))
 
   /** Stages a copy of a file, if it is the version that is expected. None of its data passes through the JVM. */
   def copyFrom(source: LocalTree, version: Entry, attributes: Attributes, verify: Boolean): NativeTree.Copy =

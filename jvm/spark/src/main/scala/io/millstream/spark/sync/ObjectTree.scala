@@ -7,7 +7,8 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import io.millstream.hadoop.s3a.ServerCopy
+import io.millstream.hadoop.NativeTree
+import io.millstream.hadoop.s3a.{NativeTransfers, ServerCopy}
 import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, Options, Path}
 
 /**
@@ -29,9 +30,39 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
     else {
       // Some servers change the case of names.
       val header = fs.getXAttrs(at(entry.path)).asScala.collectFirst { case (name, value) if name.equalsIgnoreCase(s"header.$Time") => new String(value, UTF_8) }
-      val kept = header.flatMap(decoded)
-      kept.fold(entry)(mtime => entry.copy(mtime = Some(mtime)))
+      withTime(entry, header)
     }
+
+  private def withTime(entry: Entry, metadata: Option[String]): Entry =
+    metadata.flatMap(decoded).fold(entry)(mtime => entry.copy(mtime = Some(mtime)))
+
+  private lazy val transfers = Option(NativeTransfers.of(fs))
+
+  /** Copies an object into a new file by native code; None if this process has to, which finds out why. */
+  def fetch(version: Entry, to: LocalTree, preserved: Preserved): Option[Fetched] =
+    transfers.filter(_ => version.etag.nonEmpty).flatMap { transfers =>
+      val file = to.stageNatively(version.path, Decision.attributes(version, preserved))
+      var isFetched = false
+      try {
+        val fetched = Option(transfers.fetch(at(version.path), version.etag.get, version.size, file)).map { found =>
+          val own = withTime(version, Option(found.metadata.get(Time)))
+          Decision.attributes(own, preserved).mtime.foreach(file.keepTime)
+          Fetched(file, own.mtime, Transfer.text(found.checksum))
+        }
+        isFetched = fetched.nonEmpty
+        fetched
+      } finally if (!isFetched) file.close()
+    }
+
+  /** Copies a small file to an object by native code; its checksum, or None if this process has to. */
+  def send(from: LocalTree, version: Entry, attributes: Attributes): Option[String] =
+    transfers.flatMap { transfers =>
+      val sum = new Array[Int](1)
+      val sent = transfers.send(from.native, Names.bytes(version.path), version.size, version.mtime.get, at(version.path), metadata(attributes).asJava, Checksum, sum)
+      Option.when(sent == NativeTransfers.Sent.DONE)(Transfer.text(sum(0)))
+    }
+
+  private def metadata(attributes: Attributes): Map[String, String] = attributes.mtime.map(mtime => Time -> encoded(mtime)).toMap
 
   override def open(path: String, size: Long): InputStream =
     fs.openFile(at(path)).opt(Options.OpenFileOptions.FS_OPTION_OPENFILE_LENGTH, size)
@@ -43,7 +74,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
 
     override val out: OutputStream = {
       val builder = fs.createFile(place).overwrite(true).recursive().opt(Quick, true)
-      attributes.mtime.foreach(mtime => builder.opt(s"$Header$Time", encoded(mtime)))
+      metadata(attributes).foreach { case (name, value) => builder.opt(s"$Header$name", value) }
       checksum.foreach(checksum => builder.opt(s"$Header$Checksum", checksum))
       builder.build()
     }
@@ -59,8 +90,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
 
   override def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = source match {
     case source: ObjectTree if version.etag.nonEmpty =>
-      val metadata = attributes.mtime.map(mtime => Time -> encoded(mtime)).toMap
-      serverCopy(source).exists(_.copy(source.at(version.path), version.etag.get, metadata.asJava, at(version.path)))
+      serverCopy(source).exists(_.copy(source.at(version.path), version.etag.get, metadata(attributes).asJava, at(version.path)))
     case _ => false
   }
 
@@ -79,7 +109,14 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
   override def keepsAttributes(path: String): Boolean = true
 }
 
-private object ObjectTree {
+private[sync] object ObjectTree {
+  /**
+   * A copy that nobody sees yet.
+   *
+   * @param mtime the time that belongs to the contents
+   */
+  final case class Fetched(file: NativeTree.Staged, mtime: Option[Long], checksum: String)
+
   private val Header = "fs.s3a.create.header."
   private val Quick = "fs.s3a.create.performance"
   private val Time = "millstream-mtime"

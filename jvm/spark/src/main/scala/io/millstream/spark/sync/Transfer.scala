@@ -8,7 +8,7 @@ import scala.util.{Try, Using}
 import io.millstream.hadoop.NativeTree
 
 /**
- * Copies the contents of files: between local trees by the engine, otherwise through the JVM.
+ * Copies the contents of files: between local trees, and between those and S3, by the engine, otherwise through the JVM.
  *
  * The source is looked at again after it has been read. If it changed meanwhile, it is read once more. After that, a file that has only
  * grown is installed: it is a beginning of the source, and its time makes the next run copy it again. Of any other, the copy may be a
@@ -39,7 +39,7 @@ private[sync] final class Transfer(
         Outcome.of(step, Status.Kept)
       } else {
         operation = "copy"
-        first(step, source.withOwnTime(listed), listed)
+        withObjects(step, listed).getOrElse(first(step, source.withOwnTime(listed), listed))
       }
     } catch {
       // Of the source, not of the directory in the destination.
@@ -57,6 +57,29 @@ private[sync] final class Transfer(
           !step.destination.exists(_.isSameVersionAs(found))
       }
     }
+
+  /**
+   * Copies between a local tree and objects by one request, without the data passing through the JVM, if the source is what was listed.
+   * An object is read as of its version, and a file is sent after it has been looked at again.
+   */
+  private def withObjects(step: Step, listed: Entry): Option[Outcome] = (source.whole, destination.whole) match {
+    case _ if pace.nonEmpty || verify => None
+    case (from: ObjectTree, to: LocalTree) => from.fetch(listed, to, preserved).map { fetched =>
+      try {
+        makeRoom(destination, step, empties)
+        fetched.file.install()
+      } finally fetched.file.close()
+      done(step, listed.size, fetched.mtime, fetched.checksum)
+    }
+    case (from: LocalTree, to: ObjectTree) if !step.makesWay && listed.size <= SmallBytes =>
+      to.send(from, listed, Decision.attributes(listed, preserved)).map(done(step, listed.size, listed.mtime, _))
+    case _ => None
+  }
+
+  private def done(step: Step, bytes: Long, mtime: Option[Long], checksum: String): Outcome = {
+    copied(bytes)
+    Outcome.of(step, Status.Done).copy(size = bytes, mtime = mtime, checksum = Some(checksum))
+  }
 
   private def first(step: Step, entry: Entry, listed: Entry): Outcome =
     attempt(step, entry, listed, isLast = false).getOrElse {
@@ -159,7 +182,10 @@ private[sync] object Transfer {
 
   val IsMounted = "what is in the way is mounted in the destination"
 
-  private def text(sum: CRC32C): String = f"crc32c:${sum.getValue}%08x"
+  private def text(sum: CRC32C): String = text(sum.getValue.toInt)
+
+  /** A CRC-32C with its name in front. */
+  def text(sum: Int): String = f"crc32c:$sum%08x"
 
   /** Passes up to so many bytes on; returns how many there were. */
   private def pass(in: InputStream, out: OutputStream, limit: Long, sum: CRC32C, pace: Option[Pace] = None): Long = {

@@ -1,0 +1,145 @@
+//! `io.millstream.hadoop.s3a.NativeTransfers`: files and objects that are copied into each other without passing through the JVM.
+//!
+//! A piece of an object is written as soon as it has arrived. A file is read whole before it is sent, because it may be another
+//! version afterwards; so it has to be small.
+
+use std::cell::RefCell;
+use std::ptr;
+
+use crc_fast::{CrcAlgorithm, Digest};
+use jni::JNIEnv;
+use jni::objects::{JByteArray, JClass, JLongArray, JObjectArray, JString};
+use jni::sys::{jlong, jobjectArray, jstring};
+use millstream_ops::tree::Version as FileVersion;
+use millstream_s3::{Counts, Refusal, Version};
+
+use crate::compact::bytes;
+use crate::s3::client;
+use crate::tree::{LocalStaged, failure, tree};
+use crate::{Failure, guard};
+
+/// Large enough for few calls, small enough for a cache.
+const PIECE_BYTES: usize = 256 << 10;
+
+const CRC32C: CrcAlgorithm = CrcAlgorithm::Crc32Iscsi;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What Java gets to know of requests besides their result, in this order.
+fn tell(env: &mut JNIEnv<'_>, out: &JLongArray<'_>, counts: Counts, checksum: u32) -> Result<(), Failure> {
+    let values = [counts.requests.into(), counts.throttled.into(), jlong::from(checksum)];
+    Ok(env.set_long_array_region(out, 0, &values)?)
+}
+
+fn texts<'local>(env: &mut JNIEnv<'local>, texts: &[String]) -> Result<JObjectArray<'local>, Failure> {
+    let array = env.new_object_array(
+        i32::try_from(texts.len()).unwrap_or(0),
+        "java/lang/String",
+        JString::default(),
+    )?;
+    for (index, text) in texts.iter().enumerate() {
+        let text = env.new_string(text)?;
+        env.set_object_array_element(&array, i32::try_from(index).unwrap_or(0), &text)?;
+        env.delete_local_ref(text)?;
+    }
+    Ok(array)
+}
+
+/// `static native String[] fetch(long bucket, byte[] key, byte[] version, long size, long staged, long[] out)`: names and values of the
+/// object's metadata in turn, after an empty text; or one text, why S3A has to read it. `out` gets the numbers of requests and of those
+/// that were turned away, and the checksum of the contents.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_fetch<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    bucket: jlong,
+    key: JByteArray<'local>,
+    version: JByteArray<'local>,
+    size: jlong,
+    staged: jlong,
+    out: JLongArray<'local>,
+) -> jobjectArray {
+    guard(&mut env, ptr::null_mut(), |env| {
+        let (key, version) = (bytes(env, &key)?, Version::pack(&bytes(env, &version)?));
+        // SAFETY: Java got the handle from `stage`, and makes no call after `install` or `discard`.
+        let staged = unsafe { &*(staged as *const LocalStaged) };
+        let (mut counts, mut sum, mut unwritten) = (Counts::default(), Digest::new(CRC32C), None);
+        let fetched = match client(bucket) {
+            None => Err(Refusal::Unused),
+            Some(client) => BUFFER.with_borrow_mut(|piece| {
+                piece.resize(PIECE_BYTES, 0);
+                client.fetch(&key, &version, size as u64, piece, &mut counts, |piece, offset| {
+                    sum.update(piece);
+                    unwritten = staged.write(piece, offset).err();
+                    unwritten.is_none()
+                })
+            }),
+        };
+        tell(env, &out, counts, sum.finalize() as u32)?;
+        if let Some(error) = unwritten {
+            return Err(failure(&error));
+        }
+        let answer = match fetched {
+            Ok(metadata) => {
+                let pairs = metadata.into_iter().flat_map(|(name, value)| [name, value]);
+                std::iter::once(String::new()).chain(pairs).collect()
+            }
+            Err(refusal) => vec![refusal.to_string()],
+        };
+        Ok(texts(env, &answer)?.into_raw())
+    })
+}
+
+/// `static native String send(long bucket, byte[] key, long tree, byte[] path, long size, long time, String[] headers, String
+/// checksumHeader, long[] out)`: null if the object has been written; empty if the file is of another version than the one of that size
+/// and time; or why S3A has to write it. `headers` are names and values in turn; `out` is as for `fetch`.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_send<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    bucket: jlong,
+    key: JByteArray<'local>,
+    from: jlong,
+    path: JByteArray<'local>,
+    size: jlong,
+    time: jlong,
+    headers: JObjectArray<'local>,
+    checksum_header: JString<'local>,
+    out: JLongArray<'local>,
+) -> jstring {
+    guard(&mut env, ptr::null_mut(), |env| {
+        let (key, path) = (bytes(env, &key)?, bytes(env, &path)?);
+        let checksum_header: String = env.get_string(&checksum_header)?.into();
+        let mut sent = Vec::new();
+        for index in (0..env.get_array_length(&headers)?).step_by(2) {
+            let mut text = |index| -> Result<String, Failure> {
+                let text = JString::from(env.get_object_array_element(&headers, index)?);
+                let value = env.get_string(&text)?.into();
+                env.delete_local_ref(text)?;
+                Ok(value)
+            };
+            sent.push((text(index)?, text(index + 1)?));
+        }
+        let expected = FileVersion { size: size as u64, mtime_ns: time };
+        let mut counts = Counts::default();
+        let (answer, checksum) = BUFFER.with_borrow_mut(|content| {
+            if !tree(from)?.read_version(&path, &expected, content).map_err(|error| failure(&error))? {
+                return Ok((Some(String::new()), 0));
+            }
+            let checksum = crc_fast::checksum(CRC32C, content) as u32;
+            sent.push((checksum_header, format!("crc32c:{checksum:08x}")));
+            let put = match client(bucket) {
+                None => Err(Refusal::Unused),
+                Some(client) => client.put(&key, content, &sent, &mut counts),
+            };
+            Ok::<_, Failure>((put.err().map(|refusal| refusal.to_string()), checksum))
+        })?;
+        tell(env, &out, counts, checksum)?;
+        match answer {
+            None => Ok(ptr::null_mut()),
+            Some(text) => Ok(env.new_string(text)?.into_raw()),
+        }
+    })
+}
