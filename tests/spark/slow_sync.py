@@ -174,6 +174,64 @@ def test_the_server_copies_within_s3(places, local):
     assert s3.session.call("sync_calls:metadata", url=f"{other}/d0/f0").keys() == {"header.millstream-mtime", "header.millstream-checksum"}
 
 
+def test_a_file_or_an_object_is_one_request(places, local):
+    s3, source, back = Remote(places["s3"]), local / "source", local / "back"
+    many_files(source, 40, 4)
+    (source / "large").write_bytes(random.Random(2).randbytes(9 << 20))
+    there, checkpoint = s3.new(), local / "checkpoint"
+    s3.place.bed.reset_statistics()
+    assert s3.sync(source, there)["copied_files"] == 41
+    made = s3.place.bed.statistics().by_kind
+    # A large file is left to S3A, which uploads its parts.
+    assert made["PutObject"] in (41, 42) and made["HeadObject"] < 10 and made["ListObjectsV2"] < 10, made
+    s3.place.bed.reset_statistics()
+    assert s3.sync(there, back, checkpoint=str(checkpoint))["copied_files"] == 41
+    made = s3.place.bed.statistics().by_kind
+    # One of them is empty.
+    assert made["GetObject"] == 40 and made["HeadObject"] < 10, made
+    assert sync_trees.contents(back) == sync_trees.contents(source)
+    assert [(back / name).stat().st_mtime_ns for name in ("large", "d0/f0")] == [(source / name).stat().st_mtime_ns for name in ("large", "d0/f0")]
+    # By the engine and by the JVM alike.
+    found = {path: checksum for path, (_, _, checksum) in s3.session.call("sync_calls:manifest", checkpoint=str(checkpoint)).items()}
+    by_client = Remote(places["s3"])
+    by_client.session = places["s3"].by_client
+    again, slow = local / "again", local / "slow"
+    assert by_client.sync(there, again, checkpoint=str(slow))["copied_files"] == 41
+    assert {path: checksum for path, (_, _, checksum) in s3.session.call("sync_calls:manifest", checkpoint=str(slow)).items()} == found
+    assert {name: about for name, about in sync_trees.snapshot(again).items() if about[5]} == \
+        {name: about for name, about in sync_trees.snapshot(back).items() if about[5]}
+
+
+def test_without_native_requests_the_same_is_copied(places, local):
+    s3, source = Remote(places["s3"]), local / "source"
+    many_files(source, 40, 4)
+    s3.session = places["s3"].by_client
+    there = s3.new()
+    assert s3.sync(source, there)["copied_files"] == 40
+    # It makes no difference which of them has written, and which looks.
+    assert nothing_happens(Remote(places["s3"]).sync(source, there, delete=True))
+    assert s3.session.call("sync_calls:metadata", url=f"{there}/d0/f0").keys() == {"header.millstream-mtime", "header.millstream-checksum"}
+    assert s3.sync(there, local / "back")["copied_files"] == 40
+    assert sync_trees.contents(local / "back") == sync_trees.contents(source)
+
+
+def test_a_full_disk_is_an_error_of_each_object(places, local):
+    s3, source, full = Remote(places["s3"]), local / "source", local / "full"
+    source.mkdir()
+    (source / "small").write_bytes(b"1")
+    (source / "large").write_bytes(random.Random(3).randbytes(3 << 20))
+    there = s3.new()
+    s3.sync(source, there)
+    full.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", full], check=True)
+    try:
+        done = s3.sync(there, full / "d")
+        assert [(problem["path"], problem["operation"]) for problem in done["problems"]] == [("large", "copy")], done
+        assert "No space left" in done["problems"][0]["message"] and os.listdir(full / "d") == ["small"], done
+    finally:
+        subprocess.run(["umount", full], check=True)
+
+
 @pytest.mark.parametrize("answer", [{"status": 403, "code": "AccessDenied"}, {"status": 501, "code": "NotImplemented"}], ids=lambda answer: answer["code"])
 def test_where_the_server_does_not_copy_executors_do(places, local, answer):
     s3, source = Remote(places["s3"]), local / "source"

@@ -26,6 +26,9 @@ const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 const PYTHON_VARIABLES: [&str; 2] = ["PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"];
 /// Settings that are class paths: ours is appended to the user's own, which may have the jars of S3A.
 const CLASS_PATHS: [&str; 2] = ["spark.driver.extraClassPath", "spark.executor.extraClassPath"];
+const MASTER: &str = "spark.master";
+/// Options that come before those of `spark.driver.extraJavaOptions`.
+const JAVA_OPTIONS: &str = "spark.driver.defaultJavaOptions";
 /// What Python answers where pyspark is.
 const ASK_PYTHON: &str = "import os, pyspark; print(os.path.dirname(pyspark.__file__))";
 
@@ -38,6 +41,8 @@ pub(crate) struct Submission {
     pub(crate) master: Option<OsString>,
     /// Settings of Spark, as `KEY=VALUE`.
     pub(crate) spark_settings: Vec<OsString>,
+    /// Whether the JVM waits for storage more than it computes.
+    pub(crate) waits: bool,
 }
 
 /// The setting `KEY=VALUE` of a Spark job.
@@ -77,6 +82,9 @@ impl Submission {
         all.push(format!("spark.log.level={level}").into());
         all.extend(self.spark_settings.iter().cloned());
         join_class_paths(&mut all, defaults);
+        if self.waits && self.is_local(defaults) {
+            all.extend(fast_start(&all, defaults));
+        }
         for setting in all {
             arguments.extend(["--conf".into(), setting]);
         }
@@ -85,6 +93,15 @@ impl Submission {
         arguments.extend(self.dry_run.then(|| setting("dry-run", "true".as_ref())));
         arguments.extend(self.json.then(|| "--json".into()));
         arguments
+    }
+
+    /// Whether the driver's JVM does all the work.
+    fn is_local(&self, defaults: &[u8]) -> bool {
+        let of_settings = given(&self.spark_settings, MASTER);
+        let master = self.master.as_ref().map(|master| master.as_bytes()).or(of_settings);
+        // Spark's own default is `local[*]`.
+        let master = master.or_else(|| default_setting(defaults, MASTER)).unwrap_or(b"local[*]");
+        master == b"local" || master.starts_with(b"local[")
     }
 
     /// Runs a class of the jar with Millstream's settings; comes back if that cannot be.
@@ -216,6 +233,20 @@ fn join_class_paths(settings: &mut Vec<OsString>, defaults: &[u8]) {
     }
 }
 
+/// The value of a key in `settings`, each `KEY=VALUE`.
+fn given<'a>(settings: &'a [OsString], key: &str) -> Option<&'a [u8]> {
+    let value = |setting: &'a OsString| setting.as_bytes().strip_prefix(key.as_bytes())?.strip_prefix(b"=");
+    settings.iter().rev().find_map(value)
+}
+
+/// A setting with which the driver's JVM compiles quickly, which is most of what a short job costs. The user's own options stay, and
+/// an administrator's, in the place of which it would be, come first.
+fn fast_start(settings: &[OsString], defaults: &[u8]) -> Option<OsString> {
+    let is_free =
+        given(settings, JAVA_OPTIONS).is_none() && default_setting(defaults, JAVA_OPTIONS).is_none();
+    is_free.then(|| setting(JAVA_OPTIONS, "-XX:TieredStopAtLevel=1".as_ref()))
+}
+
 /// The value of a key in a `spark-defaults.conf`, a file of Java properties; the last one counts.
 fn default_setting<'a>(defaults: &'a [u8], key: &str) -> Option<&'a [u8]> {
     let is_between = |b: &u8| matches!(b, b' ' | b'\t' | b'=' | b':');
@@ -321,6 +352,30 @@ mod tests {
             "--json",
         ];
         assert_eq!(made, expected.map(OsString::from));
+    }
+
+    #[test]
+    fn the_jvm_of_a_local_job_that_waits_starts_fast() {
+        let is_fast = |master: Option<&str>, settings: &[&str], defaults: &str| {
+            let submission = Submission {
+                master: master.map(OsString::from),
+                spark_settings: settings.iter().map(OsString::from).collect(),
+                waits: true,
+                ..Submission::default()
+            };
+            let made = submission.arguments("C", Vec::new(), "/m.jar".as_ref(), b"", defaults.as_bytes());
+            made.iter().any(|word| word == "spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1")
+        };
+        assert!(is_fast(Some("local[2]"), &["spark.driver.extraJavaOptions=-Da=b"], ""));
+        assert!(is_fast(Some("local"), &[], "spark.master yarn"));
+        assert!(is_fast(None, &[], ""), "Spark's own default is local[*]");
+        for master in ["yarn", "local-cluster[1,1,1024]", "spark://h:7077"] {
+            assert!(!is_fast(Some(master), &[], ""), "{master}");
+        }
+        assert!(!is_fast(None, &["spark.master=yarn"], ""));
+        assert!(!is_fast(None, &[], "spark.master yarn"));
+        assert!(!is_fast(None, &["spark.driver.defaultJavaOptions=-Da=b"], ""));
+        assert!(!is_fast(None, &[], "spark.driver.defaultJavaOptions -Da=b"));
     }
 
     /// The jars of S3A, without which nothing of S3 could be compacted, are on the user's own class path.

@@ -39,6 +39,7 @@ impl Request {
             Id::Spark => {
                 self.is_wanted = true;
                 self.submission.master.clone_from(&option.value);
+                self.submission.waits = true;
             }
             Id::SparkConf => self.submission.spark_settings.extend(option.value.clone()),
             Id::Checkpoint => self.checkpoint.clone_from(&option.value),

@@ -1,8 +1,10 @@
 package io.millstream.hadoop.s3a;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.millstream.hadoop.Versions;
 import java.nio.BufferUnderflowException;
@@ -45,6 +47,16 @@ class NativeTransportTest {
   void anythingElseIsAReason(String setting) {
     String name = setting.substring(0, setting.indexOf('='));
     assertEquals("fs.s3a." + name + " is set", NativeTransport.unknownKey(with("access.key=a", setting)));
+  }
+
+  @Test
+  void newObjectsAreLeftToTheClientIfSettingsDescribeThem() {
+    assertTrue(NativeTransport.describesNoObjects(with("access.key=a", "endpoint=http://h", "multipart.size=8M", "fast.upload.buffer=disk",
+        "bucket.other.acl.default=Private", "acl.default=")));
+    for (String setting : List.of("acl.default=BucketOwnerFullControl", "create.storage.class=intelligent_tiering", "create.header.x=y",
+        "encryption.algorithm=AES256", "encryption.key=k", "object.content.encoding=gzip", "checksum.algorithm=SHA256")) {
+      assertFalse(NativeTransport.describesNoObjects(with(setting)), setting);
+    }
   }
 
   @Test

@@ -1,6 +1,6 @@
 package io.millstream.spark.sync
 
-import java.util.concurrent.{Callable, ExecutionException, Executors}
+import java.util.concurrent.{Callable, ConcurrentHashMap, ExecutionException, Executors}
 
 import scala.jdk.CollectionConverters._
 
@@ -14,6 +14,9 @@ private[sync] final case class Census(counts: Map[String, Long], bytes: Long) {
   def of(kind: String): Long = counts.getOrElse(kind, 0L)
 
   def all: Long = counts.values.sum
+
+  def +(other: Census): Census =
+    Census(other.counts.foldLeft(counts) { case (sum, (kind, count)) => sum.updated(kind, sum.getOrElse(kind, 0L) + count) }, bytes + other.bytes)
 }
 
 /** Lists both sides by tasks, in rounds: the directories that a round has found and not listed are the work of the next one. */
@@ -21,6 +24,8 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
   import Listings._
 
   private val context = session.sparkContext
+  /** What has been counted in parts by this run, for each side. */
+  private val counted = new ConcurrentHashMap[String, Census]
 
   /** Lists both sides. `tops` are their roots, as far as they exist. */
   def make(tops: Map[String, Entry]): Unit = {
@@ -47,18 +52,23 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
       describing(s"list $root, round ${round + 1}: $left directories") {
         val found = (if (tasks > 1) directories.repartition(tasks) else directories.coalesce(1)).mapPartitions(listing(site, side, first, most, _))
         work.save(s"$side-$round", found)
-        left = if (round == 0 && top.isEmpty) 0 else censusOf(s"$side-$round").of(Kind.Pending)
+        val census = if (round == 0 && top.isEmpty) Census(Map.empty, 0) else censusOf(s"$side-$round")
+        counted.merge(side, census, _ + _)
+        left = census.of(Kind.Pending)
         directories = work.load[Entry](s"$side-$round").filter(col("kind") === Kind.Pending).select("path").as[String]
       }
       round += 1
     } while (left > 0)
-    if (open(site, side).capabilities.impliesDirectories) noteAmbiguous(side)
+    if (open(site, side).capabilities.impliesDirectories && top.nonEmpty) noteAmbiguous(side)
   }
 
   /** An object and the prefix of others can have the same path, which no other file system can have: neither takes part. */
   private def noteAmbiguous(side: String): Unit = {
     val twice = entries(side).groupBy("path").agg(count(lit(1)).as("times")).filter(col("times") > 1).select("path").as[String].limit(MaxAmbiguous).collect()
-    if (twice.nonEmpty) work.save(ambiguous(side), session.createDataset(twice.toSeq).map(Entry(_, Kind.Failed, message = Some(IsBoth))))
+    if (twice.nonEmpty) {
+      work.save(ambiguous(side), session.createDataset(twice.toSeq).map(Entry(_, Kind.Failed, message = Some(IsBoth))))
+      counted.merge(side, Census(Map(Kind.Failed -> twice.length.toLong), 0), _ + _)
+    }
   }
 
   private def ambiguous(side: String) = s"$side-ambiguous"
@@ -71,7 +81,7 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
     if (work.has(ambiguous(side))) found.join(work.load[Entry](ambiguous(side)).select("path"), Seq("path"), "left_anti").as[Entry] else found
   }
 
-  def census(side: String): Census = censusOf(work.parts(s"$side-"): _*)
+  def census(side: String): Census = Option(counted.get(side)).getOrElse(censusOf(work.parts(s"$side-"): _*))
 
   private def censusOf(parts: String*): Census = {
     val rows = work.load[Entry](parts: _*).groupBy("kind").agg(count(lit(1)), coalesce(sum("size"), lit(0L))).collect()

@@ -27,6 +27,8 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
   // It ends copies that still run then.
   Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => native.close()))
 
+  override def close(): Unit = native.close()
+
   override def capabilities: Capabilities =
     Capabilities(modes = 0xfff, hasOwners = true, hasLinks = true, hasTimes = true, amends = true, impliesDirectories = false)
 

@@ -1,5 +1,6 @@
 package io.millstream.spark.sync
 
+import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 
 import org.apache.spark.{Partitioner, SparkContext, Success, TaskContext}
@@ -26,6 +27,9 @@ private[sync] final case class Site(
     isMarked: Boolean,
     filter: Option[FilterRules],
     conf: Broadcast[SerializableConfiguration]) {
+
+  /** Trees of the driver, which no task closes. */
+  @transient private val opened = new ConcurrentLinkedQueue[Tree]
 
   /** The source without what is excluded. */
   def openSource(): Tree = openFilter().foldLeft(open(source))(new FilteredSource(_, _))
@@ -55,7 +59,15 @@ private[sync] final case class Site(
   def open(side: String): Tree = {
     val attempt = Option(TaskContext.get()).fold(TemporaryNames.OfDriver)(_.taskAttemptId())
     val count = new AtomicLong
-    Tree.open(side, conf.value.value, () => names.name(attempt, count.getAndIncrement()))
+    val tree = Tree.open(side, conf.value.value, () => names.name(attempt, count.getAndIncrement()))
+    if (TaskContext.get() == null) opened.add(tree)
+    tree
+  }
+
+  /** Closes what the driver has opened. */
+  def close(): Unit = {
+    opened.forEach(_.close())
+    conf.destroy()
   }
 }
 

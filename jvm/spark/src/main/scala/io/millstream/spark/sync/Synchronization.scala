@@ -72,7 +72,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     } finally {
       spark.sparkContext.removeSparkListener(lost)
       site.names.end()
-      site.conf.destroy()
+      site.close()
     }
   }
 

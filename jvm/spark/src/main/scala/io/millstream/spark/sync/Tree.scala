@@ -112,6 +112,9 @@ private[sync] trait Tree {
 
   /** Whether it keeps the times that are chosen for files, and other attributes; `path` is a directory for a probe. */
   def keepsAttributes(path: String): Boolean = true
+
+  /** Ends what is under way, and gives back what it holds. */
+  def close(): Unit = ()
 }
 
 private[sync] object Tree {
