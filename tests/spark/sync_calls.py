@@ -16,6 +16,14 @@ def sync(spark, **arguments):
         return {"error": str(error)}
 
 
+def sync_at_once(spark, times_, **arguments):
+    """Several runs in threads of one session."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(times_) as threads:
+        return list(threads.map(lambda _: sync(spark, **arguments), range(times_)))
+
+
 def temporary_directory(spark, directory):
     """Sets that of the JVM; returns the one before."""
     return spark._jvm.java.lang.System.setProperty("java.io.tmpdir", directory)

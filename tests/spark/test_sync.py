@@ -83,7 +83,8 @@ def test_dry_run_changes_nothing_and_predicts_the_run(ours, pair):
     dry = sync(ours, source, destination, delete=True, dry_run=True)
     assert sync_trees.snapshot(destination) == before
     done = sync(ours, source, destination, delete=True)
-    assert {key: dry[key] for key in ("created", "copied_files", "copied_bytes", "deleted")} == {key: done[key] for key in ("created", "copied_files", "copied_bytes", "deleted")}
+    counted = ("created", "copied_files", "copied_bytes", "deleted")
+    assert [dry[key] for key in counted] == [done[key] for key in counted]
     assert dry["dry_run"] and not done["dry_run"]
 
 
@@ -384,8 +385,68 @@ def test_a_source_that_holds_the_destination_through_a_mount_deletes_nothing(our
         done = sync(ours, source, destination, delete=True)
     finally:
         subprocess.run(["umount", source / "in"], check=True)
-    assert done["deleted"] == 0 and done["exit_code"] == 23 and (destination / "kept").read_text() == "3", done
-    assert "the source contains the destination" in done["problems"][0]["message"]
+    assert done == {"error": "the source contains the destination: in; choose directories that are apart"}
+    assert (destination / "kept").read_text() == "3" and os.listdir(destination) == ["kept"]
+
+
+@pytest.mark.parametrize("inside", ["", "in"])
+def test_a_source_in_the_destination_through_a_mount_stays(ours, pair, tmp_path, inside):
+    source, destination = pair
+    files(destination, in__f="1", extra="2")
+    source.mkdir()
+    before = sync_trees.snapshot(destination, times=False)
+    subprocess.run(["mount", "--bind", destination / inside, source], check=True)
+    try:
+        refused = [sync(ours, source, destination, delete=True, dry_run=dry) for dry in (True, False)]
+    finally:
+        subprocess.run(["umount", source], check=True)
+    reason = "the destination contains the source: in; choose directories that are apart" if inside else f"file:{destination}: is the source itself"
+    assert refused == [{"error": reason}] * 2
+    assert sync_trees.snapshot(destination, times=False) == before
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_what_exists_stays_in_the_way_of_directories_if_it_is_ignored(ours, pair, tmp_path, existing):
+    source, destination = pair
+    files(source, d__sub__f="new", l__f="new", e__f="new")
+    files(destination, d="precious", e__f="old")
+    (destination / "l").symlink_to("nowhere")
+    shutil.copytree(destination, tmp_path / "copy", symlinks=True)
+    rsync_done = subprocess.run(["rsync", "-a", "--ignore-existing", *(["--existing"] if existing else []), f"{source}/", f"{tmp_path}/copy/"])
+    done = sync(ours, source, destination, ignore_existing=True, existing=existing)
+    assert done["exit_code"] == rsync_done.returncode == 23, done
+    assert [(problem["path"], problem["message"]) for problem in done["problems"]] == \
+        [(path, "directory not made, because something else has its name") for path in ("d", "l")]
+    assert (destination / "d").read_text() == "precious" and os.readlink(destination / "l") == "nowhere" and (destination / "e/f").read_text() == "old"
+
+
+def test_without_perms_modes_are_as_rsync_makes_them(ours, pair, tmp_path):
+    source, destination = pair
+    names = {"secret": 0o600, "exe": 0o755, "sticky": 0o4755, "priv/f": 0o640, "priv/deep/f": 0o644, "replaced": 0o644, "same": 0o644, "was/f": 0o666}
+    files(source, **{name.replace("/", "__"): name for name in names})
+    files(destination, replaced="other", same="same", was__x="1")
+    for name, mode in names.items():
+        (source / name).chmod(mode)
+    for name, mode in {"priv": 0o700, "priv/deep": 0o500, "was": 0o777}.items():
+        (source / name).chmod(mode)
+    for name, mode in {"replaced": 0o600, "same": 0o640, "was": 0o710}.items():
+        (destination / name).chmod(mode)
+    expected = tmp_path / "expected"
+    shutil.copytree(destination, expected, symlinks=True)
+    rsync("-a", "--no-p", f"{source}/", f"{expected}/")
+    assert sync(ours, source, destination, perms=False)["exit_code"] == 0
+    # Without -p, this rsync leaves out the times of directories.
+    assert sync_trees.snapshot(destination, times=False) == sync_trees.snapshot(expected, times=False)
+    assert sync_trees.snapshot(destination)["priv/deep"][4] == sync_trees.snapshot(source)["priv/deep"][4]
+
+
+def test_a_checkpoint_is_for_one_run_at_a_time(ours, pair, tmp_path):
+    source, destination = pair
+    files(source, **{f"d{number % 50}__f{number}": "1" for number in range(2000)})
+    done = ours.call("sync_calls:sync_at_once", src=str(source), dst=str(destination), checkpoint=str(tmp_path / "checkpoint"), times_=3)
+    errors = [one["error"] for one in done if "error" in one]
+    assert len(errors) == 2 and all("another run of this process is using this checkpoint" in error for error in errors), done
+    assert sync_trees.contents(destination) == sync_trees.contents(source)
 
 
 def test_the_source_may_hold_the_temporary_files_of_the_machine(ours, pair):

@@ -8,7 +8,8 @@
 //!   u8 kind         0 file, 1 directory, 2 symbolic link, 3 another, 4 cannot be examined
 //!   prefixed name   empty for a status
 //!   prefixed text   where a link leads; for 4, the message; otherwise empty
-//!   u64 size, i64 mtime in nanoseconds since 1970, u32 mode, u64 uid, u64 gid, u8 whether something is mounted on it (not for 4)
+//!   u64 size, i64 mtime in nanoseconds since 1970, u32 mode, u64 uid, u64 gid, u8 whether something is mounted on it,
+//!   u64 device, u64 inode (from the size on: not for 4)
 //! ```
 
 use std::cell::RefCell;
@@ -98,6 +99,8 @@ fn encode(out: &mut Encoder, name: &[u8], entry: &Entry) {
     out.u64(metadata.uid.into());
     out.u64(metadata.gid.into());
     out.u8(metadata.is_mount_root.into());
+    out.u64(metadata.dev);
+    out.u64(metadata.ino);
 }
 
 fn encode_failed(out: &mut Encoder, name: &[u8], error: millstream_vfs::Error) {
@@ -581,6 +584,8 @@ mod tests {
             gid: 7,
             mtime: Timestamp { sec: -2, nsec: 999_999_999 },
             is_mount_root: true,
+            dev: 5,
+            ino: u64::MAX,
             ..Metadata::default()
         };
         encode(&mut out, b"l\xfe", &Entry { metadata, target: b"to".to_vec() });

@@ -66,8 +66,11 @@ public final class NativeTree implements AutoCloseable {
    * @param uid its owner
    * @param gid its group
    * @param isMounted whether something is mounted on it
+   * @param device the file system that it is in, as this machine calls it
+   * @param inode its number there
    */
-  public record Entry(Kind kind, byte[] name, byte[] target, long size, long mtime, int mode, int uid, int gid, boolean isMounted) {}
+  public record Entry(Kind kind, byte[] name, byte[] target, long size, long mtime, int mode, int uid, int gid, boolean isMounted,
+      long device, long inode) {}
 
   /** Attributes to set. */
   public record Attributes(int uid, int gid, int mode, long mtime) {
@@ -298,9 +301,9 @@ public final class NativeTree implements AutoCloseable {
       byte[] name = in.prefixed();
       byte[] target = in.prefixed();
       if (kind == Kind.FAILED) {
-        return new Entry(kind, name, target, 0, 0, 0, 0, 0, false);
+        return new Entry(kind, name, target, 0, 0, 0, 0, 0, false, 0, 0);
       }
-      return new Entry(kind, name, target, in.u64(), in.u64(), in.u32(), (int) in.u64(), (int) in.u64(), in.u8() != 0);
+      return new Entry(kind, name, target, in.u64(), in.u64(), in.u32(), (int) in.u64(), (int) in.u64(), in.u8() != 0, in.u64(), in.u64());
     }
   }
 

@@ -44,6 +44,8 @@ class NativeTreeTest {
     assertEquals(-2, link.uid());
     assertEquals(7, link.gid());
     assertTrue(link.isMounted());
+    assertEquals(5, link.device());
+    assertEquals(-1, link.inode());
     var failed = entries.next();
     assertEquals(NativeTree.Kind.FAILED, failed.kind());
     assertEquals("stat: Input/output error", new String(failed.target(), ISO_8859_1));

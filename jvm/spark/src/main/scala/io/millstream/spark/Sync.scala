@@ -35,6 +35,8 @@ object Sync {
     } catch {
       case e: SparkException =>
         throw new SyncFailure(s"Spark could not run a job: ${CompactTasks.oneLine(e)}; files have their names only if they are complete, so run this again")
+      // Hadoop's file systems say so of hosts that do not exist, and of paths that cannot be.
+      case e: IllegalArgumentException => throw new SyncFailure(CompactTasks.oneLine(e))
       case e: java.io.IOException => throw new SyncFailure(s"${Compact.reason(e)}; run this again once that is fixed")
     }
 

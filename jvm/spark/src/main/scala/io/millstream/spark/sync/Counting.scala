@@ -57,7 +57,10 @@ private[sync] final class Counting(work: WorkingDirectory) {
   /** What is mounted in the destination, and would have been deleted. */
   private def mounts: Seq[String] =
     if (countOf(_.status == Status.Mounted) == 0) Nil
-    else manifest.filter(col("status") === Status.Mounted).select(coalesce(col("message"), col("path"))).as[String].distinct().limit(MaxShown).collect().toSeq.sorted
+    else {
+      val places = manifest.filter(col("status") === Status.Mounted).select(coalesce(col("message"), col("path"))).as[String]
+      places.distinct().limit(MaxShown).collect().toSeq.sorted
+    }
 }
 
 private[sync] object Counting {

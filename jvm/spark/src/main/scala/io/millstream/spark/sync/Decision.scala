@@ -4,6 +4,7 @@ package io.millstream.spark.sync
  * What the two sides allow, and what the user wants of attributes.
  *
  * @param modes the bits of modes that both sides have; 0 if they are not preserved
+ * @param newModes the bits of modes that new entries get from their sources where modes are not preserved; 0 for none
  * @param owner whether owners are preserved
  * @param group whether groups are
  * @param times whether times are, apart from those of directories and links
@@ -17,7 +18,8 @@ private[sync] final case class Preserved(
     directoryTimes: Boolean,
     linkTimes: Boolean,
     links: Boolean,
-    amends: Boolean) {
+    amends: Boolean,
+    newModes: Int = 0) {
   def timeOf(entry: Entry): Boolean = if (entry.isDirectory) directoryTimes else if (entry.isLink) linkTimes else times
 }
 
@@ -80,6 +82,8 @@ final case class Step(
 private[sync] object Decision {
   /** Why something stays that the source does not have. */
   val Mounted = "it is mounted"
+  /** Why a directory is not made, and nothing of what is in it is copied. */
+  val Blocked = "directory not made, because something else has its name"
 
   /** None if nothing happens. */
   def of(source: Option[Entry], destination: Option[Entry], rules: Rules): Option[Step] = (source, destination) match {
@@ -112,6 +116,8 @@ private[sync] object Decision {
   private def between(entry: Entry, found: Entry, rules: Rules): Option[Step] =
     if (rules.ignoreExisting && !entry.isDirectory) {
       None
+    } else if (rules.ignoreExisting && !found.isDirectory) {
+      Some(Step(entry.path, Action.Fail, Blocked, Some(entry), Some(found)))
     } else if (entry.kind != found.kind) {
       creation(entry, Some(found), s"a ${found.kind} is in its place", rules)
     } else {
@@ -187,10 +193,16 @@ private[sync] object Decision {
   /** The unit that a time may have been cut to: file systems store 1 ns, 100 ns, 1 µs, and so on. */
   private def unitOf(time: Long): Long = Units.find(Math.floorMod(time, _) == 0).get
 
-  /** The attributes that a copy gets. */
-  def attributes(entry: Entry, preserved: Preserved): Attributes = Attributes(
+  /**
+   * The attributes that a copy gets.
+   *
+   * @param found what has been in its place
+   */
+  def attributes(entry: Entry, found: Option[Entry], preserved: Preserved): Attributes = Attributes(
     mtime = entry.mtime.filter(_ => preserved.timeOf(entry)),
-    mode = entry.mode.filter(_ => preserved.modes != 0 && !entry.isLink).map(_ & preserved.modes),
+    mode = if (entry.isLink) None
+    else if (preserved.modes != 0) entry.mode.map(_ & preserved.modes)
+    else found.filter(_.kind == entry.kind).fold(entry.mode.filter(_ => preserved.newModes != 0).map(_ & preserved.newModes))(_.mode),
     owner = entry.owner.filter(_ => preserved.owner),
     group = entry.group.filter(_ => preserved.group))
 }

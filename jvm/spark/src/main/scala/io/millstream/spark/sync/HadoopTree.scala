@@ -5,7 +5,8 @@ import java.util.concurrent.TimeUnit.{MILLISECONDS, NANOSECONDS}
 
 import scala.util.Using
 
-import org.apache.hadoop.fs.{EtagSource, FileContext, FileStatus, FileSystem, Options, ParentNotDirectoryException, Path, PathIsNotEmptyDirectoryException, UnsupportedFileSystemException}
+import org.apache.hadoop.fs.{EtagSource, FileContext, FileStatus, FileSystem, Options, ParentNotDirectoryException, Path}
+import org.apache.hadoop.fs.{PathIsNotEmptyDirectoryException, UnsupportedFileSystemException}
 import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.ipc.RemoteException
 import org.apache.hadoop.security.AccessControlException
@@ -21,7 +22,8 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
     }
 
   override def capabilities: Capabilities =
-    Capabilities(modes = 0x3ff, hasOwners = true, hasLinks = false, hasTimes = true, amends = true, impliesDirectories = false)
+    Capabilities(modes = 0x3ff, hasOwners = true, hasLinks = false, hasTimes = true, amends = true, impliesDirectories = false,
+      newModes = 0x1ff & ~FsPermission.getUMask(fs.getConf).toShort)
 
   protected final def at(path: String): Path =
     if (Names.isUtf8(path)) Tree.below(root, path)
@@ -35,7 +37,9 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
       if (status.getPath == place) throw new IOException(s"$place is not a directory any more")
       val name = status.getPath.getName
       val path = Paths.child(directory, name)
-      take(if (isExpressible(name)) examined(path, status) else Entry(path, Kind.Failed, message = Some("its name is not valid Unicode, or was not decoded correctly")))
+      // Of a key with `..`, S3A makes a path somewhere else.
+      if (status.getPath.getParent != place) take(Entry(directory, Kind.Failed, message = Some(HasOthers)))
+      else take(if (isExpressible(name)) examined(path, status) else Entry(path, Kind.Failed, message = Some(IsInexpressible)))
     }
   }
 
@@ -154,6 +158,8 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
 }
 
 private object HadoopTree {
+  private val HasOthers = "its listing has an entry that is no path in it"
+  private val IsInexpressible = "its name is not valid Unicode, or was not decoded correctly"
   private val Utf8 = java.nio.charset.StandardCharsets.UTF_8
   /** Milliseconds since 1970; whole seconds, because some file systems have no others. */
   private val LongAgo = 1000000000000L

@@ -75,6 +75,13 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
 
   def all(side: String): Dataset[Entry] = work.load[Entry](work.parts(s"$side-"): _*)
 
+  /** Why the two sides are not apart, as a listing has found; None if they are. */
+  def overlap: Option[String] =
+    if (Seq(Source, Destination).forall(census(_).of(Kind.Failed) == 0)) None
+    else IsOther.toSeq.flatMap { case (side, reason) =>
+      all(side).filter(col("kind") === Kind.Failed && col("message") === reason).limit(1).collect().map(entry => s"$reason: ${Names.shown(entry.path)}")
+    }.headOption
+
   /** What is there, without what the listing says besides. */
   def entries(side: String): Dataset[Entry] = {
     val found = all(side).filter(!col("kind").isin(Kind.Pending, Kind.Failed, Kind.Temporary, Kind.WorkingDirectory))
@@ -97,12 +104,18 @@ private object Listings {
   private val MaxAmbiguous = 1000000
   private val IsBoth = "it is an object and a directory at once, which only an object store can express"
 
+  /** Why a directory takes no part: with links apart, there are many ways to one directory, and a mount is another. */
+  private val IsOther = Map(Source -> "the source contains the destination", Destination -> "the destination contains the source")
+
   private def open(site: Site, side: String): Tree = if (side == Source) site.openSource() else site.openDestination()
 
-  private def listing(site: Site, side: String, top: Option[Entry], most: Long, directories: Iterator[String]): Iterator[Entry] =
-    top.iterator ++ new TreeListing(open(site, side), directories.toVector, site.threads, most).flatMap { entry =>
+  private def listing(site: Site, side: String, top: Option[Entry], most: Long, directories: Iterator[String]): Iterator[Entry] = {
+    val tree = open(site, side)
+    open(site, if (side == Source) Destination else Source).whole.identity.foreach(tree.whole.exclude(_, IsOther(side)))
+    top.iterator ++ new TreeListing(tree, directories.toVector, site.threads, most).flatMap { entry =>
       if (entry.kind != Kind.WorkingDirectory || Paths.name(entry.path) != site.names.working) Some(entry)
       // Whatever the two are called, they are the same, or one is in the other.
-      else Option.when(side == Source)(entry.copy(kind = Kind.Failed, message = Some("the source contains the destination")))
+      else Option.when(side == Source)(entry.copy(kind = Kind.Failed, message = Some(IsOther(side))))
     }
+  }
 }

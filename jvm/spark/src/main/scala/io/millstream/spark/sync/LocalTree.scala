@@ -2,8 +2,10 @@ package io.millstream.spark.sync
 
 import java.io.{InputStream, OutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.apache.spark.TaskContext
@@ -27,10 +29,19 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
   // It ends copies that still run then.
   Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => native.close()))
 
+  /** The root of the other side, and why it takes no part. */
+  @volatile private var excluded: Option[(Identity, String)] = None
+
+  override def identity: Option[Identity] = Option(native.status(Names.bytes(""))).map(identityOf)
+
+  override def exclude(other: Identity, reason: String): Unit = excluded = Some(other -> reason)
+
+  private def identityOf(found: NativeTree.Entry) = Identity(found.device, found.inode)
+
   override def close(): Unit = native.close()
 
   override def capabilities: Capabilities =
-    Capabilities(modes = 0xfff, hasOwners = true, hasLinks = true, hasTimes = true, amends = true, impliesDirectories = false)
+    Capabilities(modes = 0xfff, hasOwners = true, hasLinks = true, hasTimes = true, amends = true, impliesDirectories = false, newModes = 0x1ff & ~Umask)
 
   override def list(directory: String)(take: Entry => Unit): Unit =
     native.list(Names.bytes(directory), { entries =>
@@ -43,7 +54,9 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
   /** @param mount what is mounted there, or above */
   private def entry(path: String, found: NativeTree.Entry, mount: Option[String]): Entry = {
     val kind = Kinds(found.kind.ordinal)
+    val isExcluded = kind == Kind.Directory && path.nonEmpty && excluded.exists(_._1 == identityOf(found))
     if (kind == Kind.Failed) Entry(path, kind, message = Some(Names.text(found.target)))
+    else if (isExcluded) Entry(path, Kind.Failed, message = excluded.map(_._2))
     else Entry(
       path,
       kind,
@@ -127,6 +140,14 @@ private object LocalTree {
     try lookUp(name) catch {
       case _: java.io.IOException => NativeTree.NONE
     }
+
+  /** That of this process, as Linux states it. */
+  private lazy val Umask: Int = {
+    val lines = Files.readAllLines(Path.of("/proc/self/status")).asScala
+    lines.collectFirst { case UmaskLine(octal) => Integer.parseInt(octal, 8) }.getOrElse(UsualUmask)
+  }
+  private val UmaskLine = """Umask:\s*([0-7]+)""".r
+  private val UsualUmask = Integer.parseInt("022", 8)
 
   /** In the order of NativeTree.Kind. */
   private val Kinds = Array(Kind.File, Kind.Directory, Kind.Link, Kind.Other, Kind.Failed)

@@ -29,8 +29,8 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
     if (!entry.isFile) entry
     else {
       // Some servers change the case of names.
-      val header = fs.getXAttrs(at(entry.path)).asScala.collectFirst { case (name, value) if name.equalsIgnoreCase(s"header.$Time") => new String(value, UTF_8) }
-      withTime(entry, header)
+      val headers = fs.getXAttrs(at(entry.path)).asScala
+      withTime(entry, headers.collectFirst { case (name, value) if name.equalsIgnoreCase(s"header.$Time") => new String(value, UTF_8) })
     }
 
   private def withTime(entry: Entry, metadata: Option[String]): Entry =
@@ -39,15 +39,15 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
   private lazy val transfers = Option(NativeTransfers.of(fs))
 
   /** Copies an object into a new file by native code; None if this process has to, which finds out why. */
-  def fetch(version: Entry, to: LocalTree, preserved: Preserved): Option[Fetched] =
+  def fetch(version: Entry, to: LocalTree, found: Option[Entry], preserved: Preserved): Option[Fetched] =
     transfers.filter(_ => version.etag.nonEmpty).flatMap { transfers =>
-      val file = to.stageNatively(version.path, Decision.attributes(version, preserved))
+      val file = to.stageNatively(version.path, Decision.attributes(version, found, preserved))
       var isFetched = false
       try {
-        val fetched = Option(transfers.fetch(at(version.path), version.etag.get, version.size, file)).map { found =>
-          val own = withTime(version, Option(found.metadata.get(Time)))
-          Decision.attributes(own, preserved).mtime.foreach(file.keepTime)
-          Fetched(file, own.mtime, Transfer.text(found.checksum))
+        val fetched = Option(transfers.fetch(at(version.path), version.etag.get, version.size, file)).map { read =>
+          val own = withTime(version, Option(read.metadata.get(Time)))
+          Decision.attributes(own, found, preserved).mtime.foreach(file.keepTime)
+          Fetched(file, own.mtime, Transfer.text(read.checksum))
         }
         isFetched = fetched.nonEmpty
         fetched
@@ -58,7 +58,8 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
   def send(from: LocalTree, version: Entry, attributes: Attributes): Option[String] =
     transfers.flatMap { transfers =>
       val sum = new Array[Int](1)
-      val sent = transfers.send(from.native, Names.bytes(version.path), version.size, version.mtime.get, at(version.path), metadata(attributes).asJava, Checksum, sum)
+      val (path, headers) = (Names.bytes(version.path), metadata(attributes).asJava)
+      val sent = transfers.send(from.native, path, version.size, version.mtime.get, at(version.path), headers, Checksum, sum)
       Option.when(sent == NativeTransfers.Sent.DONE)(Transfer.text(sum(0)))
     }
 

@@ -89,6 +89,8 @@ private[sync] final class Phases(
         val full = listings.entries(Source).select(parentOf(col("path")).as("path")).distinct()
         steps.join(full, Seq("path"), "left_anti").as[Step]
       }
+      // Somebody may have removed them since a run that was interrupted.
+      if (interrupted.nonEmpty) work.forget(s"$Manifest-directories-made")
       each("directories-made", made, count, s"make $count directories")(makeDirectory)
     }
   }
@@ -162,9 +164,12 @@ private[sync] final class Phases(
       val own = planning.steps(Action.Directory).select("path").union(directoriesOf(Action.Amend).select("path"))
       val touched = changed.union(own).distinct()
       val entries = listings.entries(Source).filter(col("kind") === Kind.Directory).join(touched, Seq("path"), "left_semi").as[Entry]
-      val amended = directoriesOf(Action.Amend)
-      work.save(Directories, entries.joinWith(amended, entries("path") === amended("path"), "left_outer").map { case (entry, step) =>
-        Step(entry.path, Action.Amend, if (step == null) Contents else step.reason, Some(entry), None, changes = if (step == null) "" else step.changes)
+      val planned = planning.steps(Action.Directory, Action.Amend).filter(col("source.kind") === Kind.Directory)
+      work.save(Directories, entries.joinWith(planned, entries("path") === planned("path"), "left_outer").map {
+        // The mode is what it was.
+        case (entry, null) => Step(entry.path, Action.Amend, Contents, Some(entry), Some(entry.copy(mode = None)))
+        case (entry, step) if step.action == Action.Directory => Step(entry.path, Action.Amend, Contents, Some(entry), None)
+        case (entry, step) => Step(entry.path, Action.Amend, step.reason, Some(entry), step.destination, changes = step.changes)
       })
     }
     // Who may not enter a directory any more cannot set the attributes of those in it.
@@ -211,6 +216,7 @@ private object Phases {
   private val Chosen = "plan-deletions"
   private val Directories = "plan-directories"
   private val OwnersAccess = Integer.parseInt("300", 8)
+  private val OwnersAll = Integer.parseInt("700", 8)
   /** Why a directory gets its time again that had it before. */
   val Contents = "what is in it has changed"
 
@@ -244,7 +250,8 @@ private object Phases {
       counters.files.add(1)
       counters.bytes.add(bytes)
     })
-    new InFlight[Step, Outcome](steps, site.threads, step => if (step.action == Action.Link) link(destination, preserved, empties, step) else transfer.run(step))
+    def run(step: Step) = if (step.action == Action.Link) link(destination, preserved, empties, step) else transfer.run(step)
+    new InFlight[Step, Outcome](steps, site.threads, run)
   }
 
   private def trying(step: Step, operation: String)(action: => Outcome): Outcome =
@@ -269,17 +276,20 @@ private object Phases {
 
   private def makeDirectory(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "create the directory") {
     destination.makeDirectory(step.path)
+    // Who may not see what is in the source must not see it here meanwhile; the rest follows when all is in it.
+    val mode = Decision.attributes(step.source.get, None, rules.preserved).mode.map(_ | OwnersAll)
+    if (rules.preserved.amends && mode.nonEmpty) destination.setAttributes(step.path, Attributes(None, mode, None, None))
     Outcome.of(step, Status.Done)
   }
 
   private def link(destination: Tree, preserved: Preserved, empties: Boolean, step: Step): Outcome = trying(step, "create the symbolic link") {
     Transfer.makeRoom(destination, step, empties)
-    destination.makeLink(step.path, step.source.get.target.get, Decision.attributes(step.source.get, preserved))
+    destination.makeLink(step.path, step.source.get.target.get, Decision.attributes(step.source.get, step.destination, preserved))
     Outcome.of(step, Status.Done)
   }
 
   private def amend(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "set attributes of") {
-    destination.setAttributes(step.path, Decision.attributes(source.withOwnTime(step.source.get), rules.preserved))
+    destination.setAttributes(step.path, Decision.attributes(source.withOwnTime(step.source.get), step.destination, rules.preserved))
     Outcome.of(step, Status.Done)
   }
 

@@ -29,6 +29,10 @@ private[sync] final class Planning(session: SparkSession, work: WorkingDirectory
     val pairs = source.joinWith(destination, source("path") === destination("path"), "full_outer")
     val site = this.site
     work.save(Plan, pairs.mapPartitions(decided(site, rules, _)))
+    if (rules.ignoreExisting) {
+      val paths = blocked
+      if (paths.nonEmpty) work.save(Unblocked, work.load[Step](Plan).filter(step => !Paths.ancestors(step.path).exists(paths)))
+    }
     val planned = if (rules.checksum) shares else Shares(Nil)
     val (count, bytes) = (planned.of(Action.Compare), planned.bytesOf(Action.Compare))
     if (count > 0) describing(s"compare the contents of $count files ($bytes bytes)") {
@@ -42,9 +46,16 @@ private[sync] final class Planning(session: SparkSession, work: WorkingDirectory
     work.complete(Ready)
   }
 
-  private def all = work.load[Step](work.parts(Plan).filter(Set(Plan, Compared, Deletable)): _*)
+  private def all = {
+    val parts = work.parts(Plan).toSet
+    work.load[Step](Seq(if (parts(Unblocked)) Unblocked else Plan, Compared, Deletable).filter(parts): _*)
+  }
 
   def steps(actions: String*): Dataset[Step] = all.filter(col("action").isin(actions: _*))
+
+  /** Directories that cannot be made, because something that stays has their names. */
+  private def blocked: Set[String] =
+    work.load[Step](Plan).filter(col("reason") === Decision.Blocked).select("path").as[String].limit(MaxBlocked).collect().toSet
 
   def shares: Shares = {
     val kind = coalesce(col("source.kind"), col("destination.kind"))
@@ -56,10 +67,13 @@ private[sync] final class Planning(session: SparkSession, work: WorkingDirectory
 private[sync] object Planning {
   /** Says that the plan is complete. */
   val Ready = "plan-ready"
+  /** The plan without what would be in directories that cannot be made. */
+  private val Unblocked = "plan-unblocked"
   private val Compared = "plan-compared"
   private val Deletable = "plan-deletable"
   private val EntriesOfPartition = 200000L
   private val MaxPartitions = 20000L
+  private val MaxBlocked = 1000000
 
   private def partitions(entries: Long, cores: Int): Long = math.min(MaxPartitions, math.max(cores.toLong, entries / EntriesOfPartition + 1))
 
@@ -88,7 +102,10 @@ private[sync] object Planning {
       val Seq(entry, found) = Seq(step.source, step.destination).map(_.get)
       try {
         if (!Transfer.areSame(source, destination, step.path, entry.size)) Some(step.copy(action = Action.Copy))
-        else Decision.amendment(source.withOwnTime(entry), destination.withOwnTime(found), rules).map(_.copy(source = step.source, destination = step.destination))
+        else {
+          val amendment = Decision.amendment(source.withOwnTime(entry), destination.withOwnTime(found), rules)
+          amendment.map(_.copy(source = step.source, destination = step.destination))
+        }
       } catch {
         case e if Tree.isOfEntry(e) => Some(step.copy(action = Action.Fail, reason = Tree.oneLine(e)))
       }

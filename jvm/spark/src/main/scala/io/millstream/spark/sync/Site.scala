@@ -42,7 +42,7 @@ private[sync] final case class Site(
   def openDestination(): Tree = {
     val tree = open(destination)
     // Where it is not mounted, there may be an empty directory, and copies would be written there.
-    if (isMarked && TaskContext.get() != null && tree.status(names.working).isEmpty) {
+    if (isMarked && destination.startsWith("file:") && TaskContext.get() != null && tree.status(names.working).isEmpty) {
       val host = java.net.InetAddress.getLocalHost.getHostName
       throw new java.io.IOException(s"$destination on $host is not the directory that the driver has under this name; mount it on every machine")
     }

@@ -82,7 +82,11 @@ object SyncOptions {
     }
     def required(key: String, what: String) = settings.get(key).filter(_.nonEmpty).getOrElse(throw new SyncFailure(s"no $what was given"))
     def is(key: String, otherwise: Boolean = false) = settings.get(key).fold(otherwise)(_ == "true")
-    def number(key: String) = settings.get(key).map(text => text.toLongOption.getOrElse(throw new SyncFailure(s"$key: $text is not a number")))
+    def number(key: String, least: Long = 0) = settings.get(key).map { text =>
+      val number = text.toLongOption.getOrElse(throw new SyncFailure(s"$key: $text is not a number"))
+      if (number < least) throw new SyncFailure(s"$key: $text is less than $least")
+      number
+    }
     val rules = settings.toSeq.collect { case (Rule(position), rule) => position.toInt -> rule }.sortBy(_._1).map(_._2)
     SyncOptions(
       source = required("source", "source"),
@@ -90,7 +94,7 @@ object SyncOptions {
       delete = Seq("delete", "delete-before", "delete-excluded").exists(is(_)),
       deleteBefore = is("delete-before"),
       deleteExcluded = is("delete-excluded"),
-      maxDelete = number("max-delete").map(math.max(0, _)),
+      maxDelete = number("max-delete", least = Long.MinValue).map(math.max(0, _)),
       ignoreErrors = is("ignore-errors"),
       force = is("force"),
       filter = FilterText.flat(rules),
@@ -101,7 +105,7 @@ object SyncOptions {
       update = is("update"),
       existing = is("existing"),
       ignoreExisting = is("ignore-existing"),
-      modifyWindow = number("modify-window"),
+      modifyWindow = number("modify-window", least = -1),
       links = is("links", otherwise = true),
       perms = is("perms", otherwise = true),
       times = is("times", otherwise = true),

@@ -2,6 +2,7 @@ package io.millstream.spark.sync
 
 import java.nio.file.{Files, Path => LocalPath}
 import java.nio.file.attribute.PosixFilePermissions
+import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -34,10 +35,11 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   private val session = spark.newSession()
   private val settings = SyncSettings.of(spark)
   private val site =
-    Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = destination.startsWith("file:") && !options.dryRun, filter)
+    Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = !options.dryRun, filter)
   private val describing = new Jobs(spark.sparkContext, s"Millstream sync $source to $destination")
   private val notices = Seq.newBuilder[String]
-  private lazy val tops = Map(Source -> site.openSource(), Destination -> site.openDestination()).flatMap { case (side, tree) => tree.status("").map(side -> _) }
+  private lazy val tops =
+    Map(Source -> site.openSource(), Destination -> site.openDestination()).flatMap { case (side, tree) => tree.status("").map(side -> _) }
 
   private def filter: Option[FilterRules] = Option.when(options.filter.nonEmpty) {
     // Without a slash, the source itself is part of the transfer, and the root is above it.
@@ -64,7 +66,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
       if (!options.dryRun && !tops.contains(Destination)) site.openDestination().makeDirectory("")
       val summary = marked {
         checkpoint match {
-          case Some(path) => carryOut(new WorkingDirectory(session, path, isKept = true), lost)
+          case Some(path) => alone(path)(carryOut(new WorkingDirectory(session, path, isKept = true), lost))
           case None => inTemporary(carryOut(_, lost))
         }
       }
@@ -76,10 +78,17 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     }
   }
 
+  /** Keeps the other runs of this process from a checkpoint that one of them uses. */
+  private def alone[T](checkpoint: Path)(run: => T): T = {
+    if (!InUse.add(checkpoint)) throw new SyncFailure(s"$checkpoint: another run of this process is using this checkpoint; choose another directory")
+    try run finally InUse.remove(checkpoint)
+  }
+
   /** Refuses what cannot be meant. */
   private def check(): Unit = {
     val Seq(from, to) = Seq(source, destination).map(Location.of(_, conf))
-    if (from.isWithin(to) && to.isWithin(from)) throw new SyncFailure(s"$destination: is the source itself")
+    val Seq(one, other) = Seq(site.openSource(), site.openDestination()).map(_.whole.identity)
+    if (from.isWithin(to) && to.isWithin(from) || one.nonEmpty && one == other) throw new SyncFailure(s"$destination: is the source itself")
     if (to.isWithin(from)) throw new SyncFailure(s"$destination: is inside the source $source; choose a destination outside it")
     if (from.isWithin(to)) throw new SyncFailure(s"$source: is inside the destination $destination; choose a destination outside it")
     val found = tops.getOrElse(Source, throw new SyncFailure(s"$source: there is no such directory, so nothing was done"))
@@ -114,17 +123,35 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     }
   }
 
-  /** Marks the destination while tasks work in it, by the name of the working directory, if it may be that not all machines have it. */
+  /**
+   * Marks the destination, by the name of the working directory, while tasks work in it: not all machines may have it, and a store may
+   * have several names, which only the mark shows to be the same.
+   */
   private def marked[T](run: => T): T =
     if (!site.isMarked) run
     else {
       val tree = site.openDestination()
       tree.makeDirectory(site.names.working)
-      try run finally {
+      try {
+        requireNoMark()
+        run
+      } finally {
         tree.deleteTree(site.names.working)
         settle(tree, wanted)
       }
     }
+
+  /** Refuses a source that has the mark, or is below it. */
+  private def requireNoMark(): Unit = {
+    def isMarked(place: Path) = try site.open(place.toString).status(site.names.working).nonEmpty catch {
+      // What may not be looked into is not the destination, in which the mark has been made.
+      case _: java.io.IOException => false
+    }
+    if (isMarked(new Path(source))) throw new SyncFailure(s"$destination: is the source $source itself, under another name")
+    if (Iterator.iterate(new Path(source).getParent)(_.getParent).takeWhile(_ != null).exists(isMarked)) {
+      throw new SyncFailure(s"$source: is inside the destination $destination, which has another name, too; choose a destination outside it")
+    }
+  }
 
   private def wanted: Option[Entry] = tops.get(Source).filter(_ => timesOfDirectories)
 
@@ -168,11 +195,14 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     }
     work.write(TemporaryNamesOfRun, site.names.toString)
     if (!resumes) listings.make(tops)
+    listings.overlap.foreach(found => throw new SyncFailure(s"$found; choose directories that are apart"))
     val Seq(ofSource, ofDestination) = Seq(Source, Destination).map(listings.census)
     val rules = rulesFor(ofSource, ofDestination, work)
     if (!resumes) planning.make(rules, ofSource.all + ofDestination.all)
     val phases = new Phases(session, work, site, options, rules, listings, planning, interrupted.filter(_ => resumes), () => lost.exist, describing)
-    phases.run(hasLitter = ofDestination.of(Kind.Temporary) + ofDestination.of(Kind.WorkingDirectory) > 0, hasFailures = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0))
+    phases.run(
+      hasLitter = ofDestination.of(Kind.Temporary) + ofDestination.of(Kind.WorkingDirectory) > 0,
+      hasFailures = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0))
     val counting = new Counting(work)
     counting.notices.foreach(notice)
     if (options.names || options.items) counting.lines(options.prefix, options.items).foreach(show)
@@ -205,7 +235,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
         directoryTimes = timesOfDirectories && to.amends && keeps,
         linkTimes = options.times && !options.omitLinkTimes && to.hasTimes && keeps,
         links = options.links,
-        amends = to.amends && keeps),
+        amends = to.amends && keeps,
+        newModes = if (options.perms || !keeps || from.modes == 0) 0 else to.newModes),
       checksum = options.checksum,
       sizeOnly = options.sizeOnly,
       ignoreTimes = options.ignoreTimes,
@@ -236,6 +267,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 }
 
 private object Synchronization {
+  /** The checkpoints of the runs of this process. */
+  private val InUse = ConcurrentHashMap.newKeySet[Path]()
   private val Private = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
   private val NothingDeleted = "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"
 }

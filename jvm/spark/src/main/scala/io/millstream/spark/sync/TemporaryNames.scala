@@ -19,10 +19,17 @@ private[sync] final case class Maker(machine: String, process: Long) {
   private def isOfThisMachine = machine == Maker.Machine
 
   /** Whether it has ended, as far as that can be known here. */
-  def hasEnded: Boolean = isOfThisMachine && !ProcessHandle.of(process).isPresent
+  def hasEnded: Boolean = isOfThisMachine && !exists
 
   /** Whether it is running, as far as that can be known here. */
-  def isRunning: Boolean = isOfThisMachine && ProcessHandle.of(process).isPresent
+  def isRunning: Boolean = isOfThisMachine && exists
+
+  /** Whether it can still do anything: a process that nobody has waited for has a number, and no more. */
+  private def exists: Boolean = ProcessHandle.of(process).isPresent && {
+    val stat = Try(Files.readString(Path.of(s"/proc/$process/stat"))).getOrElse("")
+    // The name of the program, in parentheses, may have any characters.
+    !stat.substring(stat.lastIndexOf(')') + 1).trim.startsWith("Z")
+  }
 }
 
 private[sync] object Maker {
@@ -99,7 +106,9 @@ private[sync] object TemporaryNames {
   /** The run that a temporary name is of; None if it is another name. Those of `psync` without Spark have no numbers of runs. */
   def named(name: String): Option[TemporaryNames] = name match {
     case Form(machine, process, number) =>
-      Try(java.lang.Long.parseUnsignedLong(number)).toOption.map(number => TemporaryNames(Maker(machine, process.toLong), (number >>> (AttemptBits + CountBits)).toInt))
+      Try(java.lang.Long.parseUnsignedLong(number)).toOption.map { number =>
+        TemporaryNames(Maker(machine, process.toLong), (number >>> (AttemptBits + CountBits)).toInt)
+      }
     case _ => None
   }
 

@@ -64,7 +64,7 @@ private[sync] final class Transfer(
    */
   private def withObjects(step: Step, listed: Entry): Option[Outcome] = (source.whole, destination.whole) match {
     case _ if pace.nonEmpty || verify => None
-    case (from: ObjectTree, to: LocalTree) => from.fetch(listed, to, preserved).map { fetched =>
+    case (from: ObjectTree, to: LocalTree) => from.fetch(listed, to, step.destination, preserved).map { fetched =>
       try {
         makeRoom(destination, step, empties)
         fetched.file.install()
@@ -72,7 +72,7 @@ private[sync] final class Transfer(
       done(step, listed.size, fetched.mtime, fetched.checksum)
     }
     case (from: LocalTree, to: ObjectTree) if !step.makesWay && listed.size <= SmallBytes =>
-      to.send(from, listed, Decision.attributes(listed, preserved)).map(done(step, listed.size, listed.mtime, _))
+      to.send(from, listed, Decision.attributes(listed, step.destination, preserved)).map(done(step, listed.size, listed.mtime, _))
     case _ => None
   }
 
@@ -103,7 +103,7 @@ private[sync] final class Transfer(
   }
 
   private def copyNatively(from: LocalTree, to: LocalTree, step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
-    val copy = to.copyFrom(from, version, Decision.attributes(entry, preserved), verify)
+    val copy = to.copyFrom(from, version, Decision.attributes(entry, step.destination, preserved), verify)
     try {
       val isGrown = isLast && copy.change == NativeTree.Change.GROWN
       if (copy.change == NativeTree.Change.NONE || isGrown) {
@@ -122,7 +122,7 @@ private[sync] final class Transfer(
   }
 
   private def copyBytes(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
-    val attributes = Decision.attributes(entry, preserved)
+    val attributes = Decision.attributes(entry, step.destination, preserved)
     // Only what this process has seen can be verified.
     if (!verify && !step.makesWay && destination.copyByServer(source.whole, version, attributes)) {
       copied(entry.size)
@@ -180,6 +180,7 @@ private[sync] object Transfer {
   private val SmallBytes = 4 << 20
   private val BufferBytes = 1 << 20
 
+  private val IsInTheWay = "a directory with contents is in the way; --delete or --force (delete=True, force=True) removes it"
   val IsMounted = "what is in the way is mounted in the destination"
 
   private def text(sum: CRC32C): String = text(sum.getValue.toInt)
@@ -208,7 +209,7 @@ private[sync] object Transfer {
   def makeRoom(destination: Tree, step: Step, empties: Boolean): Unit = if (step.makesWay && step.destination.exists(_.isDirectory)) {
     if (step.destination.exists(_.mount.nonEmpty)) throw new IOException(IsMounted)
     if (empties) destination.deleteTree(step.path)
-    else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException("a directory with contents is in the way; --delete or --force (delete=True, force=True) removes it")
+    else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException(IsInTheWay)
   }
 
   /** The checksum of a file that is there. */

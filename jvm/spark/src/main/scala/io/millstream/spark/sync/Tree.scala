@@ -12,6 +12,7 @@ import org.apache.hadoop.ipc.RemoteException
  * What a file system can store.
  *
  * @param modes the bits of POSIX modes; 0 if it has none
+ * @param newModes the bits that the umask leaves to new entries
  * @param hasTimes whether the times of files can be chosen, when they are written at least
  * @param amends whether attributes of entries that exist can be changed
  * @param impliesDirectories whether a directory exists because something is in it
@@ -22,10 +23,14 @@ private[sync] final case class Capabilities(
     hasLinks: Boolean,
     hasTimes: Boolean,
     amends: Boolean,
-    impliesDirectories: Boolean)
+    impliesDirectories: Boolean,
+    newModes: Int = 0)
 
 /** Attributes to give to a copy; those that are not preserved are absent. */
 private[sync] final case class Attributes(mtime: Option[Long], mode: Option[Int], owner: Option[String], group: Option[String])
+
+/** A directory, under whatever names it can be reached, as a machine knows it. */
+private[sync] final case class Identity(device: Long, inode: Long)
 
 /** The result of deleting something. */
 private[sync] sealed trait Deleted
@@ -61,6 +66,12 @@ private[sync] trait Tree {
 
   /** Passes the entries of a directory on. Those that cannot be examined become entries of the kind [[Kind.Failed]]. */
   def list(directory: String)(take: Entry => Unit): Unit
+
+  /** What tells the root from every other directory, if the file system knows such a thing. */
+  def identity: Option[Identity] = None
+
+  /** Says what the root of the other side is: a directory that is listed as [[Kind.Failed]], for this reason. */
+  def exclude(other: Identity, reason: String): Unit = ()
 
   /** What is at a path now. Symbolic links are not followed, except by the root. */
   def status(path: String): Option[Entry]

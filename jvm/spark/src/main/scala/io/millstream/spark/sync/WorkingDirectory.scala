@@ -26,6 +26,9 @@ private[sync] final class WorkingDirectory(session: SparkSession, val path: Path
     complete(name)
   }
 
+  /** Says that a part is not complete. */
+  def forget(name: String): Unit = fs.delete(new Path(path, s"$name.$Complete"), false)
+
   def complete(name: String): Unit = write(s"$name.$Complete", "")
 
   /** The rows of parts that are complete. A file that cannot be read is an error, whatever the session says. */
@@ -47,7 +50,10 @@ private[sync] final class WorkingDirectory(session: SparkSession, val path: Path
   /** The parts that are complete, of those whose names begin so. */
   def parts(prefix: String): Seq[String] =
     if (!fs.exists(path)) Nil
-    else fs.listStatus(path).toSeq.map(_.getPath.getName).filter(name => name.startsWith(prefix) && name.endsWith(s".$Complete")).map(_.stripSuffix(s".$Complete"))
+    else {
+      val names = fs.listStatus(path).toSeq.map(_.getPath.getName)
+      names.filter(name => name.startsWith(prefix) && name.endsWith(s".$Complete")).map(_.stripSuffix(s".$Complete"))
+    }
 
   /**
    * Makes it, without what an earlier run has left in it.

@@ -122,11 +122,11 @@ class DecisionTest {
   }
 
   @Test def attributesOfACopy(): Unit = {
-    assertEquals(Attributes(Some(100 * Second), Some(0x1a4), Some("o"), Some("g")), Decision.attributes(file.get, preserved))
-    assertEquals(None, Decision.attributes(link.get, preserved).mode)
-    assertEquals(None, Decision.attributes(directory.get, preserved.copy(directoryTimes = false)).mtime)
+    assertEquals(Attributes(Some(100 * Second), Some(0x1a4), Some("o"), Some("g")), Decision.attributes(file.get, None, preserved))
+    assertEquals(None, Decision.attributes(link.get, None, preserved).mode)
+    assertEquals(None, Decision.attributes(directory.get, None, preserved.copy(directoryTimes = false)).mtime)
     val none = Preserved(0, owner = false, group = false, times = false, directoryTimes = false, linkTimes = false, links = true, amends = true)
-    assertEquals(Attributes(None, None, None, None), Decision.attributes(file.get, none))
+    assertEquals(Attributes(None, None, None, None), Decision.attributes(file.get, None, none))
   }
 
   @Test def versionsOfObjectsAreTheirEtags(): Unit = {
