@@ -151,8 +151,10 @@ pub(crate) fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) 
     let of_environment = || std::env::var_os(JAR_VARIABLE).filter(|jar| !jar.is_empty());
     let found = named.or_else(of_environment).or_else(|| jar_of_installation().map(PathBuf::into_os_string));
     let Some(jar) = found else {
-        let text =
-            format!("cannot find {JAR_NAME} beside this program: name it with --jar=PATH or {JAR_VARIABLE}");
+        let text = format!(
+            "cannot find {JAR_NAME}, which Millstream's Python package has, beside this program: name it with \
+                 --jar=PATH or {JAR_VARIABLE}"
+        );
         diagnostics.error(FAILURE).text(&text).send();
         return Err(Refused);
     };

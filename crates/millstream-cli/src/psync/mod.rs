@@ -61,7 +61,7 @@ fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Re
         }
         Err(error) => Err(diagnostics.usage_error(&error, USAGE)),
     })?;
-    let shows_stats = settings.shows_stats;
+    let shows_stats = settings.shows_stats();
     let options = settings.finish()?;
     if request.is_wanted(diagnostics)? {
         return Err(request.submit(&operands, &options, diagnostics));

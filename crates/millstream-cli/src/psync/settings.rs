@@ -48,7 +48,8 @@ pub(super) struct Settings<'a> {
     items: u8,
     json: bool,
     /// Whether to tell at the end what was done.
-    pub(super) shows_stats: bool,
+    shows_stats: bool,
+    quiet: bool,
 }
 
 impl<'a> Settings<'a> {
@@ -81,6 +82,7 @@ impl<'a> Settings<'a> {
             items: 0,
             json: false,
             shows_stats: false,
+            quiet: false,
         }
     }
 
@@ -174,7 +176,13 @@ impl<'a> Settings<'a> {
             Id::FilesFrom => self.files_from = Some(option.bytes().to_vec()),
             // See `spark`.
             Id::Spark | Id::SparkConf | Id::Checkpoint | Id::Jar => {}
-            Id::Info | Id::Partial | Id::HumanReadable | Id::AllowsNothing => {}
+            Id::Quiet => self.quiet = true,
+            Id::Unsupported => {
+                let text = " is an option of rsync that psync does not have; --help lists those that it has";
+                self.diagnostics.error(USAGE).text(&option.spelling.to_string()).text(text).send();
+                return Err(Refused);
+            }
+            Id::Partial | Id::HumanReadable | Id::AllowsNothing => {}
             _ => {
                 let taken = self.take_argument(option);
                 return taken.map_err(|error| self.diagnostics.usage_error(&error, USAGE));
@@ -206,9 +214,38 @@ impl<'a> Settings<'a> {
                 self.options.bytes_per_second = parse_rate(text).map_err(|()| invalid())?;
             }
             Id::Threads => self.options.threads = parse_threads(text, self.diagnostics)?,
+            Id::Info => {
+                for item in text.split(|&b| b == b',') {
+                    self.take_info(item).ok_or_else(invalid)?;
+                }
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Handles an item of `--info`: a word, after which a number may follow, of which 0 takes it back. None if it is none of rsync's.
+    fn take_info(&mut self, item: &[u8]) -> Option<()> {
+        const ACCEPTED: [&str; 13] = [
+            "all", "backup", "copy", "del", "flist", "misc", "mount", "none", "nonreg", "progress", "remove",
+            "skip", "symsafe",
+        ];
+        let text = std::str::from_utf8(item).ok()?.to_ascii_lowercase();
+        let word = text.trim_end_matches(|c: char| c.is_ascii_digit());
+        let level = &text[word.len()..];
+        let is_wanted = level.is_empty() || !level.trim_start_matches('0').is_empty();
+        match word {
+            "stats" => self.shows_stats = is_wanted,
+            "name" => self.verbose = is_wanted,
+            _ if ACCEPTED.contains(&word) => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Whether to print what was done, at the end.
+    pub(super) fn shows_stats(&self) -> bool {
+        self.shows_stats && !self.quiet
     }
 
     /// The settings, after all options.
@@ -234,6 +271,9 @@ impl<'a> Settings<'a> {
             let text = "--delete does not work without --recursive (-r) or --dirs (-d)";
             self.diagnostics.error(USAGE).text(text).send();
             return Err(Refused);
+        }
+        if self.quiet {
+            (self.items, self.verbose) = (0, false);
         }
         options.report = match (self.json, self.items, self.verbose) {
             (true, ..) => Report::Json,

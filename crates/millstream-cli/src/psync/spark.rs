@@ -101,7 +101,11 @@ impl Request {
     /// The settings of the class.
     fn settings(&self, operands: &[OsString], options: &Options) -> Result<Vec<OsString>, &'static str> {
         let [source, destination] = operands else {
-            return Err("--spark needs one source and one destination, which are directories");
+            return Err(if operands.first().is_some_and(|first| is_master(first.as_bytes())) {
+                "the master is a part of the option: --spark=local[4]"
+            } else {
+                "--spark needs one source and one destination, which are directories"
+            });
         };
         if options.recursion != Recursion::Recursive {
             return Err("--spark synchronizes directories with their contents, which needs -r or -a");
@@ -196,6 +200,13 @@ fn escaped(text: &[u8]) -> String {
     escaped
 }
 
+/// Whether an operand looks like a master of Spark's.
+fn is_master(operand: &[u8]) -> bool {
+    operand == b"local"
+        || operand == b"yarn"
+        || [&b"local["[..], b"spark://", b"k8s://"].iter().any(|start| operand.starts_with(start))
+}
+
 /// Whether an operand is `host:path`, and not the URL of a file system or a path.
 fn is_of_host(operand: &[u8]) -> bool {
     let colon = operand.iter().position(|&b| b == b':');
@@ -267,6 +278,8 @@ mod tests {
         assert!(settings(&["/a/", "/b"], &Options::default()).is_err());
         let all_items = Options { report: Report::AllItems, ..recursive.clone() };
         assert!(settings(&["/a/", "/b"], &all_items).is_err());
+        let master = settings(&["local[2]", "/a/", "/b"], &recursive);
+        assert!(master.is_err_and(|message| message.contains("--spark=")));
         for operands in [&["/a/"][..], &["/a", "/b", "/c"], &["host:a", "/b"], &["/a", "user@host:b"]] {
             assert!(settings(operands, &recursive).is_err(), "{operands:?}");
         }

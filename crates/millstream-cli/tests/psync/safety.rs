@@ -292,6 +292,53 @@ fn deleting_while_copying_is_refused() {
     }
 }
 
+/// Options of rsync that psync does not have are refused by name, and those that mean nothing here are accepted.
+#[test]
+fn other_options_of_rsync_are_refused_or_accepted() {
+    for words in
+        ["-az", "-aq", "-avzq", "-aiq", "--compress -a", "-a --info=progress2,misc,name0", "-a --stats -q"]
+    {
+        let scratch = Scratch::new();
+        shell(&scratch, "mkdir src; echo new >src/new");
+        let output = psync(&scratch, User::Own, &format!("{words} src/ dst/"));
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{words}");
+        assert_eq!(text(&output.stdout), "", "{words}");
+        assert!(scratch.at("dst/new").exists(), "{words}");
+    }
+    for (words, expected) in [("--info=name", "new\n"), ("--info=stats2", "Number of files")] {
+        let scratch = Scratch::new();
+        shell(&scratch, "mkdir src; echo new >src/new");
+        let output = psync(&scratch, User::Own, &format!("-a {words} src/ dst/"));
+        assert!(text(&output.stdout).contains(expected), "{words}: {output:?}");
+    }
+    if is_rsync() {
+        return;
+    }
+    for option in [
+        "--inplace",
+        "-L",
+        "-aR",
+        "--link-dest=x",
+        "-e ssh",
+        "--chmod=u+w",
+        "-b",
+        "-F",
+        "--max-size=1",
+        "--info=nonsense",
+    ] {
+        let scratch = Scratch::new();
+        shell(&scratch, "mkdir src; echo new >src/new");
+        let output = psync(&scratch, User::Own, &format!("-r {option} src/ dst/"));
+        assert_eq!(output.status.code(), Some(1), "{option}");
+        let is_of_rsync = said(&output).contains("is an option of rsync that psync does not have");
+        assert!(
+            is_of_rsync || option.contains("nonsense") && said(&output).contains("nonsense"),
+            "{output:?}"
+        );
+        assert!(!scratch.at("dst").exists(), "{option}");
+    }
+}
+
 /// No more than so many entries are deleted; a directory counts like a file.
 #[test]
 fn deletions_are_limited() {

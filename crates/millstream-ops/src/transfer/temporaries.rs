@@ -118,8 +118,7 @@ impl Temporaries {
         const DAY: i64 = 24 * 60 * 60;
         let Some((machine_of_it, process)) = self.maker(name) else { return false };
         if machine_of_it == machine() {
-            let process = Pid::from_raw(process);
-            return process.is_none_or(|process| test_kill_process(process) == Err(Errno::SRCH));
+            return has_ended(process);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
         now - changed.sec > DAY
@@ -153,6 +152,18 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         self.all.lock().remove(&self.serial);
     }
+}
+
+/// Whether a process of this machine can do nothing any more: one that nobody has waited for has a number, and no more.
+fn has_ended(process: i32) -> bool {
+    let is_gone = Pid::from_raw(process).is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH));
+    is_gone || std::fs::read(format!("/proc/{process}/stat")).is_ok_and(|stat| is_zombie(&stat))
+}
+
+/// Whether `/proc/PID/stat` says so. The name of the program, in parentheses, may have any bytes.
+fn is_zombie(stat: &[u8]) -> bool {
+    let name_end = stat.iter().rposition(|&b| b == b')').unwrap_or(0);
+    stat[name_end..].starts_with(b") Z")
 }
 
 #[cfg(test)]
@@ -209,5 +220,21 @@ mod tests {
             .expect("made");
         assert!(!taken.lock().expect("not poisoned").contains(&made.name));
         assert_eq!(names(scratch.path()).len(), 4);
+    }
+
+    #[test]
+    fn a_process_that_nobody_has_waited_for_has_ended() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
+        let pid = child.id() as i32;
+        assert!(!has_ended(pid));
+        child.kill().expect("killed");
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while !has_ended(pid) {
+            assert!(std::time::Instant::now() < deadline, "it is a zombie");
+            std::thread::yield_now();
+        }
+        child.wait().expect("waited for");
+        assert!(has_ended(pid));
+        assert!(is_zombie(b"7 (a) R) Z 1") && !is_zombie(b"7 (a) Z) R 1") && !is_zombie(b""));
     }
 }

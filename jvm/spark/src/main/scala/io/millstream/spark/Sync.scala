@@ -4,6 +4,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import io.millstream.spark.sync.{Synchronization, SyncFailure, SyncOptions, SyncSummary}
+import org.apache.hadoop.fs.UnsupportedFileSystemException
 import org.slf4j.LoggerFactory
 
 import org.apache.spark.SparkException
@@ -35,10 +36,16 @@ object Sync {
     } catch {
       case e: SparkException =>
         throw new SyncFailure(s"Spark could not run a job: ${CompactTasks.oneLine(e)}; files have their names only if they are complete, so run this again")
+      case e if Iterator.iterate[Throwable](e)(_.getCause).takeWhile(_ != null).exists(_.isInstanceOf[ClassNotFoundException]) && isOfS3a(options) =>
+        throw new SyncFailure(s"${CompactTasks.oneLine(e)}: S3A's jars are missing; docs/remote.md says which, and spark.driver.extraClassPath where they are")
+      case _: UnsupportedFileSystemException if Seq(options.source, options.destination).exists(_.matches("s3n?:.*")) =>
+        throw new SyncFailure("the file system of S3 is called s3a: write s3a://bucket/directory")
       // Hadoop's file systems say so of hosts that do not exist, and of paths that cannot be.
       case e: IllegalArgumentException => throw new SyncFailure(CompactTasks.oneLine(e))
       case e: java.io.IOException => throw new SyncFailure(s"${Compact.reason(e)}; run this again once that is fixed")
     }
+
+  private def isOfS3a(options: SyncOptions) = Seq(options.source, options.destination).exists(_.startsWith("s3a:"))
 
   /** Entry point for `psync --spark`, which parses the command line and passes settings as `key=value`. */
   def main(arguments: Array[String]): Unit = {
