@@ -429,7 +429,9 @@ def test_without_perms_modes_are_as_rsync_makes_them(ours, pair, tmp_path):
         (source / name).chmod(mode)
     for name, mode in {"priv": 0o700, "priv/deep": 0o500, "was": 0o777}.items():
         (source / name).chmod(mode)
-    for name, mode in {"replaced": 0o600, "same": 0o640, "was": 0o710}.items():
+    files(source, team__new__f="new")
+    (destination / "team").mkdir()
+    for name, mode in {"replaced": 0o600, "same": 0o640, "was": 0o710, "team": 0o2775}.items():
         (destination / name).chmod(mode)
     expected = tmp_path / "expected"
     shutil.copytree(destination, expected, symlinks=True)

@@ -241,8 +241,8 @@ fn given<'a>(settings: &'a [OsString], key: &str) -> Option<&'a [u8]> {
     settings.iter().rev().find_map(value)
 }
 
-/// A setting with which the driver's JVM compiles quickly, which is most of what a short job costs. The user's own options stay, and
-/// an administrator's, in the place of which it would be, come first.
+/// A setting with which the driver's JVM compiles quickly, which is most of what a short job costs. The user's own options stay. None
+/// if an administrator has set the key.
 fn fast_start(settings: &[OsString], defaults: &[u8]) -> Option<OsString> {
     let is_free =
         given(settings, JAVA_OPTIONS).is_none() && default_setting(defaults, JAVA_OPTIONS).is_none();

@@ -21,6 +21,8 @@ use crate::{Failure, guard};
 /// Large enough for few calls, small enough for a cache.
 const PIECE_BYTES: usize = 256 << 10;
 
+/// How much of a buffer for the content of a file stays for the next one.
+const KEPT_BYTES: usize = 1 << 20;
 const CRC32C: CrcAlgorithm = CrcAlgorithm::Crc32Iscsi;
 
 thread_local! {
@@ -47,7 +49,7 @@ fn texts<'local>(env: &mut JNIEnv<'local>, texts: &[String]) -> Result<JObjectAr
     Ok(array)
 }
 
-/// `static native String[] fetch(long bucket, byte[] key, byte[] version, long size, long staged, long[] out)`: names and values of the
+/// `static native String[] fetch(long bucket, byte[] key, byte[] version, long size, long tree, long staged, long[] out)`: names and values of the
 /// object's metadata in turn, after an empty text; or one text, why S3A has to read it. `out` gets the numbers of requests and of those
 /// that were turned away, and the checksum of the contents.
 #[unsafe(no_mangle)]
@@ -58,12 +60,13 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_fetch<'loca
     key: JByteArray<'local>,
     version: JByteArray<'local>,
     size: jlong,
+    into: jlong,
     staged: jlong,
     out: JLongArray<'local>,
 ) -> jobjectArray {
     guard(&mut env, ptr::null_mut(), |env| {
         let (key, version) = (bytes(env, &key)?, Version::pack(&bytes(env, &version)?));
-        // SAFETY: Java got the handle from `stage`, and makes no call after `install` or `discard`.
+        // SAFETY: Java got the handle from `stage`, makes one call with it at a time and none after `install` or `discard`.
         let staged = unsafe { &*(staged as *const LocalStaged) };
         let (mut counts, mut sum, mut unwritten) = (Counts::default(), Digest::new(CRC32C), None);
         let fetched = match client(bucket) {
@@ -73,7 +76,8 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_fetch<'loca
                 client.fetch(&key, &version, size as u64, piece, &mut counts, |piece, offset| {
                     sum.update(piece);
                     unwritten = staged.write(piece, offset).err();
-                    unwritten.is_none()
+                    // Java closes the tree when its task ends.
+                    unwritten.is_none() && tree(into).is_ok()
                 })
             }),
         };
@@ -81,6 +85,7 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_fetch<'loca
         if let Some(error) = unwritten {
             return Err(failure(&error));
         }
+        tree(into)?;
         let answer = match fetched {
             Ok(metadata) => {
                 let pairs = metadata.into_iter().flat_map(|(name, value)| [name, value]);
@@ -134,6 +139,9 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_send<'local
                 None => Err(Refusal::Unused),
                 Some(client) => client.put(&key, content, &sent, &mut counts),
             };
+            // There are many threads.
+            content.truncate(KEPT_BYTES);
+            content.shrink_to(KEPT_BYTES);
             Ok::<_, Failure>((put.err().map(|refusal| refusal.to_string()), checksum))
         })?;
         tell(env, &out, counts, checksum)?;

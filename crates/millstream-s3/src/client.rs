@@ -266,7 +266,7 @@ impl Client {
     }
 
     /// Writes an object, in the place of the one that may be there. `headers` have names in lower case. The server checks the
-    /// content by its hash, which is a part of the signature.
+    /// content by its hash if the request is signed.
     ///
     /// # Errors
     /// Another client has to write it. It may be there nevertheless.

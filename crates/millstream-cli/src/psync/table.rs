@@ -229,7 +229,7 @@ pub(super) static PSYNC: Command<Id> = Command {
             "stats as --stats, name as -v; progress is shown on a terminal, and others are accepted",
         ),
         flag(Id::Partial, Some(b'P'), &["progress"], OUTPUT, "accepted: progress is shown on a terminal"),
-        flag(Id::Quiet, Some(b'q'), &["quiet"], OUTPUT, "print nothing but errors"),
+        flag(Id::Quiet, Some(b'q'), &["quiet"], OUTPUT, "print no names and no statistics"),
         flag(Id::HumanReadable, Some(b'h'), &["human-readable"], OUTPUT, "accepted"),
         value(
             Id::BandwidthLimit,

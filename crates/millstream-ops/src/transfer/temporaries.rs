@@ -160,10 +160,12 @@ fn has_ended(process: i32) -> bool {
     is_gone || std::fs::read(format!("/proc/{process}/stat")).is_ok_and(|stat| is_zombie(&stat))
 }
 
-/// Whether `/proc/PID/stat` says so. The name of the program, in parentheses, may have any bytes.
+/// Whether `/proc/PID/stat` says so. The name of the program, in parentheses, may have any bytes. The first thread may have ended
+/// before the others, whose number is in the 20th field.
 fn is_zombie(stat: &[u8]) -> bool {
-    let name_end = stat.iter().rposition(|&b| b == b')').unwrap_or(0);
-    stat[name_end..].starts_with(b") Z")
+    let Some(name_end) = stat.iter().rposition(|&b| b == b')') else { return false };
+    let mut fields = stat[name_end + 1..].split(|&b| b == b' ').skip(1);
+    fields.next() == Some(b"Z") && fields.nth(16).is_none_or(|threads| matches!(threads, b"0" | b"1"))
 }
 
 #[cfg(test)]

@@ -211,18 +211,18 @@ public final class NativeTree implements AutoCloseable {
   public record Copy(Staged staged, long bytes, Change change, String checksum) {}
 
   /**
-   * A call of native code that reads a file of a tree.
+   * A call of native code that uses a tree.
    *
    * @param <T> what it returns
    */
   @FunctionalInterface
-  public interface Reading<T> {
+  public interface Use<T> {
     /** Makes the call, in which native code knows the tree by a number. */
     T by(long number) throws IOException;
   }
 
-  /** Makes a call that reads one of the tree's files. The tree is not closed meanwhile, unless somebody closes it. */
-  public <T> T reading(Reading<T> call) throws IOException {
+  /** Makes a call, and keeps the tree from being collected meanwhile. */
+  public <T> T using(Use<T> call) throws IOException {
     try {
       return call.by(number);
     } finally {
@@ -338,7 +338,7 @@ public final class NativeTree implements AutoCloseable {
       };
     }
 
-    /** How native code knows the file. */
+    /** How native code knows the file, which must not be installed or closed while it has this. */
     public long handle() throws IOException {
       return opened();
     }

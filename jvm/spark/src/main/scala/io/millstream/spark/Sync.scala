@@ -37,11 +37,11 @@ object Sync {
       case e: SparkException =>
         throw new SyncFailure(s"Spark could not run a job: ${CompactTasks.oneLine(e)}; files have their names only if they are complete, so run this again")
       case e if Iterator.iterate[Throwable](e)(_.getCause).takeWhile(_ != null).exists(_.isInstanceOf[ClassNotFoundException]) && isOfS3a(options) =>
-        throw new SyncFailure(s"${CompactTasks.oneLine(e)}: S3A's jars are missing; docs/remote.md says which, and spark.driver.extraClassPath where they are")
+        throw new SyncFailure(s"${CompactTasks.oneLine(e)}: S3A's jars are missing. Name them with spark.driver.extraClassPath; docs/remote.md says which they are")
       case _: UnsupportedFileSystemException if Seq(options.source, options.destination).exists(_.matches("s3n?:.*")) =>
         throw new SyncFailure("the file system of S3 is called s3a: write s3a://bucket/directory")
-      // Hadoop's file systems say so of hosts that do not exist, and of paths that cannot be.
-      case e: IllegalArgumentException => throw new SyncFailure(CompactTasks.oneLine(e))
+      // Hadoop's file systems say so of hosts that do not exist.
+      case e: IllegalArgumentException if e.getCause.isInstanceOf[java.net.UnknownHostException] => throw new SyncFailure(CompactTasks.oneLine(e))
       case e: java.io.IOException => throw new SyncFailure(s"${Compact.reason(e)}; run this again once that is fixed")
     }
 

@@ -51,21 +51,27 @@ public final class NativeTransfers {
     REFUSED
   }
 
+  /** Whether native code reads objects of such a size: an empty one has no bytes that would tell its version. */
+  public boolean fetches(long size) {
+    return size > 0 && fileSystem.nativeReader() != null;
+  }
+
   /**
    * Reads an object into a new file.
    *
    * @param version the ETag that it must have
+   * @param tree the tree that the file is in, which ends this when it is closed
    * @return null if S3A has to read it; then the file may have a part of it
    * @throws IOException if the file cannot be written
    */
-  public Fetched fetch(Path path, String version, long size, NativeTree.Staged file) throws IOException {
+  public Fetched fetch(Path path, String version, long size, NativeTree tree, NativeTree.Staged file) throws IOException {
     NativeBucket bucket = fileSystem.nativeReader();
-    // An empty object has no bytes that would tell its version.
     if (bucket == null || size == 0) {
       return null;
     }
     long[] out = new long[3];
-    String[] answer = fetch(bucket.number(), key(path), Versions.quoted(version).getBytes(StandardCharsets.UTF_8), size, file.handle(), out);
+    byte[] tag = Versions.quoted(version).getBytes(StandardCharsets.UTF_8);
+    String[] answer = tree.using(number -> fetch(bucket.number(), key(path), tag, size, number, file.handle(), out));
     fileSystem.countNative(Statistic.ACTION_HTTP_GET_REQUEST, out[0], out[1]);
     if (!answer[0].isEmpty()) {
       fileSystem.nativeRefused(answer[0]);
@@ -85,7 +91,7 @@ public final class NativeTransfers {
    * @param size what is known of the file
    * @param time what is known of the file, in nanoseconds since 1970
    * @param metadata user metadata of the object
-   * @param checksumName the name of that which is the checksum of the contents
+   * @param checksumName name of the metadata entry for the checksum
    * @param checksum gets the CRC-32C of the contents as its only element
    * @throws IOException if the file cannot be read
    */
@@ -98,7 +104,7 @@ public final class NativeTransfers {
     List<String> headers = new ArrayList<>(List.of(TYPE));
     metadata.forEach((name, value) -> headers.addAll(List.of(METADATA + name, value)));
     long[] out = new long[3];
-    String answer = tree.reading(number -> send(bucket.number(), key(path), number, file, size, time, headers.toArray(new String[0]),
+    String answer = tree.using(number -> send(bucket.number(), key(path), number, file, size, time, headers.toArray(new String[0]),
         METADATA + checksumName, out));
     fileSystem.countNative(Statistic.OBJECT_PUT_REQUESTS, out[0], out[1]);
     if (answer == null) {
@@ -116,7 +122,8 @@ public final class NativeTransfers {
     return fileSystem.pathToKey(path).getBytes(StandardCharsets.UTF_8);
   }
 
-  private static native String[] fetch(long bucket, byte[] key, byte[] version, long size, long staged, long[] out) throws IOException;
+  private static native String[] fetch(long bucket, byte[] key, byte[] version, long size, long tree, long staged, long[] out)
+      throws IOException;
 
   private static native String send(long bucket, byte[] key, long tree, byte[] path, long size, long time, String[] headers,
       String checksumHeader, long[] out) throws IOException;

@@ -70,8 +70,8 @@ final class NativeTransport implements AutoCloseable {
       "assumed.role.", "committer.", "create.", "fast.", "multipart.", "retry.", "vectored.", "prefetch.", "analytics.", "select.",
       "s3guard.", "metadatastore.");
   /** Keys, and beginnings of keys, that requests for new objects would have to regard. */
-  private static final List<String> OF_NEW_OBJECTS = List.of("acl.default", "create.", "encryption.", "server-side-encryption-algorithm",
-      "object.content.encoding", "request.md5.header", "checksum.algorithm", "checksum.generation");
+  private static final List<String> OF_NEW_OBJECTS = List.of("acl.default", "create.header.", "create.storage.class", "encryption.", "server-side-encryption-algorithm",
+      "object.content.encoding", "request.md5.header", "checksum.generation");
   /** Encryption by the server, which decrypts for whoever may read. */
   private static final Set<S3AEncryptionMethods> SERVER_SIDE = EnumSet.of(S3AEncryptionMethods.NONE, S3AEncryptionMethods.SSE_S3,
       S3AEncryptionMethods.SSE_KMS, S3AEncryptionMethods.DSSE_KMS);
@@ -280,7 +280,7 @@ final class NativeTransport implements AutoCloseable {
   /** Tells why a request had no result: the first one, and the last one of a client that makes no more of its kind. */
   void refused(String refusal) {
     if (!(bucket.lists() && bucket.reads() && bucket.writes()) && !hasEnded.getAndSet(true)) {
-      LOG.info("{}: S3A's client makes the requests of a kind from now on: {}", url, refusal);
+      LOG.info("{}: S3A's client makes such requests from now on: {}", url, refusal);
     } else if (!hasTold.getAndSet(true)) {
       LOG.info("{}: S3A's client makes a request again: {}", url, refusal);
     } else {

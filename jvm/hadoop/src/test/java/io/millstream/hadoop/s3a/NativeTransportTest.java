@@ -52,9 +52,9 @@ class NativeTransportTest {
   @Test
   void newObjectsAreLeftToTheClientIfSettingsDescribeThem() {
     assertTrue(NativeTransport.describesNoObjects(with("access.key=a", "endpoint=http://h", "multipart.size=8M", "fast.upload.buffer=disk",
-        "bucket.other.acl.default=Private", "acl.default=")));
+        "bucket.other.acl.default=Private", "acl.default=", "create.performance=true")));
     for (String setting : List.of("acl.default=BucketOwnerFullControl", "create.storage.class=intelligent_tiering", "create.header.x=y",
-        "encryption.algorithm=AES256", "encryption.key=k", "object.content.encoding=gzip", "checksum.algorithm=SHA256")) {
+        "encryption.algorithm=AES256", "encryption.key=k", "object.content.encoding=gzip")) {
       assertFalse(NativeTransport.describesNoObjects(with(setting)), setting);
     }
   }

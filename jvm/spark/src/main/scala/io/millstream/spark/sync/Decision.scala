@@ -202,7 +202,8 @@ private[sync] object Decision {
     mtime = entry.mtime.filter(_ => preserved.timeOf(entry)),
     mode = if (entry.isLink) None
     else if (preserved.modes != 0) entry.mode.map(_ & preserved.modes)
-    else found.filter(_.kind == entry.kind).fold(entry.mode.filter(_ => preserved.newModes != 0).map(_ & preserved.newModes))(_.mode),
+    else if (preserved.newModes == 0) None
+    else found.filter(_.kind == entry.kind).fold(entry.mode.map(_ & preserved.newModes))(_.mode),
     owner = entry.owner.filter(_ => preserved.owner),
     group = entry.group.filter(_ => preserved.group))
 }

@@ -105,7 +105,11 @@ private[sync] abstract class TreeView(tree: Tree) extends Tree {
 /** A source without what a filter excludes. */
 private[sync] final class FilteredSource(tree: Tree, filter: Filter) extends TreeView(tree) {
   override def list(directory: String)(take: Entry => Unit): Unit =
-    super.list(directory)(entry => if (!filter.hides(entry.path, entry.isDirectory)) take(entry))
+    super.list(directory) { entry =>
+      // The mark of the destination must be seen, and the destination itself is a directory.
+      val isTemporary = TemporaryNames.named(Paths.name(entry.path)).nonEmpty
+      if (isTemporary || !filter.hides(entry.path, entry.isDirectory || Listings.isOther(entry))) take(entry)
+    }
 
   override def status(path: String): Option[Entry] =
     super.status(path).filter(entry => path.isEmpty || !filter.hidesWithin(path, entry.isDirectory))

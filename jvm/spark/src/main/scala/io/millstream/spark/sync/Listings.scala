@@ -96,7 +96,7 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
   }
 }
 
-private object Listings {
+private[sync] object Listings {
   private val TasksPerCore = 3
   /** The first round only finds work for all tasks. */
   private val FirstEntries = 2000L
@@ -106,6 +106,9 @@ private object Listings {
 
   /** Why a directory takes no part: with links apart, there are many ways to one directory, and a mount is another. */
   private val IsOther = Map(Source -> "the source contains the destination", Destination -> "the destination contains the source")
+
+  /** Whether an entry is the root of the other side. */
+  def isOther(entry: Entry): Boolean = entry.kind == Kind.Failed && entry.message.exists(IsOther.values.toSeq.contains)
 
   private def open(site: Site, side: String): Tree = if (side == Source) site.openSource() else site.openDestination()
 

@@ -40,11 +40,11 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
 
   /** Copies an object into a new file by native code; None if this process has to, which finds out why. */
   def fetch(version: Entry, to: LocalTree, found: Option[Entry], preserved: Preserved): Option[Fetched] =
-    transfers.filter(_ => version.etag.nonEmpty).flatMap { transfers =>
+    transfers.filter(transfers => version.etag.nonEmpty && transfers.fetches(version.size)).flatMap { transfers =>
       val file = to.stageNatively(version.path, Decision.attributes(version, found, preserved))
       var isFetched = false
       try {
-        val fetched = Option(transfers.fetch(at(version.path), version.etag.get, version.size, file)).map { read =>
+        val fetched = Option(transfers.fetch(at(version.path), version.etag.get, version.size, to.native, file)).map { read =>
           val own = withTime(version, Option(read.metadata.get(Time)))
           Decision.attributes(own, found, preserved).mtime.foreach(file.keepTime)
           Fetched(file, own.mtime, Transfer.text(read.checksum))

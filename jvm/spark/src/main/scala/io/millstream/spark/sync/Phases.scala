@@ -90,7 +90,8 @@ private[sync] final class Phases(
         steps.join(full, Seq("path"), "left_anti").as[Step]
       }
       // Somebody may have removed them since a run that was interrupted.
-      if (interrupted.nonEmpty) work.forget(s"$Manifest-directories-made")
+      val isLater = work.has(s"$Manifest-copies") || work.parts(s"$Manifest-directories").exists(_ != s"$Manifest-directories-made")
+      if (interrupted.nonEmpty && !isLater) work.forget(s"$Manifest-directories-made")
       each("directories-made", made, count, s"make $count directories")(makeDirectory)
     }
   }
@@ -216,6 +217,7 @@ private object Phases {
   private val Chosen = "plan-deletions"
   private val Directories = "plan-directories"
   private val OwnersAccess = Integer.parseInt("300", 8)
+  private val SpecialBits = Integer.parseInt("7000", 8)
   private val OwnersAll = Integer.parseInt("700", 8)
   /** Why a directory gets its time again that had it before. */
   val Contents = "what is in it has changed"
@@ -276,11 +278,15 @@ private object Phases {
 
   private def makeDirectory(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "create the directory") {
     destination.makeDirectory(step.path)
-    // Who may not see what is in the source must not see it here meanwhile; the rest follows when all is in it.
-    val mode = Decision.attributes(step.source.get, None, rules.preserved).mode.map(_ | OwnersAll)
-    if (rules.preserved.amends && mode.nonEmpty) destination.setAttributes(step.path, Attributes(None, mode, None, None))
+    // Who may not see what is in the source must not see it here meanwhile; its mode follows when all is in it.
+    if (rules.preserved.amends && Decision.attributes(step.source.get, None, rules.preserved).mode.nonEmpty) {
+      destination.setAttributes(step.path, Attributes(None, Some(OwnersAll | specialBits(destination, step.path)), None, None))
+    }
     Outcome.of(step, Status.Done)
   }
+
+  /** The set-user-ID, set-group-ID and sticky bits of what is there. */
+  private def specialBits(destination: Tree, path: String): Int = destination.status(path).flatMap(_.mode).getOrElse(0) & SpecialBits
 
   private def link(destination: Tree, preserved: Preserved, empties: Boolean, step: Step): Outcome = trying(step, "create the symbolic link") {
     Transfer.makeRoom(destination, step, empties)
@@ -289,7 +295,10 @@ private object Phases {
   }
 
   private def amend(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "set attributes of") {
-    destination.setAttributes(step.path, Decision.attributes(source.withOwnTime(step.source.get), step.destination, rules.preserved))
+    val attributes = Decision.attributes(source.withOwnTime(step.source.get), step.destination.map(_.copy(mode = None)), rules.preserved)
+    // A new directory keeps what it has from the one that it is in.
+    val mode = if (rules.preserved.modes != 0) attributes.mode else attributes.mode.map(_ | specialBits(destination, step.path))
+    destination.setAttributes(step.path, attributes.copy(mode = mode))
     Outcome.of(step, Status.Done)
   }
 

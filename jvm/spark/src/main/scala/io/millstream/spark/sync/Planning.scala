@@ -31,6 +31,7 @@ private[sync] final class Planning(session: SparkSession, work: WorkingDirectory
     work.save(Plan, pairs.mapPartitions(decided(site, rules, _)))
     if (rules.ignoreExisting) {
       val paths = blocked
+      if (paths.size == MaxBlocked) throw new SyncFailure(s"more than $MaxBlocked directories cannot be made: ${Decision.Blocked}")
       if (paths.nonEmpty) work.save(Unblocked, work.load[Step](Plan).filter(step => !Paths.ancestors(step.path).exists(paths)))
     }
     val planned = if (rules.checksum) shares else Shares(Nil)

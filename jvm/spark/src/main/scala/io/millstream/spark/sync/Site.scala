@@ -60,7 +60,7 @@ private[sync] final case class Site(
     val attempt = Option(TaskContext.get()).fold(TemporaryNames.OfDriver)(_.taskAttemptId())
     val count = new AtomicLong
     val tree = Tree.open(side, conf.value.value, () => names.name(attempt, count.getAndIncrement()))
-    if (TaskContext.get() == null) opened.add(tree)
+    if (TaskContext.get() == null) Option(opened).foreach(_.add(tree))
     tree
   }
 

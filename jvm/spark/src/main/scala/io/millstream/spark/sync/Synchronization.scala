@@ -6,6 +6,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.hadoop.security.AccessControlException
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.datasources.millstream.SyncSettings
@@ -136,8 +137,13 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
         requireNoMark()
         run
       } finally {
-        tree.deleteTree(site.names.working)
-        settle(tree, wanted)
+        try {
+          tree.deleteTree(site.names.working)
+          settle(tree, wanted)
+        } catch {
+          // Nothing of what was done is in doubt.
+          case e: java.io.IOException => notice(s"${site.names.working} could not be removed from $destination: ${Tree.oneLine(e)}")
+        }
       }
     }
 
@@ -145,7 +151,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   private def requireNoMark(): Unit = {
     def isMarked(place: Path) = try site.open(place.toString).status(site.names.working).nonEmpty catch {
       // What may not be looked into is not the destination, in which the mark has been made.
-      case _: java.io.IOException => false
+      case _: java.nio.file.AccessDeniedException | _: AccessControlException => false
     }
     if (isMarked(new Path(source))) throw new SyncFailure(s"$destination: is the source $source itself, under another name")
     if (Iterator.iterate(new Path(source).getParent)(_.getParent).takeWhile(_ != null).exists(isMarked)) {

@@ -27,12 +27,16 @@ private[sync] final case class Maker(machine: String, process: Long) {
   /** Whether it can still do anything: a process that nobody has waited for has a number, and no more. */
   private def exists: Boolean = ProcessHandle.of(process).isPresent && {
     val stat = Try(Files.readString(Path.of(s"/proc/$process/stat"))).getOrElse("")
-    // The name of the program, in parentheses, may have any characters.
-    !stat.substring(stat.lastIndexOf(')') + 1).trim.startsWith("Z")
+    // The name of the program, in parentheses, may have any characters. The first thread may have ended before the others.
+    val fields = stat.substring(stat.lastIndexOf(')') + 1).trim.split(' ')
+    fields.head != "Z" || fields.lift(Maker.ThreadsField).flatMap(_.toLongOption).exists(_ > 1)
   }
 }
 
 private[sync] object Maker {
+  /** Of `/proc/PID/stat`, after the name: the number of threads. */
+  private val ThreadsField = 17
+
   /** Process IDs have a meaning in one namespace of one machine, until it is started again. What cannot be found out makes it unique. */
   private lazy val Machine: String = {
     def text(get: => String) = Try(get).getOrElse(UUID.randomUUID().toString)

@@ -64,7 +64,7 @@ private[sync] final class Transfer(
    */
   private def withObjects(step: Step, listed: Entry): Option[Outcome] = (source.whole, destination.whole) match {
     case _ if pace.nonEmpty || verify => None
-    case (from: ObjectTree, to: LocalTree) => from.fetch(listed, to, step.destination, preserved).map { fetched =>
+    case (from: ObjectTree, to: LocalTree) => from.fetch(listed, to, replaced(step), preserved).map { fetched =>
       try {
         makeRoom(destination, step, empties)
         fetched.file.install()
@@ -72,9 +72,17 @@ private[sync] final class Transfer(
       done(step, listed.size, fetched.mtime, fetched.checksum)
     }
     case (from: LocalTree, to: ObjectTree) if !step.makesWay && listed.size <= SmallBytes =>
-      to.send(from, listed, Decision.attributes(listed, step.destination, preserved)).map(done(step, listed.size, listed.mtime, _))
+      val sent = try to.send(from, listed, Decision.attributes(listed, None, preserved)) catch {
+        // It may be another kind of entry now.
+        case _: IOException if !source.status(step.path).exists(listed.isSameVersionAs) => None
+      }
+      sent.map(done(step, listed.size, listed.mtime, _))
     case _ => None
   }
+
+  /** What a copy replaces. Where it keeps the mode of that, it is the one of now. */
+  private def replaced(step: Step): Option[Entry] =
+    if (preserved.newModes != 0 && step.destination.nonEmpty) destination.status(step.path) else step.destination
 
   private def done(step: Step, bytes: Long, mtime: Option[Long], checksum: String): Outcome = {
     copied(bytes)
@@ -103,7 +111,7 @@ private[sync] final class Transfer(
   }
 
   private def copyNatively(from: LocalTree, to: LocalTree, step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
-    val copy = to.copyFrom(from, version, Decision.attributes(entry, step.destination, preserved), verify)
+    val copy = to.copyFrom(from, version, Decision.attributes(entry, replaced(step), preserved), verify)
     try {
       val isGrown = isLast && copy.change == NativeTree.Change.GROWN
       if (copy.change == NativeTree.Change.NONE || isGrown) {
@@ -122,7 +130,7 @@ private[sync] final class Transfer(
   }
 
   private def copyBytes(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
-    val attributes = Decision.attributes(entry, step.destination, preserved)
+    val attributes = Decision.attributes(entry, replaced(step), preserved)
     // Only what this process has seen can be verified.
     if (!verify && !step.makesWay && destination.copyByServer(source.whole, version, attributes)) {
       copied(entry.size)
