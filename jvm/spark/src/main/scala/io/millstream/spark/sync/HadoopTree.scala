@@ -38,7 +38,7 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
       val name = status.getPath.getName
       val path = Paths.child(directory, name)
       // Of a key with `..`, S3A makes a path somewhere else.
-      if (status.getPath.getParent.toUri.getPath != place.toUri.getPath) take(Entry(directory, Kind.Failed, message = Some(HasOthers)))
+      if (!Option(status.getPath.getParent).exists(_.toUri.getPath == place.toUri.getPath)) take(Entry(directory, Kind.Failed, message = Some(HasOthers)))
       else take(if (isExpressible(name)) examined(path, status) else Entry(path, Kind.Failed, message = Some(IsInexpressible)))
     }
   }
