@@ -289,7 +289,6 @@ pub(super) static PSYNC: Command<Id> = Command {
                 "remove-source-files",
                 "mkpath",
                 "safe-links",
-                "copy-unsafe-links",
                 "munge-links",
                 "copy-devices",
                 "write-devices",
