@@ -54,7 +54,7 @@ def test_the_documentation_has_every_key_and_no_other():
     """Compares the documentation for Spark with the keys that the sources read and the conf block sets."""
     sources = "".join(path.read_text() for path in (REPOSITORY / "jvm").glob("*/src/main/*/**/*.*") if path.suffix in (".java", ".scala"))
     read = set(re.findall(r'"((?:spark|fs)\.millstream\.[a-z][A-Za-z0-9.]+)"', sources))
-    pages = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "read.md", "compressed-text.md", "direct-writes.md"))
+    pages = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "read.md", "compressed-text.md", "direct-writes.md", "sync-spark.md"))
     documented = set(re.findall(r"^\| `((?:spark|fs)\.[A-Za-z0-9.]+)`", pages, re.MULTILINE))
     assert spark_keys(documented) == spark_keys(read) | set(millstream.spark_conf())
 
@@ -65,5 +65,5 @@ def spark_keys(keys: set[str]) -> set[str]:
 
 
 def test_the_documentation_names_what_the_package_exports():
-    text = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "direct-writes.md"))
+    text = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "direct-writes.md", "sync-spark.md"))
     assert all(f"millstream.{name}" in text for name in millstream.__all__)
