@@ -36,7 +36,7 @@ object Sync {
     } catch {
       case e: SparkException =>
         throw new SyncFailure(s"Spark could not run a job: ${CompactTasks.oneLine(e)}; files have their names only if they are complete, so run this again")
-      case e if Iterator.iterate[Throwable](e)(_.getCause).takeWhile(_ != null).exists(_.isInstanceOf[ClassNotFoundException]) && isOfS3a(options) =>
+      case e if isOfS3a(options) && lacksClass(e) =>
         throw new SyncFailure(s"${CompactTasks.oneLine(e)}: S3A's jars are missing. Name them with spark.driver.extraClassPath; docs/remote.md says which they are")
       case _: UnsupportedFileSystemException if Seq(options.source, options.destination).exists(_.matches("s3n?:.*")) =>
         throw new SyncFailure("the file system of S3 is called s3a: write s3a://bucket/directory")
@@ -44,6 +44,9 @@ object Sync {
       case e: IllegalArgumentException if e.getCause.isInstanceOf[java.net.UnknownHostException] => throw new SyncFailure(CompactTasks.oneLine(e))
       case e: java.io.IOException => throw new SyncFailure(s"${Compact.reason(e)}; run this again once that is fixed")
     }
+
+  private def lacksClass(error: Throwable) =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).exists(_.isInstanceOf[ClassNotFoundException])
 
   private def isOfS3a(options: SyncOptions) = Seq(options.source, options.destination).exists(_.startsWith("s3a:"))
 
