@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use ring::{digest, hmac};
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+
 /// Gives the credentials for each request, and renews them.
 pub trait CredentialSource: Send + Sync {
     /// The credentials of now; `None` if there are none to be had.

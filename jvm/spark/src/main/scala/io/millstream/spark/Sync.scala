@@ -13,6 +13,7 @@ import org.apache.spark.sql.SparkSession
 /** `psync --spark`: makes a directory like another one, with the options and the meaning of rsync, by Spark jobs. */
 object Sync {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Sync")
+  private val LacksJars = "S3A's jars are missing. Name them with spark.driver.extraClassPath; docs/remote.md says which they are"
   /** As of `psync`: an option or argument is wrong. */
   private val Usage = 1
   /** As of `psync`: something failed. */
@@ -37,7 +38,7 @@ object Sync {
       case e: SparkException =>
         throw new SyncFailure(s"Spark could not run a job: ${CompactTasks.oneLine(e)}; files have their names only if they are complete, so run this again")
       case e if isOfS3a(options) && lacksClass(e) =>
-        throw new SyncFailure(s"${CompactTasks.oneLine(e)}: S3A's jars are missing. Name them with spark.driver.extraClassPath; docs/remote.md says which they are")
+        throw new SyncFailure(s"${CompactTasks.oneLine(e)}: $LacksJars")
       case _: UnsupportedFileSystemException if Seq(options.source, options.destination).exists(_.matches("s3n?:.*")) =>
         throw new SyncFailure("the file system of S3 is called s3a: write s3a://bucket/directory")
       // Hadoop's file systems say so of hosts that do not exist.

@@ -9,6 +9,7 @@ import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -186,18 +187,12 @@ final class NativeTransport implements AutoCloseable {
 
   /** A reason if a key of S3A's, or its value, is not known to be of no concern; those of buckets are among the others by now. */
   static String unknownKey(Configuration conf) {
-    Configuration defaults = new Configuration(false);
-    defaults.addResource("core-default.xml");
-    for (Map.Entry<String, String> entry : conf) {
-      String key = entry.getKey();
-      if (key.startsWith(PREFIX) && !key.startsWith(BUCKET_PREFIX) && !entry.getValue().isBlank()
-          && !entry.getValue().equals(defaults.getRaw(key))) {
-        String name = key.substring(PREFIX.length());
-        boolean isKnown = KNOWN.contains(name) || KNOWN_GROUPS.stream().anyMatch(name::startsWith)
-            || name.equals(STREAM) && KNOWN_STREAMS.contains(entry.getValue().trim().toLowerCase(Locale.ROOT));
-        if (!isKnown) {
-          return key + " is set";
-        }
+    for (Map.Entry<String, String> setting : settings(conf).entrySet()) {
+      String name = setting.getKey();
+      boolean isKnown = KNOWN.contains(name) || KNOWN_GROUPS.stream().anyMatch(name::startsWith)
+          || name.equals(STREAM) && KNOWN_STREAMS.contains(setting.getValue().trim().toLowerCase(Locale.ROOT));
+      if (!isKnown) {
+        return PREFIX + name + " is set";
       }
     }
     return null;
@@ -205,16 +200,22 @@ final class NativeTransport implements AutoCloseable {
 
   /** Whether new objects are as the server makes them by default. */
   static boolean describesNoObjects(Configuration conf) {
+    return settings(conf).keySet().stream().noneMatch(name -> OF_NEW_OBJECTS.stream().anyMatch(name::startsWith));
+  }
+
+  /** The settings of S3A that are not the default, without the beginning of their keys, apart from those of single buckets. */
+  private static Map<String, String> settings(Configuration conf) {
     Configuration defaults = new Configuration(false);
     defaults.addResource("core-default.xml");
+    Map<String, String> settings = new LinkedHashMap<>();
     for (Map.Entry<String, String> entry : conf) {
       String key = entry.getKey();
-      if (key.startsWith(PREFIX) && !entry.getValue().isBlank() && !entry.getValue().equals(defaults.getRaw(key))
-          && OF_NEW_OBJECTS.stream().anyMatch(key.substring(PREFIX.length())::startsWith)) {
-        return false;
+      if (key.startsWith(PREFIX) && !key.startsWith(BUCKET_PREFIX) && !entry.getValue().isBlank()
+          && !entry.getValue().equals(defaults.getRaw(key))) {
+        settings.put(key.substring(PREFIX.length()), entry.getValue());
       }
     }
-    return true;
+    return settings;
   }
 
   /** A number of retries; without the key, as many as native code makes at most. */
