@@ -36,15 +36,22 @@ impl CredentialSource for JavaCredentials {
             if env.get_array_length(&array)? == 0 {
                 return Ok(Credentials::Anonymous);
             }
-            let mut text = |index| -> jni::errors::Result<String> {
-                let value = JString::from(env.get_object_array_element(&array, index)?);
-                let text = env.get_string(&value)?.into();
-                env.delete_local_ref(value)?;
-                Ok(text)
-            };
+            let mut text = |index| text_at(env, &array, index);
             Ok(Credentials::Key { id: text(0)?, secret: text(1)?, token: text(2)? })
         })
     }
+}
+
+/// An element of an array of strings.
+pub(crate) fn text_at(
+    env: &mut JNIEnv<'_>,
+    array: &JObjectArray<'_>,
+    index: jint,
+) -> jni::errors::Result<String> {
+    let value = JString::from(env.get_object_array_element(array, index)?);
+    let text = env.get_string(&value)?.into();
+    env.delete_local_ref(value)?;
+    Ok(text)
 }
 
 /// A page as Java reads it.

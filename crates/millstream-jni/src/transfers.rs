@@ -14,7 +14,7 @@ use millstream_ops::tree::Version as FileVersion;
 use millstream_s3::{Counts, Refusal, Version};
 
 use crate::compact::bytes;
-use crate::s3::client;
+use crate::s3::{client, text_at};
 use crate::tree::{LocalStaged, failure, tree};
 use crate::{Failure, guard};
 
@@ -119,13 +119,7 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_send<'local
         let checksum_header: String = env.get_string(&checksum_header)?.into();
         let mut sent = Vec::new();
         for index in (0..env.get_array_length(&headers)?).step_by(2) {
-            let mut text = |index| -> Result<String, Failure> {
-                let text = JString::from(env.get_object_array_element(&headers, index)?);
-                let value = env.get_string(&text)?.into();
-                env.delete_local_ref(text)?;
-                Ok(value)
-            };
-            sent.push((text(index)?, text(index + 1)?));
+            sent.push((text_at(env, &headers, index)?, text_at(env, &headers, index + 1)?));
         }
         let expected = FileVersion { size: size as u64, mtime_ns: time };
         let mut counts = Counts::default();
