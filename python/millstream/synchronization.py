@@ -120,6 +120,13 @@ def sync(
     ignore_existing: bool = False,
     modify_window: int | None = None,
     links: bool = True,
+    devices: bool = True,
+    specials: bool = True,
+    hard_links: bool = False,
+    acls: bool = False,
+    xattrs: bool = False,
+    sparse: bool = False,
+    one_file_system: bool = False,
     perms: bool = True,
     times: bool = True,
     owner: bool = True,
@@ -157,6 +164,12 @@ def sync(
         ignore_existing: only what the destination does not have, and directories.
         modify_window: by how many seconds times may differ; -1 compares nanoseconds. By default, times are compared as far as both sides store them.
         links: whether to copy symbolic links, as they are.
+        devices: whether to make devices, and `specials` pipes and sockets, where the destination can have them.
+        hard_links: whether names of one file become names of one copy. This, `acls`, `xattrs` and `sparse` need local or mounted directories.
+        acls: whether to preserve access control lists, and with them permissions.
+        xattrs: whether to preserve other extended attributes.
+        sparse: whether copies have holes wherever there are zeros.
+        one_file_system: whether directories of `src` that are mounted from elsewhere stay empty, and what `dst` has there as it is.
         perms: whether to preserve permissions; `times`, `owner` and `group` likewise, owner and group for the superuser of the destination.
         omit_dir_times: whether to leave the times of directories as they are; `omit_link_times` those of symbolic links.
         bytes_per_second: how much is copied at most, by all tasks together; each has an equal share.
@@ -194,6 +207,13 @@ def sync(
         "ignore-existing": ignore_existing,
         "modify-window": modify_window,
         "links": links,
+        "devices": devices,
+        "specials": specials,
+        "hard-links": hard_links,
+        "acls": acls,
+        "xattrs": xattrs,
+        "sparse": sparse,
+        "one-file-system": one_file_system,
         "perms": perms,
         "times": times,
         "owner": owner,

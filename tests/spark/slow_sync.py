@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -130,6 +131,40 @@ def test_attributes_on_hdfs(places, local, seed):
     some.chmod(0o600 if some.stat().st_mode & 0o777 != 0o600 else 0o644)
     done = remote.sync(source, there)
     assert (done["copied_files"], done["amended"]) == (0, 1), done
+
+
+def test_lists_and_extended_attributes_of_hdfs(places, local):
+    remote, source = Remote(places["hdfs"]), local / "source"
+    (source / "d").mkdir(parents=True)
+    (source / "d/f").write_text("1")
+    (source / "g").write_text("2")
+    one, other = remote.new(), remote.new()
+
+    def extend(url, **wanted):
+        remote.session.call("sync_calls:extend", url=url, **wanted)
+
+    def extended(url):
+        return {path: remote.session.call("sync_calls:extended", url=f"{url}/{path}") for path in ("", "d", "d/f", "g")}
+
+    remote.sync(source, one)
+    extend(f"{one}/d", acl="user:alice:r-x,default:user:bob:rwx", xattrs={"user.a": "1"})
+    extend(f"{one}/d/f", acl="group:staff:r--", xattrs={"user.a": "1", "user.empty": ""})
+    extend(one, xattrs={"trusted.root": "x"})
+    wanted = extended(one)
+    assert len(wanted["d"]["acl"]) > len(wanted["g"]["acl"]) == 0 and len(wanted["d/f"]["xattrs"]) == 2
+    assert remote.sync(one, other)["problems"] == [] and all(not found["xattrs"] for found in extended(other).values())
+    both = {"acls": True, "xattrs": True}
+    done = remote.sync(one, other, **both)
+    assert (done["problems"], done["copied_files"], done["amended"]) == ([], 0, 3), done
+    assert extended(other) == wanted
+    assert nothing_happens(remote.sync(one, other, delete=True, **both))
+    extend(f"{other}/g", acl="user:mallory:rwx", xattrs={"user.surplus": "1"})
+    extend(f"{one}/d/f", xattrs={"user.a": "2"})
+    extend(f"{one}/d", acl="")
+    assert remote.sync(one, other, **both)["amended"] == 3 and extended(other) == extended(one)
+    third = remote.new()
+    assert remote.sync(one, third, **both)["problems"] == [] and extended(third) == extended(one)
+    assert remote.sync(one, local / "here", **both)["error"].endswith("are of different kinds; leave the option out")
 
 
 def test_names_that_are_not_utf8_are_errors_in_a_store_and_are_deleted_here(remote, local):
@@ -408,6 +443,69 @@ def test_a_killed_driver_leaves_whole_files_and_the_next_run_completes_the_tree(
         again.close()
 
 
+def phases(checkpoint: Path) -> list[str]:
+    """The parts of a manifest, in the order in which they were completed."""
+    done = sorted(checkpoint.glob("manifest-*.complete"), key=lambda path: path.stat().st_mtime_ns)
+    return [path.name.removesuffix(".complete") for path in done]
+
+
+def test_a_run_is_resumed_from_every_phase(ours, local):
+    """As if the driver had ended when a phase had begun: what that phase and later ones do is done again, or for the first time."""
+    source, target, checkpoint = local / "source", local / "target", local / "checkpoint"
+    many_files(source, 60, 6)
+    (source / "deep/er").mkdir(parents=True, mode=0o500)
+    os.link(source / "d0/f0", source / "d1/linked")
+    (source / "d2/link").symlink_to("f2")
+    os.setxattr(source / "d3", "user.note", b"1")
+    wanted = {"delete": True, "force": True, "hard_links": True, "xattrs": True}
+
+    def old(top: Path) -> None:
+        (top / "d4").mkdir(parents=True)
+        (top / "d4/surplus").mkdir()
+        (top / "d4/surplus/file").write_text("x")
+        (top / "d5").write_text("in the way of a directory")
+        (top / "d0/f0").mkdir(parents=True)
+        (top / "d1").mkdir()
+        (top / "d1/f1").write_bytes((source / "d1/f1").read_bytes())
+        os.utime(top / "d1/f1", ns=(0, (source / "d1/f1").stat().st_mtime_ns))
+        (top / "d1/f1").chmod(0o600)
+
+    old(target)
+    options = {"src": str(source), "dst": str(target), "checkpoint": str(checkpoint), **wanted}
+    before = ours.call("sync_calls:sync", **options)
+    assert before["exit_code"] == 0, before
+    whole, parts = sync_trees.snapshot(source), phases(checkpoint)
+    assert sync_trees.snapshot(target) == whole and len(parts) >= 8, parts
+    for number, part in enumerate(parts):
+        for is_done in (True, False):
+            shutil.rmtree(target, ignore_errors=True)
+            if is_done:
+                # The phase has done all its work, but not said so.
+                subprocess.run(["rsync", "-aHX", f"{source}/", f"{target}/"], check=True)
+            elif number == 0 or parts[number].endswith("way"):
+                old(target)
+            else:
+                continue
+            for name in ["finished", *parts[number:]]:
+                (checkpoint / f"{name}.complete").unlink(missing_ok=True)
+            again = ours.call("sync_calls:sync", **options)
+            assert again["exit_code"] == 0 and again["notices"] == [f"resuming the run whose plan is in file:{checkpoint}"], (part, again)
+            assert sync_trees.snapshot(target) == whole, part
+            assert (target / "d0/f0").stat().st_ino == (target / "d1/linked").stat().st_ino
+            assert phases(checkpoint)[number:] == parts[number:], "the others are not carried out again"
+
+
+def test_directories_are_closed_to_others_until_all_is_in_them(ours, local, slow):
+    target = local / "target"
+    (local / "source").chmod(0o755)
+    ours.ask("sync_calls:sync", src=str(slow), dst=str(target))
+    wait_for(lambda: copied(target) > 100, "nothing is copied")
+    modes = {path.stat().st_mode & 0o777 for path in target.glob("d*")}
+    done = ours.answer()
+    assert modes == {0o700} and done["exit_code"] == 0, (modes, done)
+    assert {path.stat().st_mode & 0o777 for path in target.glob("d*")} == {(local / "source/d0").stat().st_mode & 0o777}
+
+
 def test_killed_executors_and_speculative_attempts(local, slow):
     target = local / "target"
     (local / "cluster").mkdir()
@@ -518,6 +616,43 @@ def test_requests_that_fail_lose_nothing(places, local, operation, fault):
     assert s3.contents(other) == sync_trees.contents(source)
 
 
+def test_an_object_that_vanishes_while_it_is_read_changes_nothing(places, local):
+    s3, target = Remote(places["s3"]), local / "target"
+    source = s3.new()
+    s3.session.call("remote_calls:put", root=source, files={"held.txt": "old", "other": "1"})
+    target.mkdir()
+    (target / "held.txt").write_text("previous")
+    try:
+        s3.place.bed.inject({"operation": "GetObject", "path": "held.txt", "do": "hold", "count": 1})
+        s3.session.ask("sync_calls:sync", src=source, dst=str(target))
+        wait_for(lambda: s3.place.bed.held() > 0, "it is not read")
+        assert (target / "held.txt").read_text() == "previous"
+        Path(s3.place.bed.data, source.removeprefix("s3a://"), "held.txt").unlink()
+    finally:
+        s3.place.bed.inject()
+    done = s3.session.answer()
+    assert done["exit_code"] == 24 and done["notices"] == ["file has vanished: held.txt"], done
+    assert (target / "held.txt").read_text() == "previous" and (target / "other").read_text() == "1"
+
+
+def test_what_a_store_refuses_to_delete_is_an_error_and_stays(places, local):
+    s3, source = Remote(places["s3"]), local / "source"
+    (source / "kept").mkdir(parents=True)
+    (source / "kept/a").write_text("1")
+    there = s3.new()
+    s3.session.call("remote_calls:put", root=there, files={"surplus": "x", "kept/b": "y"})
+    refusal = {"do": "answer", "status": 403, "code": "AccessDenied", "count": 1000}
+    try:
+        s3.place.bed.inject(*({"operation": operation, **refusal} for operation in ("DeleteObject", "DeleteObjects")))
+        done = s3.sync(source, there, delete=True)
+    finally:
+        s3.place.bed.inject()
+    assert done["exit_code"] == 23 and {problem["path"] for problem in done["problems"]} == {"surplus", "kept/b"}, done
+    assert any("could not be removed" in notice for notice in done["notices"]), "the mark of the run stays, too"
+    assert {name for name in s3.contents(there) if not name.startswith(".psync-")} == {"kept", "kept/a", "kept/b", "surplus"}
+    assert s3.sync(source, there, delete=True)["deleted"] == 2
+
+
 def test_an_object_that_is_replaced_while_it_is_read_is_read_again(places, local):
     s3 = Remote(places["s3"])
     source = s3.new()
@@ -590,11 +725,20 @@ def test_command_line(local):
     (source / "d0/f5").symlink_to("loop")
     missing = run("-a", f"{local}/nothing/", target, expected=23)
     assert missing.stderr.splitlines()[-1] == f"psync: file:{local}/nothing: there is no such directory, so nothing was done"
-    refusals = {"-H": "does not carry that", "--files-from=/dev/null": "cannot be combined with --spark", "-x": "cannot be combined", "-ii": "twice"}
+    refusals = {"--files-from=/dev/null": "cannot be combined with --spark", "-ii": "twice"}
     for option, word in refusals.items():
         refused = run("-a", option, f"{source}/", target, expected=1)
         assert word in refused.stderr, refused.stderr
     assert "needs -r or -a" in run(f"{source}/", target, expected=1).stderr
+
+
+def test_urls_need_no_option(local):
+    source, target = local / "source", local / "target"
+    many_files(source, 50, 5)
+    command = [TOOL, "-a", "--conf=spark.ui.enabled=false", f"file://{source}/", target]
+    done = subprocess.run(list(map(str, command)), env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and "50 files" in done.stdout, done.stderr[-3000:]
+    assert sync_trees.snapshot(target) == sync_trees.snapshot(source)
 
 
 class Bucket(http.server.BaseHTTPRequestHandler):

@@ -103,3 +103,23 @@ def watch(spark, url, names, until):
                 stream.close()
             seen.add(last)
     return sorted(seen)
+
+
+def extend(spark, url, acl=None, xattrs=None):
+    """Gives an entry of HDFS more access control entries, or none if `acl` is empty, and extended attributes."""
+    path, fs = hadoop_path(spark, url)
+    if acl:
+        fs.modifyAclEntries(path, spark._jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec(acl, True))
+    elif acl is not None:
+        fs.removeAcl(path)
+    for name, value in (xattrs or {}).items():
+        fs.setXAttr(path, name, bytearray(value.encode()))
+
+
+def extended(spark, url):
+    """The mode, the access control entries and the extended attributes of an entry of HDFS."""
+    path, fs = hadoop_path(spark, url)
+    found = fs.getXAttrs(path)
+    xattrs = {name: bytes(found[name] or b"").hex() for name in found}
+    mode = fs.getFileStatus(path).getPermission().toShort()
+    return {"mode": mode, "acl": sorted(str(entry) for entry in fs.getAclStatus(path).getEntries()), "xattrs": xattrs}

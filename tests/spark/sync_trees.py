@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import stat
+import struct
 from pathlib import Path
 
 from datasets import NASTY_NAMES
@@ -39,6 +40,48 @@ def make(top: Path, seed: int, files: int = 120, directories: int = 25, allowed=
     for directory in reversed(made):
         directory.chmod(chance.choice(DIRECTORY_MODES))
         set_time(directory, chance)
+
+
+def enrich(top: Path, seed: int, changes: int = 30) -> None:
+    """Adds what only local file systems have: further names, access control lists, other attributes, holes, pipes, sockets and devices."""
+    chance = random.Random(seed)
+    entries = sorted(path for path in top.rglob("*"))
+    files = [path for path in entries if path.is_file() and not path.is_symlink()]
+    others = [path for path in entries if not path.is_dir() or path.is_symlink()]
+    directories = [top, *(path for path in entries if path.is_dir() and not path.is_symlink())]
+    for number in range(changes):
+        directory = chance.choice(directories)
+        new = directory / f"x{seed}-{number}"
+        match chance.randrange(8):
+            case 0:
+                os.link(chance.choice(others), new, follow_symlinks=False)
+            case 1:
+                os.setxattr(chance.choice(files + directories), f"user.n{chance.randrange(3)}", chance.randbytes(chance.choice([0, 1, 300])))
+            case 2:
+                os.setxattr(chance.choice(others), "trusted.note", chance.randbytes(5), follow_symlinks=False)
+            case 3:
+                os.setxattr(chance.choice(files + directories), "system.posix_acl_access", access_list(chance))
+            case 4:
+                os.setxattr(directory, "system.posix_acl_default", access_list(chance))
+            case 5:
+                kind = chance.choice([stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFCHR, stat.S_IFBLK])
+                os.mknod(new, kind | chance.choice([0o600, 0o664]), os.makedev(1, chance.randrange(3, 6)))
+                others.append(new)
+                set_time(new, chance)
+            case 6:
+                with new.open("wb") as file:
+                    file.truncate(chance.choice([1, 1 << 20]))
+                set_time(new, chance)
+            case _:
+                os.chown(chance.choice(entries), -1, chance.choice([0, 2345]), follow_symlinks=False)
+
+
+def access_list(chance: random.Random) -> bytes:
+    """An access control list with one more user, as of linux/posix_acl_xattr.h: version 2, then tag, permissions and ID of each entry."""
+    nobody, user = 2**32 - 1, chance.choice([1234, 5678])
+    named, group, mask, rest = (chance.randrange(8) for _ in range(4))
+    rows = [(1, 7, nobody), (2, named, user), (4, group, nobody), (16, mask, nobody), (32, rest, nobody)]
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *row) for row in rows)
 
 
 def write(path: Path, chance: random.Random) -> None:

@@ -33,8 +33,8 @@ def sync(session, source, destination, **options):
     return found
 
 
-def rsync_finds(source: Path, destination: Path) -> str:
-    run = subprocess.run(["rsync", "-aHnic", "--delete", f"{source}/", f"{destination}/"], capture_output=True, check=True)
+def rsync_finds(source: Path, destination: Path, options: str = "-aHnic") -> str:
+    run = subprocess.run(["rsync", options, "--delete", f"{source}/", f"{destination}/"], capture_output=True, check=True)
     return run.stdout.decode(errors="replace")
 
 
@@ -234,7 +234,7 @@ def test_names_that_are_not_utf8_are_shown_so_that_they_can_be_read(ours, pair):
     bad.write_text("x")
     bad.chmod(0)
     os.mkfifo(os.fsencode(source) + b"/pipe\xfe")
-    done = sync(ours, source, destination)
+    done = sync(ours, source, destination, specials=False)
     assert done["problems"] == [{"path": "bad\\xff", "operation": "copy", "message": "AccessDenied: bad\\xff: open: Permission denied"}]
     assert done["notices"] == ["skipping non-regular file: pipe\\xfe"]
     assert "\0" not in str(done)
@@ -339,11 +339,11 @@ def test_unreadable_files_are_reported_and_the_others_copied(ours, pair):
     assert (done["problems"][0]["path"], done["problems"][0]["operation"]) == ("b", "copy")
 
 
-def test_pipes_are_skipped_and_named(ours, pair):
+def test_pipes_are_skipped_and_named_unless_they_are_wanted(ours, pair):
     source, destination = pair
     files(source, a="1")
     os.mkfifo(source / "pipe")
-    done = sync(ours, source, destination)
+    done = sync(ours, source, destination, specials=False)
     assert done["notices"] == ["skipping non-regular file: pipe"] and done["exit_code"] == 0 and done["specials"] == 1
     assert os.listdir(destination) == ["a"]
 
@@ -483,12 +483,95 @@ def test_directories_that_contain_each_other_are_refused(ours, pair, destination
     assert "is inside the destination" in sync(ours, source / "x" / "..", source.parent, delete=True)["error"]
 
 
-@pytest.mark.parametrize("option, word", [("hard_links", "hard links"), ("acls", "access control"), ("xattrs", "extended attributes"), ("devices", "devices")])
-def test_what_is_not_carried_is_refused(ours, pair, option, word):
+EVERYTHING = {"delete": True, "hard_links": True, "acls": True, "xattrs": True, "sparse": True}
+
+
+def test_everything_that_local_trees_have_is_preserved(ours, pair, seed):
+    source, destination = pair
+    sync_trees.make(source, seed)
+    sync_trees.enrich(source, seed)
+    done = sync(ours, source, destination, **EVERYTHING)
+    assert (done["problems"], done["exit_code"], done["notices"]) == ([], 0, []), done
+    assert rsync_finds(source, destination, "-aHAXnic") == ""
+    again = sync(ours, source, destination, **EVERYTHING)
+    assert [again[key] for key in ("created", "copied_files", "amended", "deleted", "errors")] == [0] * 5, again
+    sync_trees.mutate(destination, seed)
+    sync_trees.enrich(destination, seed + 1)
+    sync_trees.enrich(source, seed + 2, changes=10)
+    repaired = sync(ours, source, destination, checksum=True, **EVERYTHING)
+    assert (repaired["problems"], repaired["exit_code"]) == ([], 0), repaired
+    assert rsync_finds(source, destination, "-aHAXnic") == ""
+
+
+def test_names_of_one_file_become_names_of_one_copy(ours, pair):
+    source, destination = pair
+    files(source, a="1", d__b="2", alone="1", kept="old")
+    os.link(source / "a", source / "d/c")
+    os.link(source / "a", source / "e")
+    os.link(source / "d/b", source.parent / "outside")
+    os.link(source / "kept", source / "new")
+    files(destination, kept="old", e="another", alone="1")
+    os.link(destination / "alone", destination / "a")
+    kept = (destination / "kept").stat().st_ino
+    done = sync(ours, source, destination, hard_links=True)
+    inodes = {name: (destination / name).stat().st_ino for name in ("a", "d/c", "e", "d/b", "alone", "kept", "new")}
+    assert inodes["a"] == inodes["d/c"] == inodes["e"] and inodes["kept"] == inodes["new"] == kept, inodes
+    assert len(set(inodes.values())) == 4 and (destination / "d/b").stat().st_nlink == 1
+    assert (done["copied_files"], done["created"], done["errors"]) == (2, 4, 0), done
+    assert rsync_finds(source, destination) == ""
+    (source / "a").write_text("changed")
+    assert sync(ours, source, destination, hard_links=True, verify=True)["copied_files"] == 1
+    assert rsync_finds(source, destination) == ""
+    assert {(destination / name).read_text() for name in ("a", "d/c", "e")} == {"changed"}
+
+
+def test_a_further_name_is_not_made_of_a_copy_that_failed(ours, pair):
+    source, destination = pair
+    files(source, a="new contents")
+    os.link(source / "a", source / "b")
+    files(destination, a="old")
+    (source / "a").chmod(0)
+    done = sync(ours, source, destination, hard_links=True)
+    assert [problem["path"] for problem in done["problems"]] == ["a", "b"], done
+    assert "was not copied: a" in done["problems"][1]["message"] and os.listdir(destination) == ["a"]
+    assert (destination / "a").read_text() == "old"
+
+
+def test_attributes_of_a_file_with_other_names_are_not_theirs(ours, pair):
+    source, destination = pair
+    files(source, a="1", b="1")
+    (source / "b").chmod(0o600)
+    files(destination, a="1")
+    os.link(destination / "a", destination / "b")
+    sync(ours, source, destination)
+    assert rsync_finds(source, destination) == "" and (destination / "a").stat().st_mode & 0o777 != 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_other_file_systems_are_left_alone_if_asked(ours, pair):
     source, destination = pair
     files(source, a="1")
-    said = ours.call("sync_calls:settings", source=str(source), destination=str(destination), **{option: "true"})
-    assert word in said and "without --spark" in said and not destination.exists()
+    (source / "d/mount").mkdir(parents=True)
+    files(destination, d__mount__kept="2", d__gone="3", gone__x="")
+    subprocess.run(["mount", "-t", "tmpfs", "none", source / "d/mount"], check=True)
+    try:
+        files(source / "d/mount", not__copied="4")
+        done = sync(ours, source, destination, delete=True, one_file_system=True)
+        assert done["problems"] == [] and sync_trees.contents(destination).keys() == {"a", "d", "d/mount", "d/mount/kept"}, done
+        sync(ours, source, destination, delete=True)
+        assert (destination / "d/mount/not/copied").read_text() == "4" and not (destination / "d/mount/kept").exists()
+    finally:
+        subprocess.run(["umount", source / "d/mount"], check=True)
+
+
+@pytest.mark.parametrize("option, word", [
+    ("hard_links", "does not have that"), ("acls", "different kinds"), ("xattrs", "different kinds"), ("sparse", "does not have that"),
+])
+def test_what_a_store_cannot_have_is_refused(ours, pair, option, word):
+    source, destination = pair
+    files(source, a="1")
+    said = sync(ours, source, f"hdfs://127.0.0.1:1{destination}", **{option: True})["error"]
+    assert option in said and f"hdfs://127.0.0.1:1{destination}" in said and word in said, said
 
 
 def test_checkpoint_keeps_the_manifest(ours, pair, tmp_path):
@@ -682,7 +765,9 @@ def lines(*arguments) -> list[str]:
     return sorted(done.stdout.splitlines())
 
 
-@pytest.mark.parametrize("options, operand", [(["-ai", "--delete"], "source/"), (["-avn", "--delete"], "source"), (["-rlpci", "--delete"], "source/")])
+@pytest.mark.parametrize("options, operand", [
+    (["-ai", "--delete"], "source/"), (["-avn", "--delete"], "source"), (["-rlpci", "--delete"], "source/"), (["-aHXi", "--delete"], "source/"),
+])
 def test_lines_are_those_of_psync_without_spark(pair, options, operand):
     source, destination = pair
     copy = destination if operand.endswith("/") else destination / "source"
@@ -691,12 +776,20 @@ def test_lines_are_those_of_psync_without_spark(pair, options, operand):
     sync_trees.mutate(copy, 5, changes=20)
     files(source, new__below__file="1")
     (source / "new/\\#123\n").symlink_to("t\n")
+    os.mkfifo(source / "new/pipe")
+    os.mknod(source / "new/device", 0o20600, os.makedev(1, 3))
+    if "-aHXi" in options:
+        os.link(source / "new/below/file", source / "new/other")
+        os.link(source / "new/below/file", source / "first")
+        os.setxattr(source / "new", "user.n", b"1")
+        os.setxattr(copy, "user.n", b"1")
     before = destination.with_name("before")
     shutil.copytree(destination, before, symlinks=True)
     expected = lines(*options, f"{source.parent}/{operand}", destination)
     shutil.rmtree(destination)
     # The same path, with the same times.
-    rsync("-a", f"{before}/", f"{destination}/")
+    rsync("-aX", f"{before}/", f"{destination}/")
     conf = ["--conf=spark.ui.enabled=false", "--conf=spark.ui.showConsoleProgress=false"]
     found = lines("--spark=local[2]", *conf, *options, f"{source.parent}/{operand}", destination)
-    assert [line for line in found if " entries (" not in line] == expected
+    # The names of what is skipped are notices there.
+    assert [line for line in found if " entries (" not in line] == [line for line in expected if not line.startswith("skipping")]

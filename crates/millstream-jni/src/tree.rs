@@ -5,11 +5,13 @@
 //! ```text
 //! prefixed mount    path of the mount point that the directory is, or is below; empty if there is none
 //! then to the end, for each entry:
-//!   u8 kind         0 file, 1 directory, 2 symbolic link, 3 another, 4 cannot be examined
+//!   u8 kind         0 file, 1 directory, 2 symbolic link, 3 pipe, 4 socket, 5 character device, 6 block device,
+//!                   7 cannot be examined
 //!   prefixed name   empty for a status
-//!   prefixed text   where a link leads; for 4, the message; otherwise empty
+//!   prefixed text   where a link leads; for 7, the message; otherwise empty
 //!   u64 size, i64 mtime in nanoseconds since 1970, u32 mode, u64 uid, u64 gid, u8 whether something is mounted on it,
-//!   u64 device, u64 inode (from the size on: not for 4)
+//!   u64 device, u64 inode, u64 number of links, u64 number of a device, prefixed checksum of access control lists, prefixed
+//!   checksum of other extended attributes; both are empty or have 16 bytes (from the size on: not for 7)
 //! ```
 
 use std::cell::RefCell;
@@ -22,10 +24,10 @@ use jni::objects::{JByteArray, JClass, JLongArray, JObject};
 use jni::sys::{jboolean, jbyte, jbyteArray, jint, jlong};
 use millstream_ops::accounts;
 use millstream_ops::tree::{
-    Carried, Entry, Listing, Removed, SourceChange, Sparse, Staged, Tree, TreeError, Verification, Version,
-    Wanted,
+    Carried, Entry, Listing, Removed, SourceChange, Sparse, Special, Staged, Tree, TreeError, Verification,
+    Version, Wanted,
 };
-use millstream_vfs::{At, Dir, Errno, File, FileKind, Timestamp, Volume};
+use millstream_vfs::{At, Dir, Errno, Error, File, FileKind, NodeKind, Operation, Timestamp, Volume};
 use millstream_wire::Encoder;
 
 use crate::compact::{bytes, c_string};
@@ -43,6 +45,13 @@ static TREES: LazyLock<Numbered<LocalTree>> = LazyLock::new(Numbered::default);
 const XATTRS: jint = 1;
 const ACLS: jint = 2;
 const SPARSE: jint = 4;
+
+/// Kinds of entries.
+const PIPE: u8 = 3;
+const SOCKET: u8 = 4;
+const CHARACTER_DEVICE: u8 = 5;
+const BLOCK_DEVICE: u8 = 6;
+const FAILED: u8 = 7;
 
 /// Stands for an owner, a group or a mode that is not wanted.
 const NONE: jint = -1;
@@ -84,12 +93,16 @@ fn wanted(uid: jint, gid: jint, mode: jint, mtime: jlong) -> Wanted {
 }
 
 fn encode(out: &mut Encoder, name: &[u8], entry: &Entry) {
-    let Entry { metadata, target } = entry;
+    let Entry { metadata, target, acls, xattrs } = entry;
     out.u8(match metadata.kind() {
         FileKind::File => 0,
         FileKind::Directory => 1,
         FileKind::Symlink => 2,
-        _ => 3,
+        FileKind::Fifo => PIPE,
+        FileKind::Socket => SOCKET,
+        FileKind::CharDevice => CHARACTER_DEVICE,
+        FileKind::BlockDevice => BLOCK_DEVICE,
+        FileKind::Unknown => return encode_failed(out, name, Error::new(Operation::Stat, Errno::OPNOTSUPP)),
     });
     out.prefixed(name);
     out.prefixed(target);
@@ -101,21 +114,27 @@ fn encode(out: &mut Encoder, name: &[u8], entry: &Entry) {
     out.u8(metadata.is_mount_root.into());
     out.u64(metadata.dev);
     out.u64(metadata.ino);
+    out.u64(metadata.nlink);
+    out.u64(metadata.rdev);
+    for checksum in [acls, xattrs] {
+        out.prefixed(&checksum.map(u128::to_be_bytes).map_or(Vec::new(), Vec::from));
+    }
 }
 
-fn encode_failed(out: &mut Encoder, name: &[u8], error: millstream_vfs::Error) {
-    out.u8(4);
+fn encode_failed(out: &mut Encoder, name: &[u8], error: Error) {
+    out.u8(FAILED);
     out.prefixed(name);
     out.prefixed(error.to_string().as_bytes());
 }
 
-/// `static native long open(byte[] root, int carried)`: a number.
+/// `static native long open(byte[] root, int carried, long bytesPerSecond)`: a number. A rate of 0 is none.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeTree_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     root: JByteArray<'local>,
     carried: jint,
+    bytes_per_second: jlong,
 ) -> jlong {
     guard(&mut env, 0, |env| {
         let root = bytes(env, &root).and_then(c_string)?;
@@ -123,6 +142,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_open<'local>(
             xattrs: carried & XATTRS != 0,
             acls: carried & ACLS != 0,
             sparse: if carried & SPARSE != 0 { Sparse::Always } else { Sparse::Auto },
+            bytes_per_second: u64::try_from(bytes_per_second).ok().filter(|&rate| rate > 0),
         };
         Ok(TREES.add(Tree::new(SharedProcessVolume::default(), root, carried)))
     })
@@ -229,35 +249,24 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeDirectory<'local
     });
 }
 
-/// `native void makeLink(long tree, byte[] path, byte[] target, byte[] temporary, int uid, int gid, long mtime)`
-#[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeLink<'local>(
-    mut env: JNIEnv<'local>,
-    _this: JObject<'local>,
-    number: jlong,
-    path: JByteArray<'local>,
-    target: JByteArray<'local>,
-    temporary: JByteArray<'local>,
-    uid: jint,
-    gid: jint,
-    mtime: jlong,
-) {
-    guard(&mut env, (), |env| {
-        let path = bytes(env, &path)?;
-        let target = bytes(env, &target).and_then(c_string)?;
-        let temporary = bytes(env, &temporary).and_then(c_string)?;
-        let made = tree(number)?.make_symlink(&path, &target, &temporary, &wanted(uid, gid, NONE, mtime));
-        made.map_err(|error| failure(&error))
-    });
+/// The tree that extended attributes come from; none for 0.
+fn origin(number: jlong) -> Result<Option<Arc<LocalTree>>, Failure> {
+    if number == 0 { Ok(None) } else { tree(number).map(Some) }
 }
 
-/// `native void setAttributes(long tree, byte[] path, int uid, int gid, int mode, long mtime)`
+/// `native void makeSpecial(long tree, byte[] path, int kind, byte[] target, long device, byte[] temporary, long from, int uid,
+/// int gid, int mode, long mtime)`: `target` is that of a link, `device` the number of a device, `from` another tree or 0.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_setAttributes<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeSpecial<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
     path: JByteArray<'local>,
+    kind: jint,
+    target: JByteArray<'local>,
+    device: jlong,
+    temporary: JByteArray<'local>,
+    from: jlong,
     uid: jint,
     gid: jint,
     mode: jint,
@@ -265,7 +274,56 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_setAttributes<'local
 ) {
     guard(&mut env, (), |env| {
         let path = bytes(env, &path)?;
-        let set = tree(number)?.set_attributes(&path, &wanted(uid, gid, mode, mtime));
+        let target = bytes(env, &target).and_then(c_string)?;
+        let temporary = bytes(env, &temporary).and_then(c_string)?;
+        let special = match u8::try_from(kind) {
+            Ok(PIPE) => Special::Node(NodeKind::Fifo),
+            Ok(SOCKET) => Special::Node(NodeKind::Socket),
+            Ok(CHARACTER_DEVICE) => Special::Node(NodeKind::CharDevice(device as u64)),
+            Ok(BLOCK_DEVICE) => Special::Node(NodeKind::BlockDevice(device as u64)),
+            _ => Special::Symlink(&target),
+        };
+        let how = (origin(from)?, wanted(uid, gid, mode, mtime));
+        let made = tree(number)?.make_special(&path, special, &temporary, (how.0.as_deref(), &how.1));
+        made.map_err(|error| failure(&error))
+    });
+}
+
+/// `native void makeHardLink(long tree, byte[] path, byte[] other, byte[] temporary)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeHardLink<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+    other: JByteArray<'local>,
+    temporary: JByteArray<'local>,
+) {
+    guard(&mut env, (), |env| {
+        let (path, other) = (bytes(env, &path)?, bytes(env, &other)?);
+        let temporary = bytes(env, &temporary).and_then(c_string)?;
+        tree(number)?.make_hard_link(&path, &other, &temporary).map_err(|error| failure(&error))
+    });
+}
+
+/// `native void setAttributes(long tree, byte[] path, long from, int uid, int gid, int mode, long mtime)`: `from` is another tree
+/// or 0.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeTree_setAttributes<'local>(
+    mut env: JNIEnv<'local>,
+    _this: JObject<'local>,
+    number: jlong,
+    path: JByteArray<'local>,
+    from: jlong,
+    uid: jint,
+    gid: jint,
+    mode: jint,
+    mtime: jlong,
+) {
+    guard(&mut env, (), |env| {
+        let path = bytes(env, &path)?;
+        let from = origin(from)?;
+        let set = tree(number)?.set_attributes(&path, (from.as_deref(), &wanted(uid, gid, mode, mtime)));
         set.map_err(|error| failure(&error))
     });
 }
@@ -586,9 +644,12 @@ mod tests {
             is_mount_root: true,
             dev: 5,
             ino: u64::MAX,
+            nlink: 3,
+            rdev: 0x301,
             ..Metadata::default()
         };
-        encode(&mut out, b"l\xfe", &Entry { metadata, target: b"to".to_vec() });
+        let acls = Some(0x0001_0203_0405_0607_0809_0a0b_0c0d_0e0f);
+        encode(&mut out, b"l\xfe", &Entry { metadata, target: b"to".to_vec(), acls, xattrs: None });
         encode_failed(&mut out, b"bad", Error::new(Operation::Stat, Errno::IO));
         assert_eq!(out.into_bytes(), millstream_wire::vector("tree-entries.hex"));
     }

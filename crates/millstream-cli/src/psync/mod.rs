@@ -63,7 +63,7 @@ fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Re
     })?;
     let shows_stats = settings.shows_stats();
     let options = settings.finish()?;
-    if request.is_wanted(diagnostics)? {
+    if request.is_wanted(&operands, diagnostics)? {
         return Err(request.submit(&operands, &options, diagnostics));
     }
     let (sources, destination) = operands::operands(operands, &options, diagnostics)?;

@@ -19,7 +19,7 @@ pub(super) fn operands(
     let mut paths: Vec<CString> =
         given.into_iter().filter_map(|path| CString::new(path.into_vec()).ok()).collect();
     for path in &paths {
-        if let Some(advice) = remote(path.to_bytes()) {
+        if let Some(advice) = of_host(path.to_bytes()) {
             diagnostics.error(USAGE).name(path.to_bytes()).text(advice).send();
             return Err(Refused);
         }
@@ -65,27 +65,28 @@ fn kind(path: &CStr) -> Option<FileKind> {
     found.ok().map(|found| found.kind())
 }
 
-/// What to do instead, if a path is one of another machine.
-fn remote(path: &[u8]) -> Option<&'static str> {
-    const SHELL: &str = ": other hosts are not supported; mount the directory of the host, or use rsync. The path of a \
-                         local file with a colon begins with ./";
-    const DAEMON: &str = ": daemons of other hosts are not supported; mount their directory, or use rsync";
-    const STORE: &str =
-        ": without Spark, only local and mounted file systems can be synchronized; for others, add --spark";
+/// Whether an operand is the URL of a file system.
+pub(super) fn is_url(operand: &[u8]) -> bool {
+    before_colon(operand).is_some_and(|(scheme, rest)| scheme != b"rsync" && rest.starts_with(b"//"))
+}
+
+/// The parts before and after the colon that a path begins with, as that of a host or a URL does.
+fn before_colon(path: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = match path {
         [b'[', address @ ..] => address.windows(2).position(|pair| pair == b"]:")? + 2,
         _ => path.iter().position(|&b| b == b':')?,
     };
-    if path[..colon].contains(&b'/') {
-        return None;
-    }
-    let rest = &path[colon + 1..];
-    Some(match &path[..colon] {
-        b"rsync" if rest.starts_with(b"//") => DAEMON,
-        _ if rest.starts_with(b":") => DAEMON,
-        _ if rest.starts_with(b"//") => STORE,
-        _ => SHELL,
-    })
+    Some((&path[..colon], &path[colon + 1..])).filter(|(before, _)| !before.contains(&b'/'))
+}
+
+/// What to do instead, if a path is one of another machine.
+fn of_host(path: &[u8]) -> Option<&'static str> {
+    const SHELL: &str = ": other hosts are not supported; mount the directory of the host, or use rsync. The path of a \
+                         local file with a colon begins with ./";
+    const DAEMON: &str = ": daemons of other hosts are not supported; mount their directory, or use rsync";
+    let (host, rest) = before_colon(path)?;
+    let is_daemon = host == b"rsync" && rest.starts_with(b"//") || rest.starts_with(b":");
+    Some(if is_daemon { DAEMON } else { SHELL })
 }
 
 #[cfg(test)]
@@ -94,20 +95,14 @@ mod tests {
 
     #[test]
     fn paths_of_other_machines_are_told_from_names_with_colons() {
-        for path in [
-            "host:dir",
-            "user@host:dir",
-            "host::module",
-            "rsync://host/m",
-            "s3a://b/k",
-            "hdfs://n/p",
-            "a:",
-            "[::1]:p",
-        ] {
-            assert!(remote(path.as_bytes()).is_some(), "{path}");
+        for path in ["host:dir", "user@host:dir", "host::module", "rsync://host/m", "a:", "[::1]:p"] {
+            assert!(of_host(path.as_bytes()).is_some() && !is_url(path.as_bytes()), "{path}");
         }
         for path in ["dir", "./a:b", "/a:b", "dir/a:b", ""] {
-            assert!(remote(path.as_bytes()).is_none(), "{path}");
+            assert!(of_host(path.as_bytes()).is_none() && !is_url(path.as_bytes()), "{path}");
+        }
+        for path in ["s3a://b/k", "hdfs://n/p", "file:///p"] {
+            assert!(is_url(path.as_bytes()), "{path}");
         }
     }
 }

@@ -4,19 +4,18 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use millstream_ops::sync::{
-    Comparison, Conflicts, Errors, Execution, Missing, Newer, Options, Present, Recursion, Report,
-    TimeAccuracy, Timing, Verification, means_contents,
+    Comparison, Conflicts, Errors, Execution, FileSystems, Missing, Newer, Options, Present, Recursion,
+    Report, Sparse, TimeAccuracy, Timing, Verification, Xattrs, means_contents,
 };
 
 use super::USAGE;
+use super::operands::is_url;
 use super::table::Id;
 use crate::diagnostics::{Diagnostics, Refused};
 use crate::options::Occurrence;
 use crate::submit::{Submission, present_jar_or_refuse, setting};
 
 const CLASS: &str = "io.millstream.spark.Sync";
-const NOT_CARRIED: &str = " cannot be combined with --spark, which does not carry that";
-const NOT_YET: &str = " cannot be combined with --spark";
 
 /// What the options that concern Spark say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub(super) struct Request {
     jar: Option<OsString>,
     deletes_excluded: bool,
     /// The first option that only the local engine knows.
-    local: Option<(String, &'static str)>,
+    local: Option<String>,
     /// The first option that only has a meaning with `--spark`.
     lonely: Option<String>,
 }
@@ -45,9 +44,9 @@ impl Request {
             Id::Checkpoint => self.checkpoint.clone_from(&option.value),
             Id::Jar => self.jar.clone_from(&option.value),
             Id::Json => self.submission.json = true,
-            Id::Devices | Id::Specials | Id::DevicesAndSpecials => self.refuse(option, NOT_CARRIED),
-            Id::HardLinks | Id::Acls | Id::Xattrs => self.refuse(option, NOT_CARRIED),
-            Id::FilesFrom | Id::OneFileSystem | Id::Sparse => self.refuse(option, NOT_YET),
+            Id::FilesFrom => {
+                self.local.get_or_insert_with(|| option.spelling.to_string());
+            }
             Id::DeleteExcluded => self.deletes_excluded = true,
             Id::Threads => {
                 let threads = setting("spark.millstream.sync.threads", OsStr::from_bytes(option.bytes()));
@@ -60,18 +59,27 @@ impl Request {
         }
     }
 
-    fn refuse(&mut self, option: &Occurrence<Id>, why: &'static str) {
-        self.local.get_or_insert_with(|| (option.spelling.to_string(), why));
-    }
-
-    /// Whether the job is wanted.
+    /// Whether the job is wanted: with a URL among the operands, it is, on this machine unless a master is given.
     ///
     /// # Errors
     /// If an option has no meaning with or without it.
-    pub(super) fn is_wanted(&self, diagnostics: &Diagnostics) -> Result<bool, Refused> {
+    pub(super) fn is_wanted(
+        &mut self,
+        operands: &[OsString],
+        diagnostics: &Diagnostics,
+    ) -> Result<bool, Refused> {
+        if !self.is_wanted && operands.iter().any(|operand| is_url(operand.as_bytes())) {
+            self.is_wanted = true;
+            self.submission.waits = true;
+            self.submission.spark_settings.insert(0, setting("spark.master", "local[*]".as_ref()));
+        }
         let wrong = match (&self.local, &self.lonely) {
-            (Some((option, why)), _) if self.is_wanted => [option, *why].concat(),
-            (_, Some(option)) if !self.is_wanted => [option, " is an option for --spark"].concat(),
+            (Some(option), _) if self.is_wanted => {
+                [option, " cannot be combined with --spark, nor with URLs, which need it"].concat()
+            }
+            (_, Some(option)) if !self.is_wanted => {
+                [option, " is an option for --spark and for URLs"].concat()
+            }
             _ => return Ok(self.is_wanted),
         };
         diagnostics.error(USAGE).text(&wrong).send();
@@ -131,6 +139,13 @@ impl Request {
             ("existing", options.missing == Missing::Skipped),
             ("ignore-existing", options.present == Present::Left),
             ("links", options.kinds.links),
+            ("devices", options.kinds.devices),
+            ("specials", options.kinds.specials),
+            ("hard-links", preserve.links),
+            ("acls", preserve.acls),
+            ("xattrs", preserve.xattrs != Xattrs::Ignore),
+            ("sparse", options.sparse == Sparse::Always),
+            ("one-file-system", options.file_systems == FileSystems::One),
             ("perms", preserve.mode),
             ("times", preserve.timestamps),
             ("owner", preserve.owner),

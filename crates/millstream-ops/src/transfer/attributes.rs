@@ -490,7 +490,8 @@ impl Attributes {
     }
 }
 
-fn is_acl(name: &CStr) -> bool {
+/// Whether an extended attribute is an access control list.
+pub(crate) fn is_acl(name: &CStr) -> bool {
     name == ACCESS_ACL || name == DEFAULT_ACL
 }
 

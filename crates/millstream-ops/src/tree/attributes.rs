@@ -4,6 +4,7 @@ use std::ffi::CStr;
 
 use millstream_vfs::{Dir, Error, Fields, Metadata, Operation, SymlinkBehavior, Timestamp};
 
+pub(super) use crate::transfer::attributes::is_acl;
 use crate::transfer::attributes::{Attributes, Report, XattrValues};
 use crate::transfer::options::{
     AttributeOptions, IncompleteTimes, ModeSource, Namespaces, OwnershipErrors, Preserve,
@@ -45,20 +46,38 @@ impl Wanted {
             mode: ModeSource::Source,
             ownership_errors: OwnershipErrors::Reported,
             incomplete_times: IncompleteTimes::Set,
-            namespaces: Namespaces::All,
+            // Others may neither see nor set what is not theirs.
+            namespaces: if rustix::process::geteuid().is_root() { Namespaces::All } else { Namespaces::User },
         };
         // The umask is for modes that follow from others, and each of these is given.
         Attributes { options, umask: 0 }
     }
 }
 
+/// Extended attributes of a source that an entry gets, and which of its own they replace.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    pub(super) values: XattrValues,
+    pub(super) preserve: Preserve,
+}
+
+impl Gathered {
+    pub(super) const NOTHING: Gathered = Gathered { values: XattrValues::new(), preserve: Preserve::NONE };
+}
+
 /// Sets those attributes of the entry `name` that differ.
-pub(super) fn amend<D: Dir>(directory: &D, name: &CStr, wanted: &Wanted) -> Result<(), Error> {
+pub(super) fn amend<D: Dir>(
+    directory: &D,
+    name: &CStr,
+    wanted: &Wanted,
+    gathered: &Gathered,
+) -> Result<(), Error> {
     let found = directory.metadata(name, SymlinkBehavior::NoFollow, Fields::STAT)?;
-    let none = XattrValues::new();
     first_error(|report| {
-        let attributes = wanted.attributes(Preserve::NONE);
-        attributes.amend(directory, name, (&wanted.over(&found), &none), (&found, &none), report);
+        let attributes = wanted.attributes(gathered.preserve);
+        let values = attributes.gather_named(directory, name, report);
+        let source = (&wanted.over(&found), &gathered.values);
+        attributes.amend(directory, name, source, (&found, &values), report);
     })
 }
 

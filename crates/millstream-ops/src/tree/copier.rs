@@ -26,8 +26,8 @@ pub(super) struct Copier {
 }
 
 impl Copier {
-    pub(super) fn new(sparse: Sparse, cancellation: Cancellation) -> Self {
-        let options = DataOptions { reflink: Reflink::Auto, sparse, bytes_per_second: None, cancellation };
+    pub(super) fn new(sparse: Sparse, bytes_per_second: Option<u64>, cancellation: Cancellation) -> Self {
+        let options = DataOptions { reflink: Reflink::Auto, sparse, bytes_per_second, cancellation };
         Copier { mover: Mover::new(options, &UNWATCHED), sparse }
     }
 

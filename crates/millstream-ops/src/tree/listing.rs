@@ -8,6 +8,7 @@ use super::at::At;
 use super::entry::Entry;
 use super::error::TreeError;
 use super::root::Tree;
+use crate::transfer::attributes::Attributes;
 
 /// Bytes of names that are read at once.
 const BATCH: usize = 32 << 10;
@@ -18,6 +19,7 @@ pub struct Listing<V: Volume> {
     directory: V::Dir,
     path: Vec<u8>,
     mount: Option<Vec<u8>>,
+    carried: Attributes,
     cursor: <V::Dir as Dir>::Cursor,
     batch: DirentBatch,
 }
@@ -40,7 +42,7 @@ impl<V: Volume> Listing<V> {
             return Ok(false);
         }
         for dirent in self.batch.iter() {
-            match Entry::examine(&self.directory, dirent.name) {
+            match Entry::examine(&self.directory, dirent.name, &self.carried) {
                 Err(error) if error.errno == Errno::NOENT => {}
                 found => take(dirent.name, found),
             }
@@ -69,6 +71,7 @@ impl<V: Volume> Tree<V> {
             directory: directory.map_err(failed)?,
             path: path.to_owned(),
             mount,
+            carried: self.carried(),
             cursor: Default::default(),
             batch: DirentBatch::with_capacity(BATCH),
         })

@@ -39,7 +39,7 @@ pub use entry::Entry;
 pub use error::TreeError;
 pub use listing::Listing;
 pub use removal::Removed;
-pub use root::{Carried, Tree};
+pub use root::{Carried, Special, Tree};
 pub use staged::Staged;
 
 pub use crate::transfer::file::SourceChange;

@@ -4,16 +4,17 @@ use std::ffi::{CStr, CString};
 use std::sync::{Arc, OnceLock};
 
 use millstream_vfs::{
-    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, MountBehavior, Operation, RemoveKind,
-    SymlinkBehavior, Volume,
+    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, MountBehavior, NodeKind, Operation,
+    RemoveKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::Cancellation;
 
 use super::at::At;
-use super::attributes::{Wanted, amend};
+use super::attributes::{Gathered, Wanted, amend, first_error};
 use super::copier::Copier;
 use super::entry::Entry;
 use super::error::TreeError;
+use crate::transfer::attributes::{Attributes, XattrValues};
 use crate::transfer::options::{Preserve, Sparse, Xattrs};
 
 const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
@@ -27,6 +28,17 @@ pub struct Carried {
     pub acls: bool,
     /// Where to make holes.
     pub sparse: Sparse,
+    /// How many bytes are copied at most, by all threads together.
+    pub bytes_per_second: Option<u64>,
+}
+
+/// Something that is no file and no directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special<'a> {
+    /// A symbolic link that leads there.
+    Symlink(&'a CStr),
+    /// A device, a pipe or a socket.
+    Node(NodeKind),
 }
 
 /// One tree of a volume.
@@ -46,7 +58,7 @@ impl<V: Volume> Tree<V> {
     /// The tree at `path`, which need not exist yet.
     pub fn new(volume: V, path: CString, carried: Carried) -> Self {
         let cancellation = Cancellation::default();
-        let copier = Copier::new(carried.sparse, cancellation.clone());
+        let copier = Copier::new(carried.sparse, carried.bytes_per_second, cancellation.clone());
         Tree { volume, path, root: OnceLock::new(), carried, copier, cancellation }
     }
 
@@ -58,6 +70,32 @@ impl<V: Volume> Tree<V> {
     pub(super) fn preserve(&self) -> Preserve {
         let xattrs = if self.carried.xattrs { Xattrs::Required } else { Xattrs::Ignore };
         Preserve { acls: self.carried.acls, xattrs, ..Preserve::NONE }
+    }
+
+    /// Which extended attributes are carried.
+    pub(super) fn carried(&self) -> Attributes {
+        Wanted::default().attributes(self.preserve())
+    }
+
+    /// What copies in this tree carry of an entry of another one that has the same path.
+    fn gathered(&self, from: Option<&Tree<V>>, path: &[u8]) -> Result<Gathered, TreeError> {
+        let carried = self.carried();
+        let Some(from) = from.filter(|_| carried.gathers()) else { return Ok(Gathered::NOTHING) };
+        let mut values = XattrValues::new();
+        let gathered = from.named(path).and_then(|(above, name)| {
+            first_error(|report| values = carried.gather_named(&*above, &name, report))
+        });
+        gathered.map_err(TreeError::of(path))?;
+        Ok(Gathered { values, preserve: self.preserve() })
+    }
+
+    /// The directory and the name of an entry; the root is `.` in itself.
+    fn named(&self, path: &[u8]) -> Result<(Arc<V::Dir>, CString), Error> {
+        if path.is_empty() {
+            return Ok((self.root()?, c".".to_owned()));
+        }
+        let at = At::of(path).map_err(|_| Error::new(Operation::Stat, Errno::INVAL))?;
+        Ok((self.above(&at)?, at.name))
     }
 
     pub(super) fn root(&self) -> Result<Arc<V::Dir>, Error> {
@@ -81,17 +119,25 @@ impl<V: Volume> Tree<V> {
     pub fn status(&self, path: &[u8]) -> Result<Option<Entry>, TreeError> {
         let found = if path.is_empty() {
             let root = self.volume.base().metadata(&self.path, SymlinkBehavior::Follow, Entry::FIELDS);
-            root.map(|metadata| Entry { metadata, target: Vec::new() })
+            root.and_then(|metadata| self.examined_root(metadata))
         } else {
             let at = At::of(path)?;
             // That nothing is there is only known if there is a root.
             self.root().map_err(TreeError::of(path))?;
-            self.above(&at).and_then(|above| Entry::examine(&*above, &at.name))
+            self.above(&at).and_then(|above| Entry::examine(&*above, &at.name, &self.carried()))
         };
         match found {
             Err(error) if is_absent(error) => Ok(None),
             found => found.map(Some).map_err(TreeError::of(path)),
         }
+    }
+
+    fn examined_root(&self, metadata: Metadata) -> Result<Entry, Error> {
+        if metadata.kind() == FileKind::Directory {
+            let root = self.root()?;
+            return Entry::with_attributes(&*root, c".", (metadata, Vec::new()), &self.carried());
+        }
+        Ok(Entry { metadata, target: Vec::new(), acls: None, xattrs: None })
     }
 
     /// Opens a file for reading at offsets.
@@ -161,22 +207,28 @@ impl<V: Volume> Tree<V> {
         }
     }
 
-    /// Makes a symbolic link that replaces whatever is there, except for a directory. It is made under the name `temporary` first.
+    /// Makes something that replaces whatever is there, except for a directory. It is made under the name `temporary` first. Extended
+    /// attributes that are carried are those of the same path in the tree `from`.
     ///
     /// # Errors
     /// Those of making it, of its attributes, or of the rename. Then it does not exist.
-    pub fn make_symlink(
+    pub fn make_special(
         &self,
         path: &[u8],
-        target: &CStr,
+        special: Special<'_>,
         temporary: &CStr,
-        wanted: &Wanted,
+        (from, wanted): (Option<&Tree<V>>, &Wanted),
     ) -> Result<(), TreeError> {
         let at = At::of(path)?;
+        let gathered = self.gathered(from, path)?;
         let made = self.above(&at).and_then(|above| {
-            above.create_symlink(temporary, target)?;
-            let renamed =
-                amend(&*above, temporary, wanted).and_then(|()| above.rename(temporary, &above, &at.name));
+            match special {
+                Special::Symlink(target) => above.create_symlink(temporary, target)?,
+                // Nobody else may use it before it has the mode that is wanted.
+                Special::Node(kind) => above.create_node(temporary, kind, 0o600)?,
+            }
+            let renamed = amend(&*above, temporary, wanted, &gathered)
+                .and_then(|()| above.rename(temporary, &above, &at.name));
             if renamed.is_err() {
                 // The first error is the one to know.
                 let _ = above.remove(temporary, RemoveKind::File);
@@ -186,17 +238,35 @@ impl<V: Volume> Tree<V> {
         made.map_err(TreeError::of(path))
     }
 
-    /// Sets those attributes of an entry that differ. A link gets its own.
+    /// Makes a further name of the entry at `other`, in the place of whatever is there, except for a directory. It is made under
+    /// the name `temporary` first.
+    ///
+    /// # Errors
+    /// Those of making it, or of the rename. Then it does not exist.
+    pub fn make_hard_link(&self, path: &[u8], other: &[u8], temporary: &CStr) -> Result<(), TreeError> {
+        let (at, other) = (At::of(path)?, At::of(other)?);
+        let made = self.above(&at).and_then(|above| {
+            self.above(&other)?.hard_link(&other.name, LINK, &above, temporary)?;
+            let renamed = above.rename(temporary, &above, &at.name);
+            // Renaming one name of an entry to another one does nothing, and both stay.
+            let _ = above.remove(temporary, RemoveKind::File);
+            renamed
+        });
+        made.map_err(TreeError::of(path))
+    }
+
+    /// Sets those attributes of an entry that differ. A link gets its own. Extended attributes that are carried are those of the
+    /// same path in the tree `from`.
     ///
     /// # Errors
     /// The first of any call; the others are made nevertheless.
-    pub fn set_attributes(&self, path: &[u8], wanted: &Wanted) -> Result<(), TreeError> {
-        let set = if path.is_empty() {
-            self.root().and_then(|root| amend(&*root, c".", wanted))
-        } else {
-            let at = At::of(path)?;
-            self.above(&at).and_then(|above| amend(&*above, &at.name, wanted))
-        };
+    pub fn set_attributes(
+        &self,
+        path: &[u8],
+        (from, wanted): (Option<&Tree<V>>, &Wanted),
+    ) -> Result<(), TreeError> {
+        let gathered = self.gathered(from, path)?;
+        let set = self.named(path).and_then(|(above, name)| amend(&*above, &name, wanted, &gathered));
         set.map_err(TreeError::of(path))
     }
 }

@@ -10,7 +10,7 @@ use millstream_vfs::{Dir, Errno, FileKind, PosixVolume, SymlinkBehavior, Timesta
 
 use super::*;
 
-const PLAIN: Carried = Carried { xattrs: false, acls: false, sparse: Sparse::Auto };
+const PLAIN: Carried = Carried { xattrs: false, acls: false, sparse: Sparse::Auto, bytes_per_second: None };
 const TIME: Timestamp = Timestamp { sec: 1_500_000_000, nsec: 123_456_789 };
 const ALL: Wanted = Wanted { uid: None, gid: None, mode: Some(0o640), mtime: Some(TIME) };
 
@@ -189,7 +189,7 @@ fn copies_carry_what_they_are_to() {
     from.root().and_then(|root| root.set_xattr(c"f", c"user.note", b"kept")).expect("set");
     for (name, carries) in [("plain", false), ("all", true)] {
         let sparse = if carries { Sparse::Always } else { Sparse::Never };
-        let carried = Carried { xattrs: carries, acls: carries, sparse };
+        let carried = Carried { xattrs: carries, acls: carries, sparse, bytes_per_second: None };
         let path = CString::new(top.join(name).as_os_str().as_bytes()).expect("no NUL");
         let to = Tree::new(PosixVolume, path, carried);
         to.make_directory(b"").expect("made");
@@ -200,6 +200,85 @@ fn copies_carry_what_they_are_to() {
         assert_eq!((made.blocks() == 0, made.len(), made.mode() & 0o777), (carries, 1 << 20, 0o640));
         assert_eq!(std::fs::read(top.join(name).join("f")).expect("readable"), zeros);
     }
+}
+
+/// A list for one more user, of version 2: owner rw, the user 1234 r, group r, mask r, others none.
+const ACL: [u8; 44] = [
+    2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 210, 4, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255, 16,
+    0, 4, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255,
+];
+
+#[test]
+fn extended_attributes_and_lists_are_told_and_made_like_those_of_the_source() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let top = scratch.path();
+    let carrying = |name: &str| {
+        let path = CString::new(top.join(name).as_os_str().as_bytes()).expect("no NUL");
+        let tree = Tree::new(PosixVolume, path, Carried { xattrs: true, acls: true, ..PLAIN });
+        tree.make_directory(b"d").expect("made");
+        tree
+    };
+    let (from, to) = (carrying("from"), carrying("to"));
+    let found = |tree: &Tree<PosixVolume>, path: &[u8]| {
+        let found = tree.status(path).expect("examined").expect("exists");
+        (found.acls, found.xattrs)
+    };
+    std::fs::write(top.join("from/f"), "").expect("write");
+    std::fs::write(top.join("to/f"), "").expect("write");
+    assert_eq!(found(&from, b"f"), (None, None));
+    let (source, copy) = (from.root().expect("opens"), to.root().expect("opens"));
+    for name in [c"f", c"d", c"."] {
+        source.set_xattr(name, c"user.note", b"one").expect("set");
+        source.set_xattr(name, c"system.posix_acl_access", &ACL).expect("set");
+        copy.set_xattr(name, c"user.other", b"two").expect("set");
+    }
+    for path in [&b"f"[..], b"d", b""] {
+        let expected = found(&from, path);
+        assert!(expected.0.is_some() && expected.1.is_some() && expected != found(&to, path), "{path:?}");
+        let mode = from.status(path).expect("examined").expect("exists").metadata.mode & 0o7777;
+        let wanted = Wanted { mode: Some(mode), ..Wanted::default() };
+        to.set_attributes(path, (Some(&from), &wanted)).expect("set");
+        assert_eq!(found(&to, path), expected, "{path:?}");
+    }
+    let mut listed = Vec::new();
+    let mut listing = to.list(b"").expect("opens");
+    while listing.next(&mut |_, entry| listed.push(entry.expect("examined").xattrs)).expect("read") {}
+    assert_eq!(listed, [found(&from, b"f").1; 2], "listings say the same");
+    assert_eq!(
+        found(&tree(&top.join("from")), b"f"),
+        (None, None),
+        "a tree that carries nothing looks at nothing"
+    );
+    source.remove_xattr(c"f", c"user.note").expect("removed");
+    source.remove_xattr(c"f", c"system.posix_acl_access").expect("removed");
+    to.set_attributes(b"f", (Some(&from), &Wanted::default())).expect("set");
+    assert_eq!(found(&to, b"f"), (None, None));
+}
+
+#[test]
+fn pipes_and_further_names_replace_what_is_there() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let top = scratch.path();
+    let tree = tree(top);
+    std::fs::write(top.join("f"), "kept").expect("write");
+    std::fs::write(top.join("g"), "replaced").expect("write");
+    std::fs::create_dir(top.join("d")).expect("mkdir");
+    assert_eq!(tree.make_hard_link(b"g", b"f", c".tmp"), Ok(()));
+    assert_eq!(tree.make_hard_link(b"g", b"f", c".tmp"), Ok(()), "it may be one already");
+    assert_eq!(tree.make_hard_link(b"d/h", b"f", c".tmp"), Ok(()));
+    let inode = |name: &str| std::fs::metadata(top.join(name)).expect("stat").ino();
+    assert_eq!([inode("g"), inode("d/h")], [inode("f"); 2]);
+    assert_eq!(tree.status(b"f").expect("examined").expect("exists").metadata.nlink, 3);
+    assert!(tree.make_hard_link(b"d", b"f", c".tmp").is_err());
+    assert!(tree.make_hard_link(b"new", b"none", c".tmp").is_err());
+    let pipe = Special::Node(millstream_vfs::NodeKind::Fifo);
+    assert_eq!(tree.make_special(b"g", pipe, c".tmp", (None, &ALL)), Ok(()));
+    let made = tree.status(b"g").expect("examined").expect("exists").metadata;
+    assert_eq!((made.kind(), made.mode & 0o7777, made.mtime), (FileKind::Fifo, 0o640, TIME));
+    assert_eq!(
+        (names(top), names(&top.join("d"))),
+        (vec![b"d".to_vec(), b"f".to_vec(), b"g".to_vec()], vec![b"h".to_vec()])
+    );
 }
 
 #[test]
@@ -243,7 +322,7 @@ fn links_replace_what_is_there() {
     let tree = tree(top);
     std::fs::write(top.join("f"), "").expect("write");
     std::fs::create_dir(top.join("d")).expect("mkdir");
-    let make = |path: &[u8]| tree.make_symlink(path, c"to\xff", c".tmp", &ALL);
+    let make = |path: &[u8]| tree.make_special(path, Special::Symlink(c"to\xff"), c".tmp", (None, &ALL));
     assert_eq!(make(b"f"), Ok(()));
     assert_eq!(std::fs::read_link(top.join("f")).expect("link").as_os_str().as_bytes(), b"to\xff");
     let made = std::fs::symlink_metadata(top.join("f")).expect("stat");
@@ -263,14 +342,15 @@ fn attributes_are_set_on_links_themselves_and_special_bits_survive_the_owner() {
     let gid = std::fs::metadata(top).expect("stat").gid();
     let is_superuser = rustix::process::geteuid().is_root();
     let (uid, gid) = if is_superuser { (Some(1234), Some(2345)) } else { (None, Some(gid)) };
-    tree.set_attributes(b"f", &Wanted { uid, gid, mode: Some(0o4711), mtime: Some(TIME) }).expect("set");
+    tree.set_attributes(b"f", (None, &Wanted { uid, gid, mode: Some(0o4711), mtime: Some(TIME) }))
+        .expect("set");
     let file = std::fs::metadata(top.join("f")).expect("stat");
     assert_eq!((file.mode() & 0o7777, file.mtime(), Some(file.gid())), (0o4711, TIME.sec, gid));
-    tree.set_attributes(b"link", &Wanted { mtime: Some(Timestamp { sec: 7, nsec: 0 }), ..Wanted::default() })
-        .expect("set");
+    let later = Wanted { mtime: Some(Timestamp { sec: 7, nsec: 0 }), ..Wanted::default() };
+    tree.set_attributes(b"link", (None, &later)).expect("set");
     assert_eq!(std::fs::symlink_metadata(top.join("link")).expect("stat").mtime(), 7);
     assert_eq!(std::fs::metadata(top.join("f")).expect("stat").mtime(), TIME.sec);
-    tree.set_attributes(b"", &Wanted { mode: Some(0o711), ..Wanted::default() }).expect("set");
+    tree.set_attributes(b"", (None, &Wanted { mode: Some(0o711), ..Wanted::default() })).expect("set");
     assert_eq!(std::fs::metadata(top).expect("stat").mode() & 0o7777, 0o711);
 }
 
@@ -342,10 +422,10 @@ fn nothing_outside_is_touched_while_links_come_and_go() {
             {
                 let _ = copied.staged.expect("the source is as expected").install();
             }
-            let _ = tree.set_attributes(b"a/b/e", &attributes);
-            let _ = tree.set_attributes(b"a/b", &attributes);
+            let _ = tree.set_attributes(b"a/b/e", (None, &attributes));
+            let _ = tree.set_attributes(b"a/b", (None, &attributes));
             let _ = tree.make_directory(b"a/b/made");
-            let _ = tree.make_symlink(b"a/b/link", c"x", c".link", &ALL);
+            let _ = tree.make_special(b"a/b/link", Special::Symlink(c"x"), c".link", (None, &ALL));
             let removed = [tree.remove(b"a/b/f"), tree.remove(b"a/b/e"), tree.remove(b"a/b/made")];
             assert!(removed.iter().flatten().all(|removed| *removed != Removed::Mounted));
             let _ = tree.remove_tree(b"a/b/link");

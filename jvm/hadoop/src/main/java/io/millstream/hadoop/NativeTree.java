@@ -48,8 +48,14 @@ public final class NativeTree implements AutoCloseable {
     DIRECTORY,
     /** A symbolic link. */
     LINK,
-    /** A device, a pipe or a socket. */
-    OTHER,
+    /** A named pipe. */
+    PIPE,
+    /** A socket. */
+    SOCKET,
+    /** A character device. */
+    CHARACTER_DEVICE,
+    /** A block device. */
+    BLOCK_DEVICE,
     /** Something that cannot be examined. */
     FAILED
   }
@@ -68,9 +74,13 @@ public final class NativeTree implements AutoCloseable {
    * @param isMounted whether something is mounted on it
    * @param device the file system that it is in, as this machine calls it
    * @param inode its number there
+   * @param links how many names it has
+   * @param number that of a device
+   * @param acls checksum of its access control lists; empty if there are none, or if the tree carries none
+   * @param xattrs checksum of its other extended attributes; empty if there are none, or if the tree carries none
    */
   public record Entry(Kind kind, byte[] name, byte[] target, long size, long mtime, int mode, int uid, int gid, boolean isMounted,
-      long device, long inode) {}
+      long device, long inode, long links, long number, byte[] acls, byte[] xattrs) {}
 
   /** Attributes to set. */
   public record Attributes(int uid, int gid, int mode, long mtime) {
@@ -105,10 +115,11 @@ public final class NativeTree implements AutoCloseable {
    *
    * @param root an absolute path; if it is a symbolic link, that is followed
    * @param carried sum of {@link #XATTRS}, {@link #ACLS} and {@link #SPARSE}
+   * @param bytesPerSecond how much {@link #copy} copies at most, by all threads together; 0 for no limit
    */
-  public NativeTree(byte[] root, int carried) {
+  public NativeTree(byte[] root, int carried, long bytesPerSecond) {
     requireLibrary();
-    long opened = open(root, carried);
+    long opened = open(root, carried, bytesPerSecond);
     number = opened;
     closing = CLEANER.register(this, () -> close(opened));
   }
@@ -147,17 +158,39 @@ public final class NativeTree implements AutoCloseable {
   }
 
   /**
-   * Makes a symbolic link, in the place of whatever is there, except for a directory.
+   * Makes a symbolic link, a device, a pipe or a socket, in the place of whatever is there, except for a directory.
    *
+   * @param target where a link leads; otherwise empty
+   * @param device the number of a device
    * @param temporary the name that it has before it is complete
+   * @param from the tree that it gets the extended attributes of, if they are carried; null for none
    */
-  public void makeLink(byte[] path, byte[] target, byte[] temporary, Attributes wanted) throws IOException {
-    makeLink(number, path, target, temporary, wanted.uid, wanted.gid, wanted.mtime);
+  public void makeSpecial(byte[] path, Kind kind, byte[] target, long device, byte[] temporary, NativeTree from, Attributes wanted) throws IOException {
+    makeSpecial(number, path, kind.ordinal(), target, device, temporary, numberOf(from), wanted.uid, wanted.gid, wanted.mode, wanted.mtime);
+    Reference.reachabilityFence(from);
   }
 
-  /** Sets those attributes of an entry that differ. */
-  public void setAttributes(byte[] path, Attributes wanted) throws IOException {
-    setAttributes(number, path, wanted.uid, wanted.gid, wanted.mode, wanted.mtime);
+  /**
+   * Makes a further name of the entry `other`, in the place of whatever is there, except for a directory.
+   *
+   * @param temporary a name that it has first
+   */
+  public void makeHardLink(byte[] path, byte[] other, byte[] temporary) throws IOException {
+    makeHardLink(number, path, other, temporary);
+  }
+
+  /**
+   * Sets those attributes of an entry that differ.
+   *
+   * @param from the tree that it gets the extended attributes of, if they are carried; null for none
+   */
+  public void setAttributes(byte[] path, NativeTree from, Attributes wanted) throws IOException {
+    setAttributes(number, path, numberOf(from), wanted.uid, wanted.gid, wanted.mode, wanted.mtime);
+    Reference.reachabilityFence(from);
+  }
+
+  private static long numberOf(NativeTree tree) {
+    return tree == null ? 0 : tree.number;
   }
 
   /** Removes a file, a link, or an empty directory, unless it belongs to something that is mounted below the root. */
@@ -278,6 +311,7 @@ public final class NativeTree implements AutoCloseable {
   /** Entries of a directory. */
   public static final class Entries {
     private static final Kind[] KINDS = Kind.values();
+    private static final byte[] NO_BYTES = {};
 
     private final WireReader in;
     private final byte[] mount;
@@ -301,9 +335,10 @@ public final class NativeTree implements AutoCloseable {
       byte[] name = in.prefixed();
       byte[] target = in.prefixed();
       if (kind == Kind.FAILED) {
-        return new Entry(kind, name, target, 0, 0, 0, 0, 0, false, 0, 0);
+        return new Entry(kind, name, target, 0, 0, 0, 0, 0, false, 0, 0, 0, 0, NO_BYTES, NO_BYTES);
       }
-      return new Entry(kind, name, target, in.u64(), in.u64(), in.u32(), (int) in.u64(), (int) in.u64(), in.u8() != 0, in.u64(), in.u64());
+      return new Entry(kind, name, target, in.u64(), in.u64(), in.u32(), (int) in.u64(), (int) in.u64(), in.u8() != 0, in.u64(), in.u64(),
+          in.u64(), in.u64(), in.prefixed(), in.prefixed());
     }
   }
 
@@ -421,7 +456,7 @@ public final class NativeTree implements AutoCloseable {
 
   // Methods of the tree itself, not static ones, so that it is not collected and closed while one of them runs.
 
-  private static native long open(byte[] root, int carried);
+  private static native long open(byte[] root, int carried, long bytesPerSecond);
 
   private static native void close(long tree);
 
@@ -435,9 +470,12 @@ public final class NativeTree implements AutoCloseable {
 
   private native void makeDirectory(long tree, byte[] path) throws IOException;
 
-  private native void makeLink(long tree, byte[] path, byte[] target, byte[] temporary, int uid, int gid, long mtime) throws IOException;
+  private native void makeSpecial(long tree, byte[] path, int kind, byte[] target, long device, byte[] temporary, long from, int uid, int gid,
+      int mode, long mtime) throws IOException;
 
-  private native void setAttributes(long tree, byte[] path, int uid, int gid, int mode, long mtime) throws IOException;
+  private native void makeHardLink(long tree, byte[] path, byte[] other, byte[] temporary) throws IOException;
+
+  private native void setAttributes(long tree, byte[] path, long from, int uid, int gid, int mode, long mtime) throws IOException;
 
   private native int remove(long tree, byte[] path) throws IOException;
 

@@ -26,7 +26,7 @@ class NativeTreeTest {
   }
 
   private NativeTree tree() {
-    return new NativeTree(bytes(top.toString()), 0);
+    return new NativeTree(bytes(top.toString()), 0, 0);
   }
 
   @Test
@@ -46,6 +46,10 @@ class NativeTreeTest {
     assertTrue(link.isMounted());
     assertEquals(5, link.device());
     assertEquals(-1, link.inode());
+    assertEquals(3, link.links());
+    assertEquals(0x301, link.number());
+    assertEquals("000102030405060708090a0b0c0d0e0f", HexFormat.of().formatHex(link.acls()));
+    assertEquals(0, link.xattrs().length);
     var failed = entries.next();
     assertEquals(NativeTree.Kind.FAILED, failed.kind());
     assertEquals("stat: Input/output error", new String(failed.target(), ISO_8859_1));
@@ -73,6 +77,24 @@ class NativeTreeTest {
       assertEquals(1, found.mtime());
       tree.stage(bytes("g"), bytes(".tmp"), NativeTree.Attributes.NOTHING).close();
       assertEquals(1, top.toFile().list().length);
+    }
+  }
+
+  @Test
+  void specialFilesAndFurtherNamesAreMade() throws IOException {
+    byte[] none = {};
+    try (var tree = tree()) {
+      tree.makeSpecial(bytes("pipe"), NativeTree.Kind.PIPE, none, 0, bytes(".tmp"), null, NativeTree.Attributes.NOTHING);
+      tree.makeSpecial(bytes("link"), NativeTree.Kind.LINK, bytes("to"), 0, bytes(".tmp"), tree, NativeTree.Attributes.NOTHING);
+      assertEquals(NativeTree.Kind.PIPE, tree.status(bytes("pipe")).kind());
+      assertEquals("to", new String(tree.status(bytes("link")).target(), ISO_8859_1));
+      tree.makeHardLink(bytes("other"), bytes("pipe"), bytes(".tmp"));
+      assertEquals(tree.status(bytes("pipe")).inode(), tree.status(bytes("other")).inode());
+      assertEquals(2, tree.status(bytes("pipe")).links());
+      tree.setAttributes(bytes("pipe"), tree, new NativeTree.Attributes(NativeTree.NONE, NativeTree.NONE, 0604, 5));
+      assertEquals(0604, tree.status(bytes("other")).mode());
+      assertThrows(FileNotFoundException.class, () -> tree.makeHardLink(bytes("new"), bytes("none"), bytes(".tmp")));
+      assertEquals(3, top.toFile().list().length);
     }
   }
 

@@ -24,7 +24,7 @@ private[sync] final class Counting(work: WorkingDirectory) {
     val isDone = Set(Status.Done, Status.Grown, Status.Wanted)
     val copies = groups.filter(group => group.action == Action.Copy && isDone(group.status))
     empty.copy(
-      created = countOf(group => isDone(group.status) && (group.action == Action.Directory || Set(Action.Copy, Action.Link)(group.action) && group.isSpecial)),
+      created = countOf(group => isDone(group.status) && (group.action == Action.Directory || Made(group.action) && group.isSpecial)),
       copiedFiles = copies.map(_.count).sum,
       copiedBytes = copies.map(_.bytes).sum,
       kept = countOf(_.status == Status.Kept),
@@ -66,6 +66,7 @@ private[sync] final class Counting(work: WorkingDirectory) {
 private[sync] object Counting {
   private val MaxShown = 1000
   private val New = "new"
+  private val Made = Set(Action.Copy, Action.Link, Action.HardLink)
   private val Noted = Map(
     Status.Skipped -> "skipping non-regular file",
     Status.Vanished -> "file has vanished",

@@ -9,6 +9,10 @@ package io.millstream.spark.sync
  * @param group whether groups are
  * @param times whether times are, apart from those of directories and links
  * @param links whether symbolic links are copied
+ * @param devices whether devices are made
+ * @param specials whether pipes and sockets are made
+ * @param hardLinks whether names of the same file become names of the same copy
+ * @param extended whether access control lists or other extended attributes are preserved, of which entries tell
  */
 private[sync] final case class Preserved(
     modes: Int,
@@ -19,7 +23,11 @@ private[sync] final case class Preserved(
     linkTimes: Boolean,
     links: Boolean,
     amends: Boolean,
-    newModes: Int = 0) {
+    newModes: Int = 0,
+    devices: Boolean = false,
+    specials: Boolean = false,
+    hardLinks: Boolean = false,
+    extended: Boolean = false) {
   def timeOf(entry: Entry): Boolean = if (entry.isDirectory) directoryTimes else if (entry.isLink) linkTimes else times
 }
 
@@ -49,6 +57,8 @@ private[sync] object Action {
   /** Contents have to be compared first. */
   val Compare = "compare"
   val Link = "create"
+  /** It becomes a further name of what another path has. */
+  val HardLink = "link"
   val Amend = "set attributes"
   /** Something goes that is no directory and has the place of one, which is no deletion of its own. */
   val MakeWay = "make way"
@@ -68,6 +78,7 @@ private[sync] object Action {
  *
  * @param makesWay whether something of another kind has to go first
  * @param changes what changes, as of [[Itemized]]
+ * @param other the path of which it becomes a further name
  */
 final case class Step(
     path: String,
@@ -76,7 +87,8 @@ final case class Step(
     source: Option[Entry],
     destination: Option[Entry],
     makesWay: Boolean = false,
-    changes: String = "")
+    changes: String = "",
+    other: Option[String] = None)
 
 /** Compares the two sides of a path, as rsync does it. */
 private[sync] object Decision {
@@ -101,16 +113,28 @@ private[sync] object Decision {
     def step(action: String, reason: String = reason) = {
       // Files and links are replaced by a rename, which only directories cannot be.
       val makesWay = found.exists(found => found.kind != entry.kind && (found.isDirectory || entry.isDirectory))
-      val changes = found.filter(_.kind == entry.kind).fold(Itemized.created(entry))(Itemized.replaced(entry, _, rules))
+      val changes = found.filter(Special.areOfOneType(entry, _)).fold(Itemized.created(entry))(Itemized.replaced(entry, _, rules))
       Some(Step(entry.path, action, reason, Some(entry), found, makesWay, changes))
     }
     entry.kind match {
       case Kind.Directory => step(Action.Directory)
       case Kind.File => step(Action.Copy)
-      case Kind.Link if rules.preserved.links => step(Action.Link)
+      case _ if isWanted(entry, rules.preserved) => step(Action.Link)
       case Kind.Link => step(Action.Skip, "a symbolic link")
       case _ => step(Action.Skip, "neither a file nor a directory nor a symbolic link")
     }
+  }
+
+  private def isWanted(entry: Entry, preserved: Preserved): Boolean =
+    if (entry.isLink) preserved.links
+    else if (entry.special.exists(Special.isDevice)) preserved.devices
+    else if (entry.special.nonEmpty) preserved.specials
+    else entry.isFile || entry.isDirectory
+
+  /** Whether something of the destination is left alone, whatever the source has. */
+  def leaves(entry: Entry, found: Entry, rules: Rules): Boolean = {
+    def isNewerFile = entry.isFile && found.isFile && isNewer(found, entry) && !(rules.keepsTimes && sameTime(entry, found, rules))
+    !isWanted(entry, rules.preserved) || rules.ignoreExisting && !entry.isDirectory || rules.update && isNewerFile
   }
 
   private def between(entry: Entry, found: Entry, rules: Rules): Option[Step] =
@@ -126,7 +150,8 @@ private[sync] object Decision {
         case Kind.Link if !rules.preserved.links => None
         case Kind.Link if entry.target == found.target => amendment(entry, found, rules)
         case Kind.Directory => amendment(entry, found, rules)
-        case _ => creation(entry, Some(found), "target", rules)
+        case Kind.Other if isWanted(entry, rules.preserved) && entry.special.nonEmpty && entry.special == found.special => amendment(entry, found, rules)
+        case _ => creation(entry, Some(found), if (entry.isLink) "target" else s"a ${found.special.getOrElse(found.kind)} is in its place", rules)
       }
     }
 
@@ -154,8 +179,11 @@ private[sync] object Decision {
   /** What of the attributes differs, the contents being the same. */
   def amendment(entry: Entry, found: Entry, rules: Rules): Option[Step] = {
     val differing = differingAttributes(entry, found, rules)
+    // Other names of what is there belong to other entries of the source.
+    val isShared = !entry.isDirectory && found.inode.nonEmpty && entry.inode.isEmpty
     Option.when(rules.preserved.amends && differing.nonEmpty) {
-      Step(entry.path, Action.Amend, differing.mkString(", "), Some(entry), Some(found), changes = Itemized.amended(entry, differing))
+      val action = if (!isShared) Action.Amend else if (entry.isFile) Action.Copy else Action.Link
+      Step(entry.path, action, differing.mkString(", "), Some(entry), Some(found), changes = Itemized.amended(entry, differing))
     }
   }
 
@@ -167,8 +195,15 @@ private[sync] object Decision {
       "time" -> (wanted.timeOf(entry) && rules.keepsTimes && !sameTime(entry, found, rules)),
       "mode" -> differ(wanted.modes != 0 && !entry.isLink, entry.mode.map(_ & wanted.modes), found.mode.map(_ & wanted.modes)),
       "owner" -> differ(wanted.owner, entry.owner, found.owner),
-      "group" -> differ(wanted.group, entry.group, found.group)).collect { case (name, true) => name }
+      "group" -> differ(wanted.group, entry.group, found.group),
+      "access control list" -> (wanted.extended && entry.acls != found.acls),
+      "extended attributes" -> (wanted.extended && entry.xattrs != found.xattrs)).collect { case (name, true) => name }
   }
+
+  /** Whether what is there is a copy of an entry. */
+  def isCopy(entry: Entry, found: Entry, rules: Rules): Boolean =
+    entry.kind == found.kind && entry.size == found.size && entry.target == found.target && entry.special == found.special &&
+      (!rules.preserved.timeOf(entry) || sameTime(entry, found, rules))
 
   private def isNewer(one: Entry, other: Entry): Boolean = one.mtime.exists(time => other.mtime.exists(_ < time))
 

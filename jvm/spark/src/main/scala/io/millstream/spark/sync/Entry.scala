@@ -12,6 +12,11 @@ package io.millstream.spark.sync
  * @param etag the version of an object
  * @param message why it could not be listed
  * @param mount path of what is mounted in the tree and has the entry, or is it
+ * @param special what a device, a pipe or a socket is, as of [[Special]]
+ * @param inode what all names of a file with several ones have in common, if that is of interest
+ * @param links how many names it has, if there is `inode`
+ * @param acls checksum of access control lists, if there are any and they are of interest
+ * @param xattrs checksum of other extended attributes, likewise
  */
 final case class Entry(
     path: String,
@@ -24,7 +29,12 @@ final case class Entry(
     target: Option[String] = None,
     etag: Option[String] = None,
     message: Option[String] = None,
-    mount: Option[String] = None) {
+    mount: Option[String] = None,
+    special: Option[String] = None,
+    inode: Option[String] = None,
+    links: Long = 1,
+    acls: Option[String] = None,
+    xattrs: Option[String] = None) {
 
   def isFile: Boolean = kind == Kind.File
   def isDirectory: Boolean = kind == Kind.Directory
@@ -48,10 +58,34 @@ object Kind {
   val Pending = "pending"
   /** Something that could not be listed. */
   val Failed = "error"
+  /** A directory that is not listed, because it is in another file system. */
+  val Elsewhere = "other file system"
   /** A file that a run is about to complete, or that one has left. */
   val Temporary = "temporary"
   /** A directory that a run uses, or that one has left. */
   val WorkingDirectory = "working directory"
+}
+
+/** What tells devices, pipes and sockets apart: a type and, for devices, a number. */
+private[sync] object Special {
+  val Pipe = "pipe"
+  val Socket = "socket"
+  private val Device = "(character|block) device ([0-9]+)".r
+
+  def characterDevice(number: Long): String = s"character device ${java.lang.Long.toUnsignedString(number)}"
+
+  def blockDevice(number: Long): String = s"block device ${java.lang.Long.toUnsignedString(number)}"
+
+  def isDevice(special: String): Boolean = Device.matches(special)
+
+  /** The type, and the number of a device. */
+  def parts(special: String): (String, Long) = special match {
+    case Device(kind, number) => (s"$kind device", java.lang.Long.parseUnsignedLong(number))
+    case kind => (kind, 0)
+  }
+
+  /** Whether two entries differ by no more than the number of a device. */
+  def areOfOneType(one: Entry, other: Entry): Boolean = one.kind == other.kind && one.special.map(parts(_)._1) == other.special.map(parts(_)._1)
 }
 
 private[sync] object Paths {

@@ -91,14 +91,16 @@ private[sync] abstract class TreeView(tree: Tree) extends Tree {
   override def status(path: String): Option[Entry] = tree.status(path)
   override def withOwnTime(entry: Entry): Entry = tree.withOwnTime(entry)
   override def open(path: String, size: Long): InputStream = tree.open(path, size)
-  override def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged = tree.stage(path, attributes, checksum)
+  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = tree.stage(path, attributes, checksum, source)
   override def makeDirectory(path: String): Unit = tree.makeDirectory(path)
-  override def makeLink(path: String, target: String, attributes: Attributes): Unit = tree.makeLink(path, target, attributes)
-  override def setAttributes(path: String, attributes: Attributes): Unit = tree.setAttributes(path, attributes)
+  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Unit = tree.makeSpecial(like, source, attributes)
+  override def makeHardLink(path: String, other: String): Unit = tree.makeHardLink(path, other)
+  override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit = tree.setAttributes(path, attributes, source)
   override def delete(path: String): Deleted = tree.delete(path)
   override def deleteTree(path: String): Unit = tree.deleteTree(path)
   override def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = tree.copyByServer(source, version, attributes)
   override def mayGiveAway(path: String): Boolean = tree.mayGiveAway(path)
+  override def seemsToGiveAway: Boolean = tree.seemsToGiveAway
   override def keepsAttributes(path: String): Boolean = tree.keepsAttributes(path)
 }
 
@@ -108,7 +110,8 @@ private[sync] final class FilteredSource(tree: Tree, filter: Filter) extends Tre
     super.list(directory) { entry =>
       // The mark of the destination must be seen, and the destination itself is a directory.
       val isTemporary = TemporaryNames.named(Paths.name(entry.path)).nonEmpty
-      if (isTemporary || !filter.hides(entry.path, entry.isDirectory || Listings.isOther(entry))) take(entry)
+      val isOfDirectory = entry.isDirectory || entry.kind == Kind.Elsewhere || Listings.isOther(entry)
+      if (isTemporary || !filter.hides(entry.path, isOfDirectory)) take(entry)
     }
 
   override def status(path: String): Option[Entry] =

@@ -1,18 +1,20 @@
 package io.millstream.spark.sync
 
 import java.io.{FileNotFoundException, InputStream, IOException, OutputStream}
+import java.util.HexFormat
 import java.util.concurrent.TimeUnit.{MILLISECONDS, NANOSECONDS}
 
+import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.hadoop.fs.{EtagSource, FileContext, FileStatus, FileSystem, Options, ParentNotDirectoryException, Path}
+import org.apache.hadoop.fs.{CommonPathCapabilities, EtagSource, FileContext, FileStatus, FileSystem, Options, ParentNotDirectoryException, Path}
 import org.apache.hadoop.fs.{PathIsNotEmptyDirectoryException, UnsupportedFileSystemException}
-import org.apache.hadoop.fs.permission.FsPermission
+import org.apache.hadoop.fs.permission.{AclEntry, AclUtil, FsPermission}
 import org.apache.hadoop.ipc.RemoteException
 import org.apache.hadoop.security.AccessControlException
 
 /** A tree of a file system of Hadoop's that renames atomically, such as HDFS. */
-private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => String) extends Tree {
+private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary: () => String, extras: Extras) extends Tree {
   import HadoopTree._
 
   /** Only this interface of Hadoop's has a rename that replaces, and not every file system has it. */
@@ -22,8 +24,11 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
     }
 
   override def capabilities: Capabilities =
-    Capabilities(modes = 0x3ff, hasOwners = true, hasLinks = false, hasTimes = true, amends = true, impliesDirectories = false,
-      newModes = 0x1ff & ~FsPermission.getUMask(fs.getConf).toShort)
+    Capabilities(modes = 0x3ff, hasOwners = true, hasLinks = false, hasSpecials = false, hasTimes = true, amends = true, impliesDirectories = false,
+      newModes = 0x1ff & ~FsPermission.getUMask(fs.getConf).toShort, extended = Option.when(hasExtended)("Hadoop"))
+
+  private def hasExtended =
+    Seq(CommonPathCapabilities.FS_ACLS, CommonPathCapabilities.FS_XATTRS).forall(fs.hasPathCapability(root, _))
 
   protected final def at(path: String): Path =
     if (Names.isUtf8(path)) Tree.below(root, path)
@@ -54,7 +59,37 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
     mode = Some(status.getPermission.toShort & 0x3ff),
     owner = Option(status.getOwner).filter(_.nonEmpty),
     group = Option(status.getGroup).filter(_.nonEmpty),
-    etag = etagOf(status))
+    etag = etagOf(status),
+    acls = Option.when(extras.acls && status.hasAcl)(listAt(at(path)).map(_.toString).sorted.mkString(",")),
+    xattrs = Option.when(extras.xattrs)(xattrsAt(at(path))).filter(_.nonEmpty).map(textOf))
+
+  private def listAt(place: Path): Seq[AclEntry] = fs.getAclStatus(place).getEntries.asScala.toSeq
+
+  /** Those that can be set; others follow from where an entry is. */
+  private def xattrsAt(place: Path): Map[String, Array[Byte]] =
+    fs.getXAttrs(place).asScala.toMap.filter { case (name, _) => name.startsWith("user.") || name.startsWith("trusted.") }
+      .map { case (name, value) => name -> Option(value).getOrElse(Array.emptyByteArray) }
+
+  private def textOf(xattrs: Map[String, Array[Byte]]): String =
+    xattrs.toSeq.sortBy(_._1).map { case (name, value) => s"$name=${HexFormat.of().formatHex(value)}" }.mkString(",")
+
+  /** Gives an entry the access control list and the extended attributes that another one has, as far as they are wanted. */
+  private def carry(place: Path, path: String, source: Tree): Unit = source.whole match {
+    case from: HadoopTree =>
+      lazy val original = from.fs.getFileStatus(from.at(path))
+      if (extras.acls && original.hasAcl) {
+        fs.setAcl(place, AclUtil.getAclFromPermAndEntries(original.getPermission, from.listAt(from.at(path)).asJava))
+      } else if (extras.acls && fs.getFileStatus(place).hasAcl) {
+        fs.removeAcl(place)
+        fs.setPermission(place, original.getPermission)
+      }
+      if (extras.xattrs) {
+        val (wanted, found) = (from.xattrsAt(from.at(path)), xattrsAt(place))
+        wanted.foreach { case (name, value) => if (!found.get(name).exists(_.sameElements(value))) fs.setXAttr(place, name, value) }
+        found.keys.filterNot(wanted.contains).foreach(fs.removeXAttr(place, _))
+      }
+    case _ =>
+  }
 
   protected final def etagOf(status: FileStatus): Option[String] = status match {
     case tagged: EtagSource => Option(tagged.getEtag).map(_.stripPrefix("\"").stripSuffix("\"")).filter(_.nonEmpty)
@@ -70,7 +105,7 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
 
   override def open(path: String, size: Long): InputStream = fs.open(at(path))
 
-  override def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged = new Staged {
+  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = new Staged {
     private val place = at(path)
     private val hidden = at(Paths.child(Paths.parent(path), temporary()))
     private var isInstalled = false
@@ -85,6 +120,7 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
       out.close()
       check.foreach(check => Using.resource[InputStream, Unit](fs.open(hidden))(check))
       set(hidden, attributes)
+      carry(hidden, path, source)
       renaming.fold(replace(hidden, place))(_.rename(hidden, place, Options.Rename.OVERWRITE))
       isInstalled = true
     }
@@ -107,10 +143,13 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
 
   override def makeDirectory(path: String): Unit = if (!fs.mkdirs(at(path))) throw new IOException("the file system made no directory")
 
-  override def makeLink(path: String, target: String, attributes: Attributes): Unit =
+  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Unit =
     throw new UnsupportedOperationException(s"${fs.getUri.getScheme}: has no symbolic links")
 
-  override def setAttributes(path: String, attributes: Attributes): Unit = set(at(path), attributes)
+  override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit = {
+    set(at(path), attributes)
+    source.foreach(carry(at(path), path, _))
+  }
 
   private def set(place: Path, attributes: Attributes): Unit = {
     if (attributes.owner.nonEmpty || attributes.group.nonEmpty) fs.setOwner(place, attributes.owner.orNull, attributes.group.orNull)

@@ -14,7 +14,7 @@ private[sync] object Itemized {
     val attributes = Decision.differingAttributes(entry, found, rules).toSet
     val time = if (attributes("time")) "t" else if (rules.preserved.timeOf(entry)) "." else timeOfCopy(entry, found, rules)
     val isOtherSize = entry.isFile && entry.size != found.size
-    val contents = if (entry.isLink || rules.checksum) "c" else "."
+    val contents = if (!entry.isFile || rules.checksum) "c" else "."
     s"${update(entry)}${kind(entry)}$contents${if (isOtherSize) "s" else "."}$time${letters(attributes)}"
   }
 
@@ -23,10 +23,21 @@ private[sync] object Itemized {
     if (!rules.preserved.times) "T" else if (Decision.sameTime(entry, found, rules)) "." else "t"
 
   /** The letters for an entry of which attributes change, as of [[Decision.differingAttributes]]. */
-  def amended(entry: Entry, differing: Seq[String]): String = s".${kind(entry)}..${if (differing.contains("time")) "t" else "."}${letters(differing.toSet)}"
+  def amended(entry: Entry, differing: Seq[String]): String = s".${attributesOf(entry, differing)}"
 
-  private def letters(attributes: Set[String]): String =
-    Seq("mode" -> "p", "owner" -> "o", "group" -> "g").map { case (name, letter) => if (attributes(name)) letter else "." }.mkString + "..."
+  /** The letters for an entry that becomes a further name of another one. */
+  def linked(entry: Entry, found: Option[Entry], rules: Rules): String =
+    found.filter(Special.areOfOneType(entry, _)).fold(s"h${kind(entry)}+++++++++") { found =>
+      s"h${attributesOf(entry, Decision.differingAttributes(entry.copy(acls = found.acls, xattrs = found.xattrs), found, rules))}"
+    }
+
+  private def attributesOf(entry: Entry, differing: Seq[String]) = s"${kind(entry)}..${if (differing.contains("time")) "t" else "."}${letters(differing.toSet)}"
+
+  private def letters(attributes: Set[String]): String = {
+    def letter(name: String, letter: String) = if (attributes(name)) letter else "."
+    Seq("mode" -> "p", "owner" -> "o", "group" -> "g").map((letter _).tupled).mkString + "." +
+      Seq("access control list" -> "a", "extended attributes" -> "x").map((letter _).tupled).mkString
+  }
 
   private def update(entry: Entry): String = if (entry.isFile) ">" else "c"
 
@@ -34,6 +45,7 @@ private[sync] object Itemized {
     case Kind.File => "f"
     case Kind.Directory => "d"
     case Kind.Link => "L"
+    case _ if entry.special.exists(Special.isDevice) => "D"
     case _ => "S"
   }
 
@@ -46,7 +58,9 @@ private[sync] object Itemized {
   def line(outcome: Outcome, prefix: String, isItemized: Boolean): Option[String] = {
     val isDirectory = outcome.kind == Kind.Directory
     val name = escaped(Names.bytes(Paths.within(prefix, outcome.path))) + (if (isDirectory) "/" else "")
-    val target = outcome.target.fold("")(target => s" -> ${escaped(Names.bytes(target))}")
+    val target = outcome.target.fold("") { target =>
+      if (outcome.action == Action.HardLink) s" => ${escaped(Names.bytes(Paths.within(prefix, target)))}" else s" -> ${escaped(Names.bytes(target))}"
+    }
     outcome.action match {
       case Action.Delete => Some(s"${if (isItemized) "*deleting  " else "deleting"} $name")
       case _ if outcome.changes.isEmpty || !isItemized && outcome.action == Action.Amend && !isDirectory => None

@@ -3,6 +3,7 @@ package io.millstream.spark.sync
 import java.io.{InputStream, OutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
+import java.util.HexFormat
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
@@ -19,10 +20,10 @@ import io.millstream.hadoop.NativeTree
  * Hadoop's own local file system is not used: it starts a process for the owner of each file, hides names that end with `.crc`, and
  * writes a checksum beside every file.
  */
-private[sync] final class LocalTree(root: String, temporary: () => String) extends Tree {
+private[sync] final class LocalTree(root: String, temporary: () => String, extras: Extras) extends Tree {
   import LocalTree._
 
-  private[sync] val native = new NativeTree(root.getBytes(UTF_8), Nothing)
+  private[sync] val native = new NativeTree(root.getBytes(UTF_8), carried(extras), extras.bytesPerSecond.getOrElse(0))
   private val users, groups = new ConcurrentHashMap[Int, String]
   private val userIds, groupIds = new ConcurrentHashMap[String, Int]
 
@@ -38,22 +39,29 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
 
   private def identityOf(found: NativeTree.Entry) = Identity(found.device, found.inode)
 
+  /** The file system of the root, as this machine calls it. */
+  private lazy val device: Option[Long] = identity.map(_.device)
+
   override def close(): Unit = native.close()
 
   override def capabilities: Capabilities =
-    Capabilities(modes = 0xfff, hasOwners = true, hasLinks = true, hasTimes = true, amends = true, impliesDirectories = false, newModes = 0x1ff & ~Umask)
+    Capabilities(modes = 0xfff, hasOwners = true, hasLinks = true, hasSpecials = true, hasTimes = true, amends = true, impliesDirectories = false,
+      newModes = 0x1ff & ~Umask, extended = Some("POSIX"))
 
   override def list(directory: String)(take: Entry => Unit): Unit =
-    native.list(Names.bytes(directory), { entries =>
+    if (extras.oneFileSystem && isElsewhere(directory)) take(Entry(directory, Kind.Elsewhere))
+    else native.list(Names.bytes(directory), { entries =>
       val mount = Option.when(entries.mount.nonEmpty)(Names.text(entries.mount))
       Iterator.continually(entries.next()).takeWhile(_ != null).foreach { found =>
         take(entry(Paths.child(directory, Names.text(found.name)), found, mount))
       }
     })
 
+  private def isElsewhere(directory: String): Boolean = Option(native.status(Names.bytes(directory))).exists(found => !device.contains(found.device))
+
   /** @param mount what is mounted there, or above */
   private def entry(path: String, found: NativeTree.Entry, mount: Option[String]): Entry = {
-    val kind = Kinds(found.kind.ordinal)
+    val kind = Kinds.getOrElse(found.kind, Kind.Other)
     val isExcluded = kind == Kind.Directory && path.nonEmpty && excluded.exists(_._1 == identityOf(found))
     if (kind == Kind.Failed) Entry(path, kind, message = Some(Names.text(found.target)))
     else if (isExcluded) Entry(path, Kind.Failed, message = excluded.map(_._2))
@@ -66,14 +74,34 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
       owner = Some(users.computeIfAbsent(found.uid, NativeTree.userName(_))),
       group = Some(groups.computeIfAbsent(found.gid, NativeTree.groupName(_))),
       target = Option.when(kind == Kind.Link)(Names.text(found.target)),
-      mount = mount.orElse(Option.when(found.isMounted && path.nonEmpty)(path)))
+      mount = mount.orElse(Option.when(found.isMounted && path.nonEmpty)(path)),
+      special = special(found),
+      inode = Option.when(extras.hardLinks && kind != Kind.Directory && found.links > 1)(inode(found, mount)),
+      links = found.links,
+      acls = checksum(found.acls),
+      xattrs = checksum(found.xattrs))
+  }
+
+  private def special(found: NativeTree.Entry): Option[String] = found.kind match {
+    case NativeTree.Kind.PIPE => Some(Special.Pipe)
+    case NativeTree.Kind.SOCKET => Some(Special.Socket)
+    case NativeTree.Kind.CHARACTER_DEVICE => Some(Special.characterDevice(found.number))
+    case NativeTree.Kind.BLOCK_DEVICE => Some(Special.blockDevice(found.number))
+    case _ => None
+  }
+
+  /** Of a file system, every machine may know another number, but its place in the tree is the same. */
+  private def inode(found: NativeTree.Entry, mount: Option[String]): String = {
+    val fileSystem = if (device.contains(found.device)) "" else mount.getOrElse("")
+    s"${java.lang.Long.toUnsignedString(found.inode)}:$fileSystem"
   }
 
   override def status(path: String): Option[Entry] = Option(native.status(Names.bytes(path))).map(entry(path, _, None))
 
   override def open(path: String, size: Long): InputStream = native.open(Names.bytes(path))
 
-  override def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged = new Staged {
+  /** Of what only other local trees have, [[copyFrom]] copies it. */
+  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = new Staged {
     private val file = stageNatively(path, attributes)
 
     override def out: OutputStream = file
@@ -101,6 +129,11 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
 
   private def hidden(): Array[Byte] = temporary().getBytes(UTF_8)
 
+  private def localOf(tree: Tree): NativeTree = tree.whole match {
+    case local: LocalTree => local.native
+    case _ => null
+  }
+
   private def wanted(attributes: Attributes) = new NativeTree.Attributes(
     attributes.owner.fold(NativeTree.NONE)(userId),
     attributes.group.fold(NativeTree.NONE)(groupId),
@@ -109,10 +142,15 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
 
   override def makeDirectory(path: String): Unit = native.makeDirectory(Names.bytes(path))
 
-  override def makeLink(path: String, target: String, attributes: Attributes): Unit =
-    native.makeLink(Names.bytes(path), Names.bytes(target), hidden(), wanted(attributes))
+  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Unit = {
+    val (kind, number) = like.special.fold(("", 0L))(Special.parts)
+    native.makeSpecial(Names.bytes(like.path), kindOf(kind), Names.bytes(like.target.getOrElse("")), number, hidden(), localOf(source), wanted(attributes))
+  }
 
-  override def setAttributes(path: String, attributes: Attributes): Unit = native.setAttributes(Names.bytes(path), wanted(attributes))
+  override def makeHardLink(path: String, other: String): Unit = native.makeHardLink(Names.bytes(path), Names.bytes(other), hidden())
+
+  override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit =
+    native.setAttributes(Names.bytes(path), source.map(localOf).orNull, wanted(attributes))
 
   override def delete(path: String): Deleted = native.remove(Names.bytes(path)) match {
     case NativeTree.Removal.DONE => Deleted.Done
@@ -128,11 +166,24 @@ private[sync] final class LocalTree(root: String, temporary: () => String) exten
     val probe = Names.bytes(Paths.child(path, name))
     Using.resource(native.stage(probe, name.getBytes(UTF_8), NativeTree.Attributes.NOTHING))(_ => native.status(probe).uid == Superuser)
   }
+
+  override def seemsToGiveAway: Boolean = Uid.contains(Superuser)
 }
 
 private object LocalTree {
-  /** Copies carry what their attributes say, and nothing else. */
-  private val Nothing = 0
+  private def carried(extras: Extras): Int =
+    Seq(extras.xattrs -> NativeTree.XATTRS, extras.acls -> NativeTree.ACLS, extras.sparse -> NativeTree.SPARSE).collect { case (true, bit) => bit }.sum
+
+  private def checksum(bytes: Array[Byte]): Option[String] = Option.when(bytes.nonEmpty)(HexFormat.of().formatHex(bytes))
+
+  private def kindOf(special: String): NativeTree.Kind = special match {
+    case Special.Pipe => NativeTree.Kind.PIPE
+    case Special.Socket => NativeTree.Kind.SOCKET
+    case "character device" => NativeTree.Kind.CHARACTER_DEVICE
+    case "block device" => NativeTree.Kind.BLOCK_DEVICE
+    case _ => NativeTree.Kind.LINK
+  }
+
   private val Superuser = 0
 
   /** The number of an account; none if this machine does not know it, as for many of HDFS. */
@@ -141,14 +192,14 @@ private object LocalTree {
       case _: java.io.IOException => NativeTree.NONE
     }
 
-  /** That of this process, as Linux states it. */
-  private lazy val Umask: Int = {
-    val lines = Files.readAllLines(Path.of("/proc/self/status")).asScala
-    lines.collectFirst { case UmaskLine(octal) => Integer.parseInt(octal, 8) }.getOrElse(UsualUmask)
-  }
+  /** What Linux says of this process. */
+  private lazy val OfProcess = Files.readAllLines(Path.of("/proc/self/status")).asScala
+  private lazy val Umask: Int = OfProcess.collectFirst { case UmaskLine(octal) => Integer.parseInt(octal, 8) }.getOrElse(UsualUmask)
+  private lazy val Uid: Option[Int] = OfProcess.collectFirst { case UidLine(effective) => Integer.parseUnsignedInt(effective) }
   private val UmaskLine = """Umask:\s*([0-7]+)""".r
+  private val UidLine = """Uid:\s*[0-9]+\s+([0-9]+).*""".r
   private val UsualUmask = Integer.parseInt("022", 8)
 
-  /** In the order of NativeTree.Kind. */
-  private val Kinds = Array(Kind.File, Kind.Directory, Kind.Link, Kind.Other, Kind.Failed)
+  private val Kinds = Map(
+    NativeTree.Kind.FILE -> Kind.File, NativeTree.Kind.DIRECTORY -> Kind.Directory, NativeTree.Kind.LINK -> Kind.Link, NativeTree.Kind.FAILED -> Kind.Failed)
 }

@@ -15,11 +15,11 @@ import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, Options
  * Objects of S3, which appear when they are complete, under their own names. Each carries the time of its source, and the checksum of
  * its contents if that was known before it was written, as user metadata: its own time is that of the upload.
  */
-private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, temporary: () => String) extends HadoopTree(fs, root, temporary) {
+private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, temporary: () => String) extends HadoopTree(fs, root, temporary, Extras()) {
   import ObjectTree._
 
   override def capabilities: Capabilities =
-    Capabilities(modes = 0, hasOwners = false, hasLinks = false, hasTimes = true, amends = false, impliesDirectories = true)
+    Capabilities(modes = 0, hasOwners = false, hasLinks = false, hasSpecials = false, hasTimes = true, amends = false, impliesDirectories = true)
 
   override protected def examined(path: String, status: FileStatus): Entry =
     if (status.isDirectory) Entry(path, Kind.Directory)
@@ -69,7 +69,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
     fs.openFile(at(path)).opt(Options.OpenFileOptions.FS_OPTION_OPENFILE_LENGTH, size)
       .opt(Options.OpenFileOptions.FS_OPTION_OPENFILE_READ_POLICY, "whole-file").build().get()
 
-  override def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged = new Staged {
+  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = new Staged {
     private var isInstalled = false
     private val place = at(path)
 
@@ -102,7 +102,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
     prepared.flatMap(_._2)
   }
 
-  override def setAttributes(path: String, attributes: Attributes): Unit = ()
+  override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit = ()
 
   override def mayGiveAway(path: String): Boolean = false
 

@@ -11,7 +11,7 @@ package io.millstream.spark.sync
  * @param operation what failed
  * @param message why it failed
  * @param changes what changes, as of [[Itemized]]
- * @param target where a symbolic link leads
+ * @param target where a symbolic link leads, or the path of which something is a further name
  */
 final case class Outcome(
     path: String,
@@ -55,7 +55,7 @@ object Status {
 private[sync] object Outcome {
   def of(step: Step, status: String): Outcome =
     Outcome(step.path, step.action, step.reason, status, step.source.orElse(step.destination).fold("")(_.kind), step.source.fold(0L)(_.size),
-      step.source.flatMap(_.mtime), changes = step.changes, target = step.source.flatMap(_.target))
+      step.source.flatMap(_.mtime), changes = step.changes, target = step.other.orElse(step.source.flatMap(_.target)))
 
   def failed(step: Step, operation: String, error: Throwable): Outcome =
     of(step, Status.Failed).copy(operation = Some(operation), message = Some(Tree.oneLine(error)))

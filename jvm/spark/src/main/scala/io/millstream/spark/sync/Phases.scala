@@ -12,7 +12,8 @@ import WorkingDirectory._
  * Carries the plan out. Each phase ends before the next one begins, and is a part of the manifest:
  *
  * {{{
- * litter ─► what is in the way of directories ─► directories ─► files and links ─► attributes ─► deletions ─► attributes of directories
+ * litter ─► what is in the way of directories ─► directories ─► files and links ─► attributes ─► further names ─► deletions
+ *   ─► attributes of directories
  * }}}
  *
  * With `--delete-before`, the deletions come before what is in the way.
@@ -51,6 +52,7 @@ private[sync] final class Phases(
     copy()
     val amended = shares.count(share => share.action == Action.Amend && share.kind != Kind.Directory)
     if (amended > 0) each("attributes", planning.steps(Action.Amend).filter(col("source.kind") =!= Kind.Directory), amended, "set attributes")(amend)
+    linkNames()
     if (!options.deleteBefore) delete()
     // That changes the times of directories.
     if (isReal && hasLostAttempts()) sweepAttempts()
@@ -103,12 +105,22 @@ private[sync] final class Phases(
     if (count > 0) {
       val steps = planning.steps(Action.Copy, Action.Link)
       val (site, preserved, verify, resumes) = (this.site, rules.preserved, options.verify, interrupted.nonEmpty)
-      // What is in the way counts as deletions, too.
-      val empties = (rules.delete || options.force) && options.maxDelete.forall(rules.delete && _ >= shares.of(Action.Delete))
+      val empties = this.empties
       val rate = options.bytesPerSecond.map(rate => math.max(1, rate / context.defaultParallelism))
       val counters = Counters(context.longAccumulator("files copied"), context.longAccumulator("bytes copied"))
       lazy val packed = Packing.packed(steps.rdd, count, bytes)
       save("copies", s"copy $count files ($bytes bytes)", steps)(packed.mapPartitions(transfer(site, preserved, verify, empties, resumes, rate, counters, _)))
+    }
+  }
+
+  /** Whether directories with contents may be removed that are in the way: what is in them counts as deletions, too. */
+  private def empties = (rules.delete || options.force) && options.maxDelete.forall(rules.delete && _ >= shares.of(Action.Delete))
+
+  private def linkNames(): Unit = {
+    val count = shares.of(Action.HardLink)
+    val empties = this.empties
+    if (count > 0) each("names", planning.steps(Action.HardLink), count, s"make $count further names") { (_, destination, rules, step) =>
+      makeHardLink(destination, rules, empties, step)
     }
   }
 
@@ -161,7 +173,7 @@ private[sync] final class Phases(
   /** Gives directories their attributes: those that differ, are new, or whose contents have changed, which changes their times. */
   private def finishDirectories(): Unit = if (rules.preserved.amends && !shares.isEmpty) {
     if (!work.has(Directories)) {
-      val changed = planning.steps(Action.Directory, Action.Copy, Action.Link, Action.Delete).select(parentOf(col("path")).as("path"))
+      val changed = planning.steps(Action.Directory, Action.Copy, Action.Link, Action.HardLink, Action.Delete).select(parentOf(col("path")).as("path"))
       val own = planning.steps(Action.Directory).select("path").union(directoriesOf(Action.Amend).select("path"))
       val touched = changed.union(own).distinct()
       val entries = listings.entries(Source).filter(col("kind") === Kind.Directory).join(touched, Seq("path"), "left_semi").as[Entry]
@@ -186,7 +198,7 @@ private[sync] final class Phases(
 
   private def sweep(what: String, names: TemporaryNames): Unit = {
     val site = this.site
-    val directories = planning.steps(Action.Copy, Action.Link).select(parentOf(col("path"))).distinct().as[String]
+    val directories = planning.steps(Action.Copy, Action.Link, Action.HardLink).select(parentOf(col("path"))).distinct().as[String]
     describing(what)(directories.foreachPartition { (some: Iterator[String]) =>
       val tree = site.openDestination()
       some.foreach { directory =>
@@ -245,14 +257,14 @@ private object Phases {
       rate: Option[Long],
       counters: Counters,
       steps: Iterator[Step]): Iterator[Outcome] = {
-    val (source, destination) = (site.openSource(), site.openDestination())
+    val (source, destination) = (site.openSource(), site.openDestination(rate))
     val task = TaskContext.get()
     val isAgain = resumes || task.attemptNumber > 0 || task.stageAttemptNumber > 0
     val transfer = new Transfer(source, destination, preserved, isAgain, verify, empties, rate.map(new Pace(_)), bytes => counters.synchronized {
       counters.files.add(1)
       counters.bytes.add(bytes)
     })
-    def run(step: Step) = if (step.action == Action.Link) link(destination, preserved, empties, step) else transfer.run(step)
+    def run(step: Step) = if (step.action == Action.Link) makeSpecial(source, destination, preserved, empties, step) else transfer.run(step)
     new InFlight[Step, Outcome](steps, site.threads, run)
   }
 
@@ -288,9 +300,22 @@ private object Phases {
   /** The set-user-ID, set-group-ID and sticky bits of what is there. */
   private def specialBits(destination: Tree, path: String): Int = destination.status(path).flatMap(_.mode).getOrElse(0) & SpecialBits
 
-  private def link(destination: Tree, preserved: Preserved, empties: Boolean, step: Step): Outcome = trying(step, "create the symbolic link") {
+  private def makeSpecial(source: Tree, destination: Tree, preserved: Preserved, empties: Boolean, step: Step): Outcome = {
+    val entry = step.source.get
+    trying(step, s"create the ${entry.special.map(Special.parts(_)._1).getOrElse("symbolic link")}") {
+      Transfer.makeRoom(destination, step, empties)
+      destination.makeSpecial(entry, source, Decision.attributes(entry, step.destination, preserved))
+      Outcome.of(step, Status.Done)
+    }
+  }
+
+  private def makeHardLink(destination: Tree, rules: Rules, empties: Boolean, step: Step): Outcome = trying(step, "create the hard link") {
+    val other = step.other.get
+    if (!destination.status(other).exists(Decision.isCopy(step.source.get, _, rules))) {
+      throw new java.io.IOException(s"the file of which it is a further name was not copied: ${Names.shown(other)}")
+    }
     Transfer.makeRoom(destination, step, empties)
-    destination.makeLink(step.path, step.source.get.target.get, Decision.attributes(step.source.get, step.destination, preserved))
+    destination.makeHardLink(step.path, other)
     Outcome.of(step, Status.Done)
   }
 
@@ -298,7 +323,7 @@ private object Phases {
     val attributes = Decision.attributes(source.withOwnTime(step.source.get), step.destination.map(_.copy(mode = None)), rules.preserved)
     // A new directory keeps what it has from the one that it is in.
     val mode = if (rules.preserved.modes != 0) attributes.mode else attributes.mode.map(_ | specialBits(destination, step.path))
-    destination.setAttributes(step.path, attributes.copy(mode = mode))
+    destination.setAttributes(step.path, attributes.copy(mode = mode), Some(source))
     Outcome.of(step, Status.Done)
   }
 

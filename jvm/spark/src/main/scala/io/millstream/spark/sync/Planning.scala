@@ -40,6 +40,10 @@ private[sync] final class Planning(session: SparkSession, work: WorkingDirectory
       val steps = Packing.packed(work.load[Step](Plan).filter(col("action") === Action.Compare).rdd, count, 2 * bytes)
       work.save(Compared, session.createDataset(steps.mapPartitions(compared(site, rules, _))))
     }
+    if (rules.preserved.hardLinks) describing("find the names of the same files") {
+      val planned = all.filter(col("source.inode").isNotNull && col("action") =!= Action.Compare)
+      work.save(Linked, HardLinks.steps(source, destination, planned, rules))
+    }
     if (rules.examinesDeletions) describing("find out what may be deleted") {
       val surplus = work.load[Step](Plan).filter(col("action") === Action.Surplus)
       work.save(Deletable, new Surplus(work, site, listings).steps(surplus))
@@ -49,7 +53,8 @@ private[sync] final class Planning(session: SparkSession, work: WorkingDirectory
 
   private def all = {
     val parts = work.parts(Plan).toSet
-    work.load[Step](Seq(if (parts(Unblocked)) Unblocked else Plan, Compared, Deletable).filter(parts): _*)
+    val steps = work.load[Step](Seq(if (parts(Unblocked)) Unblocked else Plan, Compared, Deletable).filter(parts): _*)
+    if (parts(Linked)) steps.filter(col("source.inode").isNull).union(work.load[Step](Linked)) else steps
   }
 
   def steps(actions: String*): Dataset[Step] = all.filter(col("action").isin(actions: _*))
@@ -72,6 +77,8 @@ private[sync] object Planning {
   private val Unblocked = "plan-unblocked"
   private val Compared = "plan-compared"
   private val Deletable = "plan-deletable"
+  /** What happens to files with several names. */
+  private val Linked = "plan-linked"
   private val EntriesOfPartition = 200000L
   private val MaxPartitions = 20000L
   private val MaxBlocked = 1000000

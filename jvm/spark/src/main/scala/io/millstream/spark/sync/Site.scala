@@ -18,6 +18,7 @@ import org.apache.spark.util.SerializableConfiguration
  * @param threads calls that a task has under way at once
  * @param isMarked whether the driver has made a directory with the name of the working directory in the destination
  * @param filter which entries take part; None for all
+ * @param extras what is wanted of local trees besides the usual
  */
 private[sync] final case class Site(
     source: String,
@@ -26,21 +27,24 @@ private[sync] final case class Site(
     threads: Int,
     isMarked: Boolean,
     filter: Option[FilterRules],
+    extras: Extras,
     conf: Broadcast[SerializableConfiguration]) {
 
   /** Trees of the driver, which no task closes. */
   @transient private val opened = new ConcurrentLinkedQueue[Tree]
 
   /** The source without what is excluded. */
-  def openSource(): Tree = openFilter().foldLeft(open(source))(new FilteredSource(_, _))
+  def openSource(): Tree = openFilter().foldLeft(open(source, extras))(new FilteredSource(_, _))
 
   /**
    * The destination, of which what is protected is not deleted.
    *
+   * @param bytesPerSecond how much is copied at most between local trees
    * @throws java.io.IOException in a task on a machine whose destination is not that of the driver
    */
-  def openDestination(): Tree = {
-    val tree = open(destination)
+  def openDestination(bytesPerSecond: Option[Long] = None): Tree = {
+    // Where several names belong to one file, attributes are not set for one of them alone.
+    val tree = open(destination, extras.copy(hardLinks = true, oneFileSystem = false, bytesPerSecond = bytesPerSecond))
     // Where it is not mounted, there may be an empty directory, and copies would be written there.
     if (isMarked && destination.startsWith("file:") && TaskContext.get() != null && tree.status(names.working).isEmpty) {
       val host = java.net.InetAddress.getLocalHost.getHostName
@@ -56,10 +60,10 @@ private[sync] final case class Site(
     opened
   }
 
-  def open(side: String): Tree = {
+  def open(side: String, extras: Extras = Extras()): Tree = {
     val attempt = Option(TaskContext.get()).fold(TemporaryNames.OfDriver)(_.taskAttemptId())
     val count = new AtomicLong
-    val tree = Tree.open(side, conf.value.value, () => names.name(attempt, count.getAndIncrement()))
+    val tree = Tree.open(side, conf.value.value, () => names.name(attempt, count.getAndIncrement()), extras)
     if (TaskContext.get() == null) Option(opened).foreach(_.add(tree))
     tree
   }
@@ -75,9 +79,16 @@ private[sync] object Site {
   /** Calls to a store or a mount that may answer slowly. Threads that find no work on a fast one cost little. */
   private val Threads = 32
 
-  def of(context: SparkContext, source: String, destination: String, threads: Option[Int], isMarked: Boolean, filter: Option[FilterRules]): Site = {
+  def of(
+      context: SparkContext,
+      source: String,
+      destination: String,
+      threads: Option[Int],
+      isMarked: Boolean,
+      filter: Option[FilterRules],
+      extras: Extras): Site = {
     val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
-    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(Threads), isMarked, filter, conf)
+    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(Threads), isMarked, filter, extras, conf)
   }
 }
 

@@ -42,6 +42,13 @@ final case class SyncOptions(
     ignoreExisting: Boolean = false,
     modifyWindow: Option[Long] = None,
     links: Boolean = true,
+    devices: Boolean = true,
+    specials: Boolean = true,
+    hardLinks: Boolean = false,
+    acls: Boolean = false,
+    xattrs: Boolean = false,
+    sparse: Boolean = false,
+    oneFileSystem: Boolean = false,
     perms: Boolean = true,
     times: Boolean = true,
     owner: Boolean = true,
@@ -55,29 +62,33 @@ final case class SyncOptions(
     items: Boolean = false,
     checkpoint: Option[String] = None) {
 
+  def extras: Extras = Extras(hardLinks, acls, xattrs, sparse, oneFileSystem)
+
+  /** The first option that only local trees can do. */
+  def ofLocalTrees: Option[String] = Seq(hardLinks -> "hard-links", sparse -> "sparse").collectFirst { case (true, name) => name }
+
+  /** The first option that takes two trees with access control lists and extended attributes of the same kind. */
+  def ofExtended: Option[String] = Seq(acls -> "acls", xattrs -> "xattrs").collectFirst { case (true, name) => name }
+
   /** What a run must have in common with an interrupted one to continue it. */
   def identity: String = copy(checkpoint = None, verify = false, names = false, items = false, bytesPerSecond = None).toString
 }
 
 object SyncOptions {
-  private val Flags = Set("delete", "checksum", "size-only", "ignore-times", "update", "existing", "ignore-existing", "links", "perms", "times", "owner",
-    "group", "omit-dir-times", "omit-link-times", "verify", "dry-run", "names", "items", "delete-before", "delete-excluded", "ignore-errors", "force")
+  private val Flags = Set(
+    "delete", "checksum", "size-only", "ignore-times", "update", "existing", "ignore-existing", "links", "perms", "times", "owner",
+    "group", "omit-dir-times", "omit-link-times", "verify", "dry-run", "names", "items", "delete-before", "delete-excluded",
+    "ignore-errors", "force", "devices", "specials", "hard-links", "acls", "xattrs", "sparse", "one-file-system")
   private val Values = Set("source", "destination", "prefix", "max-delete", "modify-window", "bytes-per-second", "checkpoint")
   /** A rule of the filter; the number is its position. */
   private val Rule = "filter-([0-9]{1,9})".r
-  /** Options of rsync that this does not have, and what they would carry. */
-  private val Refused = Map(
-    "hard-links" -> "which names are hard links to the same file", "acls" -> "access control lists", "xattrs" -> "extended attributes", "devices" -> "devices",
-    "specials" -> "named pipes and sockets")
 
   /** Parses names and values from the command line or from Python. */
   def of(settings: Map[String, String]): SyncOptions = {
     settings.foreach {
-      case (key, "true") if Refused.contains(key) =>
-        throw new SyncFailure(s"--$key: a synchronization on Spark does not carry ${Refused(key)}; leave the option out, or use psync without --spark")
       case (key, value) if Flags(key) && !Set("true", "false")(value) => throw new SyncFailure(s"$key: must be true or false, but is $value")
       case (Rule(_), _) =>
-      case (key, _) if !Flags(key) && !Values(key) && !Refused.contains(key) => throw new SyncFailure(s"unknown option $key")
+      case (key, _) if !Flags(key) && !Values(key) => throw new SyncFailure(s"unknown option $key")
       case _ =>
     }
     def required(key: String, what: String) = settings.get(key).filter(_.nonEmpty).getOrElse(throw new SyncFailure(s"no $what was given"))
@@ -107,7 +118,15 @@ object SyncOptions {
       ignoreExisting = is("ignore-existing"),
       modifyWindow = number("modify-window", least = -1),
       links = is("links", otherwise = true),
-      perms = is("perms", otherwise = true),
+      devices = is("devices", otherwise = true),
+      specials = is("specials", otherwise = true),
+      hardLinks = is("hard-links"),
+      acls = is("acls"),
+      xattrs = is("xattrs"),
+      sparse = is("sparse"),
+      oneFileSystem = is("one-file-system"),
+      // The mask of an access control list is a part of the mode.
+      perms = is("perms", otherwise = true) || is("acls"),
       times = is("times", otherwise = true),
       owner = is("owner", otherwise = true),
       group = is("group", otherwise = true),

@@ -36,7 +36,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   private val session = spark.newSession()
   private val settings = SyncSettings.of(spark)
   private val site =
-    Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = !options.dryRun, filter)
+    Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = !options.dryRun, filter, options.extras)
   private val describing = new Jobs(spark.sparkContext, s"Millstream sync $source to $destination")
   private val notices = Seq.newBuilder[String]
   private lazy val tops =
@@ -58,6 +58,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     val start = System.nanoTime()
     // The number of partitions follows from that of entries, and paths are not skewed.
     Seq("spark.millstream.write.enabled", "spark.sql.adaptive.enabled").foreach(session.conf.set(_, "false"))
+    // Otherwise Spark warns that it shortens the texts of plans.
+    session.conf.set("spark.sql.debug.maxToStringFields", "100")
     session.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism.toString)
     val lost = new LostAttempts
     spark.sparkContext.addSparkListener(lost)
@@ -92,6 +94,17 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     if (from.isWithin(to) && to.isWithin(from) || one.nonEmpty && one == other) throw new SyncFailure(s"$destination: is the source itself")
     if (to.isWithin(from)) throw new SyncFailure(s"$destination: is inside the source $source; choose a destination outside it")
     if (from.isWithin(to)) throw new SyncFailure(s"$source: is inside the destination $destination; choose a destination outside it")
+    def refuse(option: String, side: String) =
+      throw new SyncFailure(s"--$option (${option.replace('-', '_')}=True): $side does not have that; leave the option out")
+    options.ofLocalTrees.foreach(option => Seq(source, destination).filterNot(_.startsWith("file:")).foreach(refuse(option, _)))
+    options.ofExtended.foreach { option =>
+      val Seq(one, other) = Seq(site.openSource(), site.openDestination()).map(_.capabilities.extended)
+      if (one.isEmpty) refuse(option, source)
+      else if (other.isEmpty) refuse(option, destination)
+      else if (one != other) {
+        throw new SyncFailure(s"--$option ($option=True): those of $source and of $destination are of different kinds; leave the option out")
+      }
+    }
     val found = tops.getOrElse(Source, throw new SyncFailure(s"$source: there is no such directory, so nothing was done"))
     if (!found.isDirectory) throw new SyncFailure(s"$source: not a directory; Spark synchronizes directories")
     tops.get(Destination).filter(!_.isDirectory).foreach(_ => throw new SyncFailure(s"$destination: exists and is not a directory"))
@@ -229,7 +242,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     else if (options.delete && isEmpty) notice(s"nothing is deleted, because the source is empty: $source")
     val probes = probing(work)
     val keeps = probes.forall(_.keepsAttributes(""))
-    val hasOwners = keeps && from.hasOwners && to.hasOwners && (options.owner || options.group) && probes.exists(_.mayGiveAway(""))
+    lazy val givesAway = keeps && probes.fold(site.openDestination().seemsToGiveAway)(_.mayGiveAway(""))
+    val hasOwners = from.hasOwners && to.hasOwners && (options.owner || options.group) && givesAway
     // Probes in the destination have changed its time.
     probes.filter(_ => !options.dryRun).foreach(_ => settle(site.openDestination(), tops.get(Destination)))
     Rules(
@@ -242,7 +256,12 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
         linkTimes = options.times && !options.omitLinkTimes && to.hasTimes && keeps,
         links = options.links,
         amends = to.amends && keeps,
-        newModes = if (options.perms || !keeps || from.modes == 0) 0 else to.newModes),
+        newModes = if (options.perms || !keeps || from.modes == 0) 0 else to.newModes,
+        // Who may make devices is who may give files away.
+        devices = options.devices && from.hasSpecials && to.hasSpecials && givesAway,
+        specials = options.specials && to.hasSpecials,
+        hardLinks = options.hardLinks,
+        extended = options.acls || options.xattrs),
       checksum = options.checksum,
       sizeOnly = options.sizeOnly,
       ignoreTimes = options.ignoreTimes,
@@ -250,7 +269,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
       existing = options.existing,
       ignoreExisting = options.ignoreExisting,
       delete = options.delete && !prevents && !isEmpty,
-      examinesDeletions = options.filter.nonEmpty || isFailed,
+      examinesDeletions = options.filter.nonEmpty || isFailed || options.oneFileSystem,
       modifyWindow = options.modifyWindow,
       keepsTimes = keeps)
   }

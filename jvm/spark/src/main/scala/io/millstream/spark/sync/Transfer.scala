@@ -17,7 +17,7 @@ import io.millstream.hadoop.NativeTree
  * @param revalidates whether a copy may be there already, from an earlier run or attempt
  * @param verify whether to read copies again
  * @param empties whether a directory in the place of a file may be removed with what is in it
- * @param pace holds copies to a rate, if there is one
+ * @param pace holds copies to a rate, if there is one, except for those between local trees, of which the destination does that
  * @param copied is told the size of each copy
  */
 private[sync] final class Transfer(
@@ -106,7 +106,7 @@ private[sync] final class Transfer(
     }
 
   private def copy(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = (source.whole, destination.whole) match {
-    case (from: LocalTree, to: LocalTree) if pace.isEmpty => copyNatively(from, to, step, entry, version, isLast)
+    case (from: LocalTree, to: LocalTree) => copyNatively(from, to, step, entry, version, isLast)
     case _ => copyBytes(step, entry, version, isLast)
   }
 
@@ -141,14 +141,14 @@ private[sync] final class Transfer(
       val sum = new CRC32C
       sum.update(content)
       settle(step, entry, version, content.length, isLast) { () =>
-        val staged = destination.stage(step.path, attributes, Some(text(sum)))
+        val staged = destination.stage(step.path, attributes, Some(text(sum)), source)
         try {
           staged.out.write(content)
           install(step, staged, sum)
         } finally staged.discard()
       }(text(sum))
     } else {
-      val staged = destination.stage(step.path, attributes, None)
+      val staged = destination.stage(step.path, attributes, None, source)
       try {
         val sum = new CRC32C
         val bytes = Using.resource(source.open(step.path, entry.size))(pass(_, staged.out, entry.size, sum, pace))

@@ -13,21 +13,43 @@ import org.apache.hadoop.ipc.RemoteException
  *
  * @param modes the bits of POSIX modes; 0 if it has none
  * @param newModes the bits that the umask leaves to new entries
+ * @param hasSpecials whether it has devices, pipes and sockets
  * @param hasTimes whether the times of files can be chosen, when they are written at least
  * @param amends whether attributes of entries that exist can be changed
  * @param impliesDirectories whether a directory exists because something is in it
+ * @param extended what kind of access control lists and extended attributes it has; None if it has none
  */
 private[sync] final case class Capabilities(
     modes: Int,
     hasOwners: Boolean,
     hasLinks: Boolean,
+    hasSpecials: Boolean,
     hasTimes: Boolean,
     amends: Boolean,
     impliesDirectories: Boolean,
-    newModes: Int = 0)
+    newModes: Int = 0,
+    extended: Option[String] = None)
 
 /** Attributes to give to a copy; those that are not preserved are absent. */
 private[sync] final case class Attributes(mtime: Option[Long], mode: Option[Int], owner: Option[String], group: Option[String])
+
+/**
+ * What is wanted of trees besides contents, modes, owners and times. Only local ones have hard links, holes and other file systems.
+ *
+ * @param hardLinks whether entries tell which names belong to the same file
+ * @param acls whether entries tell of access control lists, and copies have them
+ * @param xattrs whether entries tell of other extended attributes, and copies have them
+ * @param sparse whether copies have holes wherever there are zeros
+ * @param oneFileSystem whether directories of other file systems are listed as [[Kind.Elsewhere]]
+ * @param bytesPerSecond how much is copied from other such trees at most
+ */
+private[sync] final case class Extras(
+    hardLinks: Boolean = false,
+    acls: Boolean = false,
+    xattrs: Boolean = false,
+    sparse: Boolean = false,
+    oneFileSystem: Boolean = false,
+    bytesPerSecond: Option[Long] = None)
 
 /** A directory, under whatever names it can be reached, as a machine knows it. */
 private[sync] final case class Identity(device: Long, inode: Long)
@@ -83,11 +105,11 @@ private[sync] trait Tree {
   def open(path: String, size: Long): InputStream
 
   /**
-   * Begins a copy.
+   * Begins a copy of what another tree has at the same path.
    *
    * @param checksum the checksum of what will be written, if it is known already
    */
-  def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged
+  def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged
 
   /**
    * Copies a file of another tree, if that does not need this process to see its contents. What is there is replaced at once, except for a
@@ -108,10 +130,14 @@ private[sync] trait Tree {
   /** Makes a directory, and those that it is in, if they do not exist. */
   def makeDirectory(path: String): Unit
 
-  /** Makes a symbolic link, in the place of whatever is there, except for a directory. */
-  def makeLink(path: String, target: String, attributes: Attributes): Unit
+  /** Makes a symbolic link, a device, a pipe or a socket like that of another tree, in the place of whatever is there, except for a directory. */
+  def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Unit
 
-  def setAttributes(path: String, attributes: Attributes): Unit
+  /** Makes a further name of the entry `other`, in the place of whatever is there, except for a directory. */
+  def makeHardLink(path: String, other: String): Unit = throw new UnsupportedOperationException("the file system has no hard links")
+
+  /** Sets attributes, and, as far as they are wanted, the extended attributes that the entry has in another tree. */
+  def setAttributes(path: String, attributes: Attributes, source: Option[Tree] = None): Unit
 
   def delete(path: String): Deleted
 
@@ -120,6 +146,9 @@ private[sync] trait Tree {
 
   /** Whether files can be given to other users; `path` is a directory for a probe. */
   def mayGiveAway(path: String): Boolean
+
+  /** Whether that seems so, where nothing may be written. */
+  def seemsToGiveAway: Boolean = false
 
   /** Whether it keeps the times that are chosen for files, and other attributes; `path` is a directory for a probe. */
   def keepsAttributes(path: String): Boolean = true
@@ -137,12 +166,12 @@ private[sync] object Tree {
    * @param root an absolute URL
    * @param temporary makes a name for a temporary file that no other attempt has
    */
-  def open(root: String, conf: Configuration, temporary: () => String): Tree = {
+  def open(root: String, conf: Configuration, temporary: () => String, extras: Extras): Tree = {
     val path = new HadoopPath(root)
     path.toUri.getScheme match {
-      case "file" => new LocalTree(path.toUri.getPath, temporary)
+      case "file" => new LocalTree(path.toUri.getPath, temporary, extras)
       case "s3a" => new ObjectTree(path.getFileSystem(conf), path, temporary)
-      case _ => new HadoopTree(path.getFileSystem(conf), path, temporary)
+      case _ => new HadoopTree(path.getFileSystem(conf), path, temporary, extras)
     }
   }
 

@@ -136,4 +136,37 @@ class DecisionTest {
     assertFalse(file.get.isSameVersionAs(file.get.copy(mtime = Some(1))))
     assertFalse(file.get.isSameVersionAs(directory.get))
   }
+
+  private def special(is: String) = Some(entry(Kind.Other).copy(special = Some(is)))
+
+  @Test def devicesPipesAndSockets(): Unit = {
+    val makes = rules.copy(preserved = preserved.copy(devices = true, specials = true))
+    val (pipe, one, two) = (special(Special.Pipe), special(Special.characterDevice(1)), special(Special.characterDevice(2)))
+    Seq(pipe, one).foreach { source =>
+      assertEquals(Some(Action.Link), actionOf(source, None, makes))
+      assertEquals(None, actionOf(source, source, makes))
+      assertEquals(Some(Action.Skip), actionOf(source, None))
+      assertEquals(Some(Action.Skip), actionOf(source, source))
+    }
+    assertEquals(Some(Action.Amend), actionOf(pipe, pipe.map(_.copy(mode = Some(0))), makes))
+    assertEquals(Some("cDc........"), Decision.of(one, two, makes).map(_.changes))
+    assertEquals(Some("cD+++++++++"), Decision.of(one, pipe, makes).map(_.changes))
+    assertEquals(Some("cS+++++++++"), Decision.of(pipe, file, makes).map(_.changes))
+    assertEquals(Some(Action.Skip), actionOf(one, None, makes.copy(preserved = makes.preserved.copy(devices = false))))
+  }
+
+  @Test def extendedAttributes(): Unit = {
+    val extended = rules.copy(preserved = preserved.copy(extended = true))
+    val found = file.map(_.copy(acls = Some("a"), xattrs = Some("b")))
+    assertEquals(None, actionOf(file, found))
+    assertEquals(None, actionOf(found, found, extended))
+    assertEquals(Some(Action.Amend -> ".f.......ax"), Decision.of(file, found, extended).map(step => step.action -> step.changes))
+  }
+
+  @Test def whatHasOtherNamesIsNotAmended(): Unit = {
+    val other = file.map(_.copy(mode = Some(0), inode = Some("1:")))
+    assertEquals(Some(Action.Copy), actionOf(file, other))
+    assertEquals(Some(Action.Amend), actionOf(file.map(_.copy(inode = Some("2:"))), other))
+    assertEquals(None, actionOf(file, file.map(_.copy(inode = Some("1:")))))
+  }
 }

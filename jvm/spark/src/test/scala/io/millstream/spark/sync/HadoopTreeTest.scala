@@ -22,11 +22,11 @@ class HadoopTreeTest {
     new HadoopTree(fs, new Path(fs.getUri.getScheme, null, top.toString), () => {
       count += 1
       s"temporary$count"
-    })
+    }, Extras())
   }
 
   private def write(tree: Tree, path: String, content: String): Unit = {
-    val staged = tree.stage(path, Attributes(None, None, None, None), None)
+    val staged = tree.stage(path, Attributes(None, None, None, None), None, tree)
     try {
       staged.out.write(content.getBytes)
       staged.install(None)

@@ -19,10 +19,10 @@ class TreeListingTest {
     private def none = throw new AssertionError("only listings are asked for")
     override def status(path: String): Option[Entry] = none
     override def open(path: String, size: Long): InputStream = none
-    override def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged = none
+    override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = none
     override def makeDirectory(path: String): Unit = none
-    override def makeLink(path: String, target: String, attributes: Attributes): Unit = none
-    override def setAttributes(path: String, attributes: Attributes): Unit = none
+    override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Unit = none
+    override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit = none
     override def delete(path: String): Deleted = none
     override def deleteTree(path: String): Unit = none
     override def mayGiveAway(path: String): Boolean = none

@@ -1,0 +1,55 @@
+package io.millstream.spark.sync
+
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Test
+
+class HardLinksTest {
+  private val preserved =
+    Preserved(modes = 0xfff, owner = true, group = true, times = true, directoryTimes = true, linkTimes = true, links = true, amends = true)
+  private val rules = Rules(preserved.copy(hardLinks = true))
+
+  private def entry(path: String, inode: String, size: Long = 1) =
+    Entry(path, Kind.File, size, Some(1), Some(0x1a4), Some("o"), Some("g"), inode = Option(inode).filter(_.nonEmpty), links = if (inode.isEmpty) 1 else 2)
+
+  private def name(path: String, found: Option[Entry], rules: Rules = rules) =
+    FileName(entry(path, "1:"), found, Decision.of(Some(entry(path, "1:")), found, rules))
+
+  private def actions(rules: Rules, names: FileName*) = HardLinks.of(names, rules).map(step => (step.path, step.action, step.other)).sorted
+
+  @Test def oneIsCopiedAndTheOthersAreItsNames(): Unit =
+    assertEquals(Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a")), ("c", Action.HardLink, Some("a"))),
+      actions(rules, name("c", None), name("a", None), name("b", None)))
+
+  @Test def whatIsUpToDateIsNotCopied(): Unit = {
+    assertEquals(Seq(("a", Action.HardLink, Some("b"))), actions(rules, name("a", None), name("b", Some(entry("b", "")))))
+    assertEquals(Seq(("b", Action.HardLink, Some("a"))), actions(rules, name("a", Some(entry("a", ""))), name("b", Some(entry("b", "")))))
+    assertEquals(Nil, actions(rules, name("a", Some(entry("a", "5:"))), name("b", Some(entry("b", "5:")))))
+    val isOld = Seq("a", "b").map(path => name(path, Some(entry(path, "5:", size = 2))))
+    assertEquals(Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a"))), actions(rules, isOld: _*))
+  }
+
+  @Test def whatHasOtherNamesIsCopied(): Unit = {
+    val found = Some(entry("a", "5:").copy(links = 3))
+    assertEquals(Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a"))), actions(rules, name("a", found), name("b", found)))
+    assertEquals(Seq(("a", Action.HardLink, Some("b"))), actions(rules, name("a", Some(entry("a", "5:"))), name("b", Some(entry("b", "")))))
+  }
+
+  @Test def attributesAreSetOnce(): Unit = {
+    val found = Seq("a", "b").map(path => name(path, Some(entry(path, "5:").copy(mode = Some(0)))))
+    assertEquals(Seq(("a", Action.Amend, None)), actions(rules, found: _*))
+  }
+
+  @Test def whatIsLeftAloneTakesNoPart(): Unit = {
+    val (keeps, limited) = (rules.copy(ignoreExisting = true), rules.copy(existing = true))
+    assertEquals(Seq(("b", Action.Copy, None)), actions(keeps, name("a", Some(entry("a", "", size = 2)), keeps), name("b", None, keeps)))
+    assertEquals(Nil, actions(limited, name("a", Some(entry("a", "")), limited), name("b", None, limited)))
+    val failed = name("b", None).copy(step = Some(Step("b", Action.Fail, "why", None, None)))
+    assertEquals(Seq(("a", Action.Copy, None), ("b", Action.Fail, None)), actions(rules, name("a", None), failed))
+  }
+
+  @Test def linesNameTheOther(): Unit = {
+    val Seq(step) = HardLinks.of(Seq(name("a", Some(entry("a", ""))), name("b", Some(entry("b", "").copy(mode = Some(0))))), rules)
+    assertEquals("hf...p.....", step.changes)
+    assertEquals(Some("hf...p..... s/b => s/a"), Itemized.line(Outcome.of(step, Status.Done), "s", isItemized = true))
+  }
+}
