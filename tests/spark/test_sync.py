@@ -6,10 +6,12 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
 
+import pyspark
 import pytest
 import sync_filters
 import sync_trees
@@ -512,8 +514,9 @@ def test_names_of_one_file_become_names_of_one_copy(ours, pair):
     os.link(source / "kept", source / "new")
     files(destination, kept="old", e="another", alone="1")
     os.link(destination / "alone", destination / "a")
+    os.link(destination / "kept", destination / "surplus")
     kept = (destination / "kept").stat().st_ino
-    done = sync(ours, source, destination, hard_links=True)
+    done = sync(ours, source, destination, hard_links=True, delete=True)
     inodes = {name: (destination / name).stat().st_ino for name in ("a", "d/c", "e", "d/b", "alone", "kept", "new")}
     assert inodes["a"] == inodes["d/c"] == inodes["e"] and inodes["kept"] == inodes["new"] == kept, inodes
     assert len(set(inodes.values())) == 4 and (destination / "d/b").stat().st_nlink == 1
@@ -531,7 +534,7 @@ def test_a_further_name_is_not_made_of_a_copy_that_failed(ours, pair):
     os.link(source / "a", source / "b")
     files(destination, a="old")
     (source / "a").chmod(0)
-    done = sync(ours, source, destination, hard_links=True)
+    done = sync(ours, source, destination, hard_links=True, delete=True)
     assert [problem["path"] for problem in done["problems"]] == ["a", "b"], done
     assert "was not copied: a" in done["problems"][1]["message"] and os.listdir(destination) == ["a"]
     assert (destination / "a").read_text() == "old"
@@ -562,6 +565,46 @@ def test_other_file_systems_are_left_alone_if_asked(ours, pair):
         assert (destination / "d/mount/not/copied").read_text() == "4" and not (destination / "d/mount/kept").exists()
     finally:
         subprocess.run(["umount", source / "d/mount"], check=True)
+
+
+def test_what_the_destination_cannot_store_is_an_error_of_the_attribute(ours, pair):
+    source, destination = pair
+    files(source, a="1", d__b="2")
+    os.setxattr(source / "a", "user.note", b"1")
+    os.setxattr(source / "d/b", "system.posix_acl_access", sync_trees.access_list(random.Random(1)))
+    os.link(source / "a", source / "c")
+    destination.mkdir()
+    subprocess.run(["mount", "-t", "ramfs", "none", destination], check=True)
+    try:
+        files(destination, surplus="x")
+        done = sync(ours, source, destination, **EVERYTHING)
+        assert [(problem["path"], problem["operation"]) for problem in done["problems"]] == [("a", "set attributes of"), ("d/b", "set attributes of")], done
+        assert "Operation not supported" in done["problems"][0]["message"] and done["exit_code"] == 23
+        assert sync_trees.contents(destination) == sync_trees.contents(source)
+        assert (destination / "a").stat().st_nlink == 2
+    finally:
+        subprocess.run(["umount", destination], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_user_needs_no_more_than_to_write_to_the_destination():
+    """Neither the directory for temporary files nor the destination is his."""
+    with tempfile.TemporaryDirectory() as directory:
+        top = Path(directory)
+        top.chmod(0o755)
+        files(top / "source", a="1", d__b="2", secret="3")
+        (top / "source/secret").chmod(0)
+        (top / "destination").mkdir()
+        (top / "destination").chmod(0o777)
+        variables = environment() | {"SPARK_HOME": str(Path(pyspark.__file__).parent), "HOME": "/tmp"}
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", PSYNC, "--spark=local[2]", "--conf=spark.ui.enabled=false", "-r", "--json"]
+        run = subprocess.run([*command, f"{top}/source/", top / "destination"], env=variables, capture_output=True, text=True)
+        done = json.loads(run.stdout)
+        assert (run.returncode, done["copied_files"], [problem["path"] for problem in done["problems"]]) == (23, 2, ["secret"]), (done, run.stderr[-2000:])
+        assert (top / "destination/d/b").read_text() == "2"
+        with_times = subprocess.run([*command, "-a", f"{top}/source/", top / "destination"], env=variables, capture_output=True, text=True)
+        done = json.loads(with_times.stdout)
+        assert {problem["path"] for problem in done["problems"]} == {"", "secret"}, done
 
 
 @pytest.mark.parametrize("option, word", [

@@ -564,18 +564,22 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_keepTime<'local>(
     });
 }
 
-/// `static native void install(long staged)`: the handle is gone afterwards, even after an error.
+/// `static native byte[] install(long staged)`: which attribute the file lacks, or null. The handle is gone afterwards, even after an
+/// error.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeTree_install<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
-) {
-    guard(&mut env, (), |_| {
+) -> jbyteArray {
+    guard(&mut env, ptr::null_mut(), |env| {
         // SAFETY: Java got the handle from `stage` or `copy`, and makes no call after this one.
         let staged = unsafe { Box::from_raw(handle as *mut LocalStaged) };
-        staged.install().map_err(|error| failure(&error))
-    });
+        match staged.install().map_err(|error| failure(&error))? {
+            Some(lacking) => Ok(env.byte_array_from_slice(lacking.to_string().as_bytes())?.into_raw()),
+            None => Ok(ptr::null_mut()),
+        }
+    })
 }
 
 /// `static native void discard(long staged)`

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::attributes::set_mode;
+use crate::attributes::{DEFAULT_LIST, list, set_attribute, set_mode};
 use crate::program::{Scratch, User, is_root, is_rsync, psync_command, run, text};
 use crate::races::StopWhenDone;
 use crate::state::Tree;
@@ -429,10 +429,21 @@ fn mounts_in_the_destination_are_not_emptied() {
     if is_rsync() {
         return;
     }
-    for (at, source) in [("d/m", "f"), ("d/n/m", "f"), ("d/m", "m"), ("d/n/m", "n")] {
+    let sources = [
+        ("d/m", "f"),
+        ("d/n/m", "f"),
+        ("d/m", "m"),
+        ("d/n/m", "n"),
+        // The source has what something is mounted on.
+        ("d/m", "m/f"),
+        ("d/n/m", "n/m/f"),
+    ];
+    for (at, source) in sources {
         for kind in ["tmpfs", "bind"] {
             let scratch = Scratch::new();
-            let prepare = format!("mkdir -p s {at} other; echo 1 >s/{source}; echo keep >other/keep");
+            let prepare = format!(
+                "mkdir -p s/$(dirname {source}) {at} other; echo 1 >s/{source}; echo keep >other/keep"
+            );
             shell(&scratch, &prepare);
             match kind {
                 "bind" => shell(&scratch, &format!("mount --bind other {at}")),
@@ -445,6 +456,44 @@ fn mounts_in_the_destination_are_not_emptied() {
             assert!(holds(&scratch, "other/keep"), "{kind} {at}");
         }
     }
+    for (destination, at) in [("d", "d"), ("d", "d/s")] {
+        let scratch = Scratch::new();
+        shell(
+            &scratch,
+            &format!("mkdir -p s {at} other; echo 1 >s/f; echo x >other/x; mount --bind other {at}"),
+        );
+        let source = if at == "d" { "s/" } else { "s" };
+        let output = psync(&scratch, User::Own, &format!("-a --delete {source} {destination}/"));
+        shell(&scratch, &format!("umount {at}"));
+        assert!(
+            holds(&scratch, "other/f") && !holds(&scratch, "other/x"),
+            "the destination itself may be one: {output:?}"
+        );
+    }
+}
+
+/// A default access control list in the destination takes permissions from what is made there, whatever mode is asked for.
+#[test]
+fn modes_survive_an_inherited_list() {
+    let scratch = Scratch::new();
+    let prepare = "mkdir -p s/n/m d
+        for n in 1 2 3 4 5 6 7 8; do echo $n >s/n/m/f$n; : >s/n/e$n; mkfifo s/n/m/p$n; done
+        chmod 666 s/n/m/f1; chmod 640 s/n/e1; chmod 775 s/n";
+    shell(&scratch, prepare);
+    set_attribute(&scratch.path().join("d"), DEFAULT_LIST, &list(0o706, (1, 6), (1, 6), 1));
+    let output = psync(&scratch, User::Own, "-a s/ d/");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let modes = |top: &str| {
+        let found = Command::new("find")
+            .args([".", "-printf", "%P %m\n"])
+            .current_dir(scratch.path().join(top))
+            .output();
+        let mut lines: Vec<String> =
+            text(&found.expect("find runs").stdout).lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(modes("d"), modes("s"));
 }
 
 /// A directory makes way only for what is complete.

@@ -327,6 +327,13 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         self.notice(&Notice::EmptySource(target.source.to_bytes()));
     }
 
+    /// Nothing of a volume is deleted that is mounted in the destination.
+    fn keep_mounted(&self, level: &Level<'p, V::Dir>) {
+        if let Some(mounted) = level.untold_mount() {
+            self.notice(&Notice::Mounted(&self.directory_paths(mounted).1));
+        }
+    }
+
     /// Notes the entries that only the destination has.
     fn note_rest(&self, level: &Level<'p, V::Dir>, operand: usize, below: &[u8]) {
         if !self.options.deletes() || level.is_partial {
@@ -344,7 +351,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return self.refuse_empty_source(target);
         }
         if !other.is_whole() {
-            return self.deletions.note(operand, below, None);
+            return match level.is_mounted {
+                true => self.keep_mounted(level),
+                false => self.deletions.note(operand, below, None),
+            };
         }
         let directory = if below.is_empty() { Vec::new() } else { [below, b"/"].concat() };
         let removals = Removals {
@@ -367,6 +377,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             .collect();
         if rest.is_empty() {
             return;
+        }
+        if level.is_mounted {
+            return self.keep_mounted(level);
         }
         if is_empty_source {
             return self.refuse_empty_source(target);

@@ -115,6 +115,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 self.resolve(item, claim, found.map(Metadata::identity));
             }
             Decision::Make(differs) => {
+                self.require_way(item, found)?;
                 let plan = Plan { found: found.copied(), differs, claim };
                 if source.kind() == FileKind::File {
                     return self.transfer(buffers, item, entry, (source, None), &plan, crew);
@@ -267,6 +268,20 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
     }
 
+    /// Fails if what was found is a directory that will not make way, before anything is made.
+    fn require_way(&self, item: &Item<'_, 'p, V>, found: Option<&Metadata>) -> Done<()> {
+        let is_directory = found.is_some_and(|found| found.kind() == FileKind::Directory);
+        let is_barred = is_directory
+            && !self.removes_contents()
+            && self.is_empty(item).is_err_and(|error| matches!(error.errno, Errno::NOTEMPTY | Errno::EXIST));
+        if is_barred { Err(self.trouble(item, Trouble::DirectoryInTheWay, None)) } else { Ok(()) }
+    }
+
+    /// Whether directories with contents are removed that are in the way.
+    fn removes_contents(&self) -> bool {
+        self.options.deletes() || self.options.conflicts == Conflicts::Removed
+    }
+
     /// Removes what was found if it is a directory, which nothing can be renamed over.
     pub(super) fn make_way_for(
         &self,
@@ -286,8 +301,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if self.protected.contains(&found.identity()) {
             return Err(self.trouble(item, Trouble::IntoItself, None));
         }
-        let removes_contents = self.options.deletes() || self.options.conflicts == Conflicts::Removed;
-        if !removes_contents {
+        if !self.removes_contents() {
             let removed = match self.is_real() {
                 true => self.within(item.level, |place| place.remove(item.name, RemoveKind::Directory)),
                 false => self.is_empty(item),
@@ -368,7 +382,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         };
         let xattrs = attributes.gather_named(entry.handle(), entry.name(), &mut report);
         let may_have_acl =
-            source.kind() != FileKind::Symlink && attributes.may_inherit_acl(&item.level.place, self.budget);
+            source.kind() != FileKind::Symlink && attributes.inherits_acl(&item.level.place, self.budget);
         let mut finish = |place: &V::Dir, name: &CStr| {
             attributes.set_by_name(place, name, source, &xattrs, may_have_acl, &mut report);
             attributes.set_times_by_name(place, name, source, true, &mut report);

@@ -30,6 +30,10 @@ pub(super) struct Level<'p, D> {
     pub(super) is_partial: bool,
     /// Whether it gets no attributes.
     pub(super) is_left: bool,
+    /// Whether a volume is mounted on it or above it, below the copy of the operand.
+    pub(super) is_mounted: bool,
+    /// Whether that has been told.
+    is_mount_told: AtomicBool,
     /// Whether the source directory holds anything.
     holds_any: AtomicBool,
     /// Whether something was made, replaced or removed in it.
@@ -50,6 +54,9 @@ impl<'p, D> Level<'p, D> {
         differs: Difference,
         found_xattrs: XattrValues,
     ) -> Self {
+        let is_mount = found.is_some_and(|found| found.is_mount_root);
+        let is_mounted =
+            parent.as_ref().is_some_and(|above| above.is_mounted || is_mount && above.place.source.is_some());
         Level {
             parent,
             place,
@@ -59,6 +66,8 @@ impl<'p, D> Level<'p, D> {
             found_xattrs,
             is_partial: false,
             is_left: false,
+            is_mounted,
+            is_mount_told: AtomicBool::new(false),
             holds_any: AtomicBool::new(false),
             changed: AtomicBool::new(false),
             widened: AtomicBool::new(false),
@@ -70,6 +79,12 @@ impl<'p, D> Level<'p, D> {
     /// This level and those above it.
     pub(super) fn ancestors(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |level| level.parent.as_deref())
+    }
+
+    /// The directory that a volume is mounted on, if that has not been told yet.
+    pub(super) fn untold_mount(&self) -> Option<&Self> {
+        let mounted = self.ancestors().take_while(|level| level.is_mounted).last()?;
+        (!mounted.is_mount_told.swap(true, Ordering::Relaxed)).then_some(mounted)
     }
 
     pub(super) fn note_entry(&self) {

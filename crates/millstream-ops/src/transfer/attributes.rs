@@ -16,7 +16,7 @@ use millstream_walk::Entry;
 use super::options::{
     AttributeOptions, IncompleteTimes, ModeSource, Namespaces, OwnershipErrors, Preserve, Xattrs,
 };
-use super::place::{Budget, Place};
+use super::place::{Budget, Origin, Place};
 use super::report::Trouble;
 
 const ACCESS_ACL: &CStr = c"system.posix_acl_access";
@@ -138,6 +138,20 @@ impl Attributes {
                 .and_then(|handle| handle.as_file())
                 // If the directory cannot be read, this is unknown.
                 .map_or(true, |file| has_default_acl(&file))
+        })
+    }
+
+    /// Whether files that are created in a destination directory may get an access control list, which can take permissions
+    /// from them. A directory that this run made has that of the one that it is in.
+    pub(crate) fn inherits_acl<D: Dir>(&self, place: &Place<D>, budget: &Budget) -> bool {
+        let above = std::iter::successors(Some(place), |place| {
+            place.parent().filter(|_| place.origin == Origin::Made)
+        });
+        let known = above.last().unwrap_or(place);
+        *known.default_acl.get_or_init(|| {
+            let found = known.handle(budget).and_then(|handle| handle.as_file());
+            // If the directory cannot be read, this is unknown.
+            found.map_or(true, |file| has_default_acl(&file))
         })
     }
 

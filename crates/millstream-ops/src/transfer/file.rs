@@ -182,12 +182,14 @@ impl Expected {
         xattrs: &XattrValues,
     ) -> Self {
         let careful = Expected { mode: attributes.creation_mode(source), metadata: None };
-        let is_uniform = place.origin == Origin::Made && !attributes.may_inherit_acl(place, budget);
-        let Some(Some(new_file)) = place.new_file.get().filter(|_| is_uniform) else { return careful };
-        let mode = if xattrs.is_empty() { attributes.mode_at_once(source, new_file) } else { careful.mode };
+        let new_file = place.new_file.get().copied().flatten();
+        let is_uniform =
+            place.origin == Origin::Made && new_file.is_some() && !attributes.inherits_acl(place, budget);
+        let Some(new_file) = new_file.filter(|_| is_uniform) else { return careful };
+        let mode = if xattrs.is_empty() { attributes.mode_at_once(source, &new_file) } else { careful.mode };
         let found = new_file.mode & !0o7777 | mode & !attributes.umask;
         let fields = new_file.fields - Fields::INO;
-        Expected { mode, metadata: Some(Metadata { fields, mode: found, ..*new_file }) }
+        Expected { mode, metadata: Some(Metadata { fields, mode: found, ..new_file }) }
     }
 
     /// Notes what the first file of a directory that this run made is like.

@@ -211,7 +211,7 @@ impl<V: Volume> Tree<V> {
     /// attributes that are carried are those of the same path in the tree `from`.
     ///
     /// # Errors
-    /// Those of making it, of its attributes, or of the rename. Then it does not exist.
+    /// Those of making it or of the rename: then it does not exist. That of an attribute: then it lacks that.
     pub fn make_special(
         &self,
         path: &[u8],
@@ -227,13 +227,12 @@ impl<V: Volume> Tree<V> {
                 // Nobody else may use it before it has the mode that is wanted.
                 Special::Node(kind) => above.create_node(temporary, kind, 0o600)?,
             }
-            let renamed = amend(&*above, temporary, wanted, &gathered)
-                .and_then(|()| above.rename(temporary, &above, &at.name));
-            if renamed.is_err() {
+            let amended = amend(&*above, temporary, wanted, &gathered);
+            above.rename(temporary, &above, &at.name).inspect_err(|_| {
                 // The first error is the one to know.
                 let _ = above.remove(temporary, RemoveKind::File);
-            }
-            renamed
+            })?;
+            amended
         });
         made.map_err(TreeError::of(path))
     }

@@ -58,17 +58,18 @@ impl<V: Volume> Staged<V> {
         self.wanted.mtime = Some(mtime);
     }
 
-    /// Gives the file its attributes and its name, in the place of whatever is there except for a directory.
+    /// Gives the file its attributes and its name, in the place of whatever is there except for a directory. An attribute that it
+    /// could not get is returned: that is no reason to have no copy.
     ///
     /// # Errors
-    /// The first error. Then the file is removed, and what was there stays.
-    pub fn install(mut self) -> Result<(), TreeError> {
+    /// The first of any other call. Then the file is removed, and what was there stays.
+    pub fn install(mut self) -> Result<Option<TreeError>, TreeError> {
         let installed = self.finish().map_err(TreeError::of(&self.path));
         self.is_installed = installed.is_ok();
-        installed
+        installed.map(|lacking| lacking.map(TreeError::of(&self.path)))
     }
 
-    fn finish(&mut self) -> Result<(), Error> {
+    fn finish(&mut self) -> Result<Option<Error>, Error> {
         let Some(file) = self.file.take() else { return Err(Error::new(Operation::Write, Errno::BADF)) };
         let metadata = self.wanted.over(&self.before);
         let mut attributes = self.attributes;
@@ -82,13 +83,14 @@ impl<V: Volume> Staged<V> {
             // Without a mode that is wanted, it keeps the one that it was made with.
             replaced_mode: Some(self.before.mode),
         };
-        first_error(|report| attributes.set(&file, &metadata, &self.xattrs, before, report))?;
+        let set = first_error(|report| attributes.set(&file, &metadata, &self.xattrs, before, report));
         // What is written when the file is closed would change its time again.
         file.close()?;
         if self.wanted.mtime.is_some() {
             self.directory.set_times(&self.temporary, metadata.atime, metadata.mtime)?;
         }
-        self.directory.rename(&self.temporary, &self.directory, &self.name)
+        self.directory.rename(&self.temporary, &self.directory, &self.name)?;
+        Ok(set.err())
     }
 }
 

@@ -383,11 +383,16 @@ public final class NativeTree implements AutoCloseable {
       NativeTree.keepTime(opened(), mtime);
     }
 
-    /** Gives the file its attributes and its name, in the place of whatever is there, except for a directory. */
-    public void install() throws IOException {
+    /**
+     * Gives the file its attributes and its name, in the place of whatever is there, except for a directory.
+     *
+     * @return which attribute it could not get; null if it has all of them
+     */
+    public String install() throws IOException {
       long installing = opened();
       handle = 0;
-      NativeTree.install(installing);
+      byte[] lacking = NativeTree.install(installing);
+      return lacking == null ? null : new String(lacking, StandardCharsets.UTF_8);
     }
 
     private long opened() throws IOException {
@@ -498,7 +503,7 @@ public final class NativeTree implements AutoCloseable {
 
   private static native void keepTime(long staged, long mtime);
 
-  private static native void install(long staged) throws IOException;
+  private static native byte[] install(long staged) throws IOException;
 
   private static native void discard(long staged);
 

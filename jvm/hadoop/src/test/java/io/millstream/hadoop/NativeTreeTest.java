@@ -66,7 +66,7 @@ class NativeTreeTest {
       staged.write(content);
       assertArrayEquals(content, staged.read().readAllBytes());
       assertNull(tree.status(bytes("f")));
-      staged.install();
+      assertNull(staged.install());
       staged.close();
       assertArrayEquals(content, Files.readAllBytes(top.resolve("f")));
       try (var in = tree.open(bytes("f"))) {

@@ -14,7 +14,6 @@ package io.millstream.spark.sync
  * @param mount path of what is mounted in the tree and has the entry, or is it
  * @param special what a device, a pipe or a socket is, as of [[Special]]
  * @param inode what all names of a file with several ones have in common, if that is of interest
- * @param links how many names it has, if there is `inode`
  * @param acls checksum of access control lists, if there are any and they are of interest
  * @param xattrs checksum of other extended attributes, likewise
  */
@@ -32,7 +31,6 @@ final case class Entry(
     mount: Option[String] = None,
     special: Option[String] = None,
     inode: Option[String] = None,
-    links: Long = 1,
     acls: Option[String] = None,
     xattrs: Option[String] = None) {
 

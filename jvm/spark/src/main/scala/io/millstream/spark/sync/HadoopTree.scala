@@ -116,13 +116,14 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
       (if (attributes.mode.isEmpty) builder else builder.permission(Private)).build()
     }
 
-    override def install(check: Option[InputStream => Unit]): Unit = {
+    override def install(check: Option[InputStream => Unit]): Option[String] = {
       out.close()
       check.foreach(check => Using.resource[InputStream, Unit](fs.open(hidden))(check))
       set(hidden, attributes)
       carry(hidden, path, source)
       renaming.fold(replace(hidden, place))(_.rename(hidden, place, Options.Rename.OVERWRITE))
       isInstalled = true
+      None
     }
 
     override def discard(): Unit = if (!isInstalled) {

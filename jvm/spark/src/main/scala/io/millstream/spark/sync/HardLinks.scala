@@ -1,7 +1,7 @@
 package io.millstream.spark.sync
 
 import org.apache.spark.sql.{Dataset, Encoder, Encoders}
-import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.functions.{col, count, lit}
 
 import WorkingDirectory._
 
@@ -9,12 +9,17 @@ import WorkingDirectory._
  * A name of a file that may have others.
  *
  * @param step what happens to it as long as these do not count
+ * @param isShared whether what the destination has is the copy of another file, too
  */
-final case class FileName(entry: Entry, found: Option[Entry], step: Option[Step])
+final case class FileName(entry: Entry, found: Option[Entry], step: Option[Step], isShared: Boolean)
+
+/** What a file of the destination with several names is the copy of. */
+final case class CopyOf(inode: String, file: String, path: String)
 
 /** Lets the names of a file of the source become names of one copy. */
 private[sync] object HardLinks {
   private implicit def encodesNames: Encoder[FileName] = Encoders.product[FileName]
+  private implicit def encodesCopies: Encoder[CopyOf] = Encoders.product[CopyOf]
 
   /**
    * What happens to each file of the source that has several names.
@@ -24,18 +29,31 @@ private[sync] object HardLinks {
   def steps(source: Dataset[Entry], destination: Dataset[Entry], planned: Dataset[Step], rules: Rules): Dataset[Step] = {
     val names = source.filter(col("inode").isNotNull)
     val both = names.joinWith(destination, names("path") === destination("path"), "left_outer")
-    both.joinWith(planned, both("_1.path") === planned("path"), "left_outer")
-      .map { case ((entry, found), step) => FileName(entry, Option(found), Option(step)) }
+    val named = both.joinWith(planned, both("_1.path") === planned("path"), "left_outer")
+    val shared = sharedCopies(source, destination)
+    named.joinWith(shared, named("_1._1.path") === shared("path"), "left_outer")
+      .map { case (((entry, found), step), other) => FileName(entry, Option(found), Option(step), isShared = other != null) }
       .groupByKey(_.entry.inode.get).flatMapGroups((_, names) => of(names.toSeq, rules))
   }
 
-  /** What happens to the names of one file: the one that needs no copy, or the first one, is what the others become names of. */
+  /** The names in the destination of files that are copies of several files of the source. */
+  private def sharedCopies(source: Dataset[Entry], destination: Dataset[Entry]): Dataset[CopyOf] = {
+    val several = destination.filter(col("inode").isNotNull)
+    val copies = source.joinWith(several, source("path") === several("path"))
+      .map { case (entry, found) => CopyOf(found.inode.get, entry.inode.getOrElse(s"/${entry.path}"), entry.path) }
+    val inodes = copies.select("inode", "file").distinct().groupBy("inode").agg(count(lit(1)).as("files")).filter(col("files") > 1)
+    copies.join(inodes.select("inode"), Seq("inode"), "left_semi").as[CopyOf]
+  }
+
+  /**
+   * What happens to the names of one file: the one that needs no copy, or the first one, is what the others become names of. Of
+   * several ones that need no copy, it is the one that most names belong to already.
+   */
   def of(names: Seq[FileName], rules: Rules): Seq[Step] = {
     val (apart, together) = names.partition(isApart(_, rules))
     val counts = together.flatMap(inodeOf).groupBy(identity).map { case (inode, names) => inode -> names.length }
-    // What has other names, too, stays theirs.
-    def isTheirs(name: FileName) = inodeOf(name).exists(inode => name.found.exists(_.links > counts(inode)))
-    val ordered = together.map(name => if (isTheirs(name)) anew(name, rules) else name).sortBy(name => (isMade(name), name.entry.path))
+    val ordered = together.map(name => if (name.isShared) anew(name, rules) else name)
+      .sortBy(name => (isMade(name), -inodeOf(name).fold(0)(counts), name.entry.path))
     val steps = ordered.headOption.toSeq.flatMap(first => first.step ++ ordered.tail.flatMap(further(_, first, rules)))
     apart.flatMap(_.step) ++ steps
   }
@@ -50,14 +68,14 @@ private[sync] object HardLinks {
 
   private def anew(name: FileName, rules: Rules): FileName = if (isMade(name)) name else {
     val changes = name.step.fold(Itemized.replaced(name.entry, name.found.get, rules))(_.changes)
-    name.copy(step = Some(Step(name.entry.path, if (name.entry.isFile) Action.Copy else Action.Link, "its copy has other names", Some(name.entry), name.found,
+    name.copy(step = Some(Step(name.entry.path, if (name.entry.isFile) Action.Copy else Action.Link, "it is the copy of another file, too", Some(name.entry), name.found,
       changes = changes)))
   }
 
   private def isMade(name: FileName): Boolean = name.step.exists(step => Set(Action.Copy, Action.Link)(step.action))
 
   private def further(name: FileName, first: FileName, rules: Rules): Option[Step] = {
-    val FileName(entry, found, _) = name
+    val (entry, found) = (name.entry, name.found)
     val isAlready = !isMade(first) && inodeOf(name).nonEmpty && inodeOf(name) == inodeOf(first)
     Option.when(!isAlready) {
       Step(entry.path, Action.HardLink, found.fold("new")(_ => "a further name"), Some(entry), found, makesWay = found.exists(_.isDirectory),

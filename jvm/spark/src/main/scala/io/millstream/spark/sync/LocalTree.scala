@@ -77,7 +77,6 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
       mount = mount.orElse(Option.when(found.isMounted && path.nonEmpty)(path)),
       special = special(found),
       inode = Option.when(extras.hardLinks && kind != Kind.Directory && found.links > 1)(inode(found, mount)),
-      links = found.links,
       acls = checksum(found.acls),
       xattrs = checksum(found.xattrs))
   }
@@ -106,9 +105,9 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
 
     override def out: OutputStream = file
 
-    override def install(check: Option[InputStream => Unit]): Unit = {
+    override def install(check: Option[InputStream => Unit]): Option[String] = {
       check.foreach(check => Using.resource(file.read())(check))
-      file.install()
+      Option(file.install())
     }
 
     override def discard(): Unit = file.close()

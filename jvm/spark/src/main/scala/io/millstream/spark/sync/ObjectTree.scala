@@ -80,10 +80,11 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
       builder.build()
     }
 
-    override def install(check: Option[InputStream => Unit]): Unit = {
+    override def install(check: Option[InputStream => Unit]): Option[String] = {
       out.close()
       isInstalled = true
       check.foreach(check => scala.util.Using.resource[InputStream, Unit](fs.open(place))(check))
+      None
     }
 
     override def discard(): Unit = if (!isInstalled) out.asInstanceOf[FSDataOutputStream].abort()

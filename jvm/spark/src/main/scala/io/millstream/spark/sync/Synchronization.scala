@@ -133,7 +133,9 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     val work = new WorkingDirectory(session, Tree.below(new Path(place), site.names.working), isKept = false)
     try run(work) finally {
       work.remove()
-      settle(tree, if (place == destination && !options.dryRun) wanted else before)
+      if (place == destination && !options.dryRun) settle(tree, wanted)
+      // That of the directory for temporary files is nobody's concern.
+      else if (!here.contains(place)) settle(tree, before)
     }
   }
 
@@ -176,7 +178,12 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 
   /** Gives the root of a tree its time back, which what was temporary in it has changed. */
   private def settle(tree: Tree, like: Option[Entry]): Unit =
-    if (tree.capabilities.amends) like.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
+    try {
+      if (tree.capabilities.amends) like.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
+    } catch {
+      // Who may write to a directory may not set its time, if it is not his.
+      case _: java.io.IOException =>
+    }
 
   private def timesOfDirectories = options.times && !options.omitDirTimes
 

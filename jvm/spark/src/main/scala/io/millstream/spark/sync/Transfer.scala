@@ -65,11 +65,11 @@ private[sync] final class Transfer(
   private def withObjects(step: Step, listed: Entry): Option[Outcome] = (source.whole, destination.whole) match {
     case _ if pace.nonEmpty || verify => None
     case (from: ObjectTree, to: LocalTree) => from.fetch(listed, to, replaced(step), preserved).map { fetched =>
-      try {
+      val lacking = try {
         makeRoom(destination, step, empties)
         fetched.file.install()
       } finally fetched.file.close()
-      done(step, listed.size, fetched.mtime, fetched.checksum)
+      complete(step, Option(lacking))(done(step, listed.size, fetched.mtime, fetched.checksum))
     }
     case (from: LocalTree, to: ObjectTree) if !step.makesWay && listed.size <= SmallBytes =>
       val sent = try to.send(from, listed, Decision.attributes(listed, None, preserved)) catch {
@@ -116,9 +116,11 @@ private[sync] final class Transfer(
       val isGrown = isLast && copy.change == NativeTree.Change.GROWN
       if (copy.change == NativeTree.Change.NONE || isGrown) {
         makeRoom(destination, step, empties)
-        copy.staged.install()
+        val lacking = Option(copy.staged.install())
         copied(copy.bytes)
-        Some(Outcome.of(step, if (isGrown) Status.Grown else Status.Done).copy(size = copy.bytes, mtime = entry.mtime, checksum = Option(copy.checksum)))
+        Some(complete(step, lacking) {
+          Outcome.of(step, if (isGrown) Status.Grown else Status.Done).copy(size = copy.bytes, mtime = entry.mtime, checksum = Option(copy.checksum))
+        })
       } else if (!isLast) {
         None
       } else {
@@ -158,14 +160,16 @@ private[sync] final class Transfer(
   }
 
   /** Installs a copy if its source is what it was, or has only grown. */
-  private def settle(step: Step, entry: Entry, version: Entry, bytes: Long, isLast: Boolean)(install: () => Unit)(checksum: => String): Option[Outcome] = {
+  private def settle(step: Step, entry: Entry, version: Entry, bytes: Long, isLast: Boolean)(install: () => Option[String])(checksum: => String): Option[Outcome] = {
     val now = source.status(step.path)
     val isSame = bytes == entry.size && now.exists(version.isSameVersionAs)
     val isGrown = isLast && bytes == entry.size && now.exists(now => now.isFile && now.size > entry.size)
     if (isSame || isGrown) {
-      install()
+      val lacking = install()
       copied(bytes)
-      Some(Outcome.of(step, if (isSame) Status.Done else Status.Grown).copy(size = bytes, mtime = entry.mtime, checksum = Some(checksum)))
+      Some(complete(step, lacking) {
+        Outcome.of(step, if (isSame) Status.Done else Status.Grown).copy(size = bytes, mtime = entry.mtime, checksum = Some(checksum))
+      })
     } else if (!isLast) {
       None
     } else {
@@ -173,7 +177,11 @@ private[sync] final class Transfer(
     }
   }
 
-  private def install(step: Step, staged: Staged, sum: CRC32C): Unit = {
+  /** A copy that lacks an attribute is there, and is an error of the attribute. */
+  private def complete(step: Step, lacking: Option[String])(outcome: Outcome): Outcome =
+    lacking.fold(outcome)(Outcome.failed(step, "set attributes of", _).copy(action = Action.Amend))
+
+  private def install(step: Step, staged: Staged, sum: CRC32C): Option[String] = {
     makeRoom(destination, step, empties)
     staged.install(Option.when(verify) { (in: InputStream) =>
       val stored = new CRC32C

@@ -75,8 +75,9 @@ private[sync] trait Staged {
    *
    * @param check gets the contents as they are stored, and throws if they are wrong; None if nobody wants to know. Where copies are
    *     visible as soon as they are complete, this is after it got its name.
+   * @return which attribute it could not get; None if it has all of them
    */
-  def install(check: Option[InputStream => Unit]): Unit
+  def install(check: Option[InputStream => Unit]): Option[String]
 
   /** Removes the copy, unless it has its name. */
   def discard(): Unit

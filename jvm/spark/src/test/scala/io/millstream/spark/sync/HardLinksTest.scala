@@ -9,10 +9,10 @@ class HardLinksTest {
   private val rules = Rules(preserved.copy(hardLinks = true))
 
   private def entry(path: String, inode: String, size: Long = 1) =
-    Entry(path, Kind.File, size, Some(1), Some(0x1a4), Some("o"), Some("g"), inode = Option(inode).filter(_.nonEmpty), links = if (inode.isEmpty) 1 else 2)
+    Entry(path, Kind.File, size, Some(1), Some(0x1a4), Some("o"), Some("g"), inode = Option(inode).filter(_.nonEmpty))
 
-  private def name(path: String, found: Option[Entry], rules: Rules = rules) =
-    FileName(entry(path, "1:"), found, Decision.of(Some(entry(path, "1:")), found, rules))
+  private def name(path: String, found: Option[Entry], rules: Rules = rules, isShared: Boolean = false) =
+    FileName(entry(path, "1:"), found, Decision.of(Some(entry(path, "1:")), found, rules), isShared)
 
   private def actions(rules: Rules, names: FileName*) = HardLinks.of(names, rules).map(step => (step.path, step.action, step.other)).sorted
 
@@ -28,10 +28,17 @@ class HardLinksTest {
     assertEquals(Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a"))), actions(rules, isOld: _*))
   }
 
-  @Test def whatHasOtherNamesIsCopied(): Unit = {
-    val found = Some(entry("a", "5:").copy(links = 3))
-    assertEquals(Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a"))), actions(rules, name("a", found), name("b", found)))
-    assertEquals(Seq(("a", Action.HardLink, Some("b"))), actions(rules, name("a", Some(entry("a", "5:"))), name("b", Some(entry("b", "")))))
+  @Test def whatIsTheCopyOfAnotherFileIsCopied(): Unit = {
+    val found = Some(entry("a", "5:"))
+    assertEquals(Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a"))),
+      actions(rules, name("a", found, isShared = true), name("b", found, isShared = true)))
+    assertEquals(Seq(("a", Action.HardLink, Some("b"))), actions(rules, name("a", found, isShared = true), name("b", Some(entry("b", "")))))
+    assertEquals(Nil, actions(rules, name("a", found), name("b", found)))
+  }
+
+  @Test def mostNamesDecide(): Unit = {
+    val names = Seq("a" -> "4:", "b" -> "5:", "c" -> "5:").map { case (path, inode) => name(path, Some(entry(path, inode))) }
+    assertEquals(Seq(("a", Action.HardLink, Some("b"))), actions(rules, names: _*))
   }
 
   @Test def attributesAreSetOnce(): Unit = {
