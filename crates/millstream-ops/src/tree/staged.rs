@@ -105,14 +105,14 @@ impl<V: Volume> Drop for Staged<V> {
 
 impl<V: Volume> Tree<V> {
     /// Creates an empty file under the name `temporary` in the directory of `path`, whose name and attributes it gets when it is
-    /// installed. If it gets a mode then, nobody but its owner can open it before.
+    /// installed. If it gets a mode then, nobody can open it before who may not do so then.
     ///
     /// # Errors
     /// Those of creating it.
     pub fn stage(&self, path: &[u8], temporary: &CStr, wanted: &Wanted) -> Result<Staged<V>, TreeError> {
         let at = At::of(path)?;
         let directory = self.above(&at).map_err(TreeError::of(path))?;
-        let mode = if wanted.mode.is_some() { 0o600 } else { 0o666 };
+        let mode = wanted.mode.map_or(0o666, mode_at_first);
         let file = directory.create_file(temporary, mode).map_err(TreeError::of(path))?;
         let mut staged = Staged {
             directory,
@@ -129,5 +129,35 @@ impl<V: Volume> Tree<V> {
         staged.before = file.metadata(Fields::STAT).map_err(TreeError::of(path))?;
         staged.file = Some(file);
         Ok(staged)
+    }
+}
+
+/// The mode to make a file with that will have the mode `last`: that one, which saves setting it, unless another owner or group
+/// than those that the file will have could do more with it.
+fn mode_at_first(last: u32) -> u32 {
+    let (group, others) = (last >> 3 & 7, last & 7);
+    let is_harmless = last & 0o7000 == 0 && group & !others == 0 && last & 0o200 != 0;
+    if is_harmless { last } else { 0o600 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mode_at_first;
+
+    #[test]
+    fn files_are_made_with_their_mode_unless_it_tells_groups_apart() {
+        for (last, first) in [
+            (0o644, 0o644),
+            (0o600, 0o600),
+            (0o755, 0o755),
+            (0o666, 0o666),
+            (0o640, 0o600),
+            (0o664, 0o600),
+            (0o4755, 0o600),
+            (0o444, 0o600),
+            (0, 0o600),
+        ] {
+            assert_eq!(mode_at_first(last), first, "{last:o}");
+        }
     }
 }
