@@ -165,11 +165,12 @@ def sync(
         modify_window: by how many seconds times may differ; -1 compares nanoseconds. By default, times are compared as far as both sides store them.
         links: whether to copy symbolic links, as they are.
         devices: whether to make devices, and `specials` pipes and sockets, where the destination can have them.
-        hard_links: whether names of one file become names of one copy. This, `acls`, `xattrs` and `sparse` need local or mounted directories.
+        hard_links: whether hard links to one file become hard links to one copy. This and `sparse` need local or mounted directories; `acls`
+            and `xattrs` need two of these, or two of HDFS.
         acls: whether to preserve access control lists, and with them permissions.
-        xattrs: whether to preserve other extended attributes.
+        xattrs: whether to preserve other extended attributes; those beside `user.*` only for the superuser.
         sparse: whether copies have holes wherever there are zeros.
-        one_file_system: whether directories of `src` that are mounted from elsewhere stay empty, and what `dst` has there as it is.
+        one_file_system: whether not to descend into other file systems that are mounted in `src`, and to leave those directories of `dst` alone.
         perms: whether to preserve permissions; `times`, `owner` and `group` likewise, owner and group for the superuser of the destination.
         omit_dir_times: whether to leave the times of directories as they are; `omit_link_times` those of symbolic links.
         bytes_per_second: how much is copied at most, by all tasks together; each has an equal share.

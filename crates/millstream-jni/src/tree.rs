@@ -254,8 +254,9 @@ fn origin(number: jlong) -> Result<Option<Arc<LocalTree>>, Failure> {
     if number == 0 { Ok(None) } else { tree(number).map(Some) }
 }
 
-/// `native void makeSpecial(long tree, byte[] path, int kind, byte[] target, long device, byte[] temporary, long from, int uid,
-/// int gid, int mode, long mtime)`: `target` is that of a link, `device` the number of a device, `from` another tree or 0.
+/// `native byte[] makeSpecial(long tree, byte[] path, int kind, byte[] target, long device, byte[] temporary, long from, int uid,
+/// int gid, int mode, long mtime)`: which attribute it lacks, or null. `target` is that of a link, `device` the number of a device,
+/// `from` another tree or 0.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeSpecial<'local>(
     mut env: JNIEnv<'local>,
@@ -271,8 +272,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeSpecial<'local>(
     gid: jint,
     mode: jint,
     mtime: jlong,
-) {
-    guard(&mut env, (), |env| {
+) -> jbyteArray {
+    guard(&mut env, ptr::null_mut(), |env| {
         let path = bytes(env, &path)?;
         let target = bytes(env, &target).and_then(c_string)?;
         let temporary = bytes(env, &temporary).and_then(c_string)?;
@@ -285,8 +286,16 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeSpecial<'local>(
         };
         let how = (origin(from)?, wanted(uid, gid, mode, mtime));
         let made = tree(number)?.make_special(&path, special, &temporary, (how.0.as_deref(), &how.1));
-        made.map_err(|error| failure(&error))
-    });
+        lacking(env, made)
+    })
+}
+
+/// The message about an attribute that an entry has not got; null if it has all.
+fn lacking(env: &JNIEnv<'_>, made: Result<Option<TreeError>, TreeError>) -> Result<jbyteArray, Failure> {
+    match made.map_err(|error| failure(&error))? {
+        Some(lacking) => Ok(env.byte_array_from_slice(lacking.to_string().as_bytes())?.into_raw()),
+        None => Ok(ptr::null_mut()),
+    }
 }
 
 /// `native void makeHardLink(long tree, byte[] path, byte[] other, byte[] temporary)`
@@ -575,10 +584,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_install<'local>(
     guard(&mut env, ptr::null_mut(), |env| {
         // SAFETY: Java got the handle from `stage` or `copy`, and makes no call after this one.
         let staged = unsafe { Box::from_raw(handle as *mut LocalStaged) };
-        match staged.install().map_err(|error| failure(&error))? {
-            Some(lacking) => Ok(env.byte_array_from_slice(lacking.to_string().as_bytes())?.into_raw()),
-            None => Ok(ptr::null_mut()),
-        }
+        lacking(env, staged.install())
     })
 }
 

@@ -67,7 +67,11 @@ fn kind(path: &CStr) -> Option<FileKind> {
 
 /// Whether an operand is the URL of a file system.
 pub(super) fn is_url(operand: &[u8]) -> bool {
-    before_colon(operand).is_some_and(|(scheme, rest)| scheme != b"rsync" && rest.starts_with(b"//"))
+    before_colon(operand).is_some_and(|(scheme, rest)| match scheme {
+        b"rsync" => false,
+        b"file" => rest.starts_with(b"/"),
+        _ => rest.starts_with(b"//"),
+    })
 }
 
 /// The parts before and after the colon that a path begins with, as that of a host or a URL does.
@@ -80,7 +84,7 @@ fn before_colon(path: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// What to do instead, if a path is one of another machine.
-fn of_host(path: &[u8]) -> Option<&'static str> {
+pub(super) fn of_host(path: &[u8]) -> Option<&'static str> {
     const SHELL: &str = ": other hosts are not supported; mount the directory of the host, or use rsync. The path of a \
                          local file with a colon begins with ./";
     const DAEMON: &str = ": daemons of other hosts are not supported; mount their directory, or use rsync";
@@ -101,7 +105,7 @@ mod tests {
         for path in ["dir", "./a:b", "/a:b", "dir/a:b", ""] {
             assert!(of_host(path.as_bytes()).is_none() && !is_url(path.as_bytes()), "{path}");
         }
-        for path in ["s3a://b/k", "hdfs://n/p", "file:///p"] {
+        for path in ["s3a://b/k", "hdfs://n/p", "file:///p", "file:/p"] {
             assert!(is_url(path.as_bytes()), "{path}");
         }
     }

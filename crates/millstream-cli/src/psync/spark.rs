@@ -9,7 +9,7 @@ use millstream_ops::sync::{
 };
 
 use super::USAGE;
-use super::operands::is_url;
+use super::operands::{is_url, of_host};
 use super::table::Id;
 use crate::diagnostics::{Diagnostics, Refused};
 use crate::options::Occurrence;
@@ -118,8 +118,9 @@ impl Request {
         if options.recursion != Recursion::Recursive {
             return Err("--spark synchronizes directories with their contents, which needs -r or -a");
         }
-        if [source, destination].into_iter().any(|operand| is_of_host(operand.as_bytes())) {
-            return Err("other hosts are not supported; name the file system, as in hdfs://host/directory");
+        let others = [source, destination].map(|operand| operand.as_bytes());
+        if let Some(advice) = others.into_iter().filter(|operand| !is_url(operand)).find_map(of_host) {
+            return Err(advice.trim_start_matches(": "));
         }
         if options.report == Report::AllItems {
             return Err("-i twice cannot be combined with --spark, whose plan has only what changes");
@@ -222,12 +223,6 @@ fn is_master(operand: &[u8]) -> bool {
         || [&b"local["[..], b"spark://", b"k8s://"].iter().any(|start| operand.starts_with(start))
 }
 
-/// Whether an operand is `host:path`, and not the URL of a file system or a path.
-fn is_of_host(operand: &[u8]) -> bool {
-    let colon = operand.iter().position(|&b| b == b':');
-    colon.is_some_and(|at| !operand[..at].contains(&b'/') && operand.get(at + 1) != Some(&b'/'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,7 +290,13 @@ mod tests {
         assert!(settings(&["/a/", "/b"], &all_items).is_err());
         let master = settings(&["local[2]", "/a/", "/b"], &recursive);
         assert!(master.is_err_and(|message| message.contains("--spark=")));
-        for operands in [&["/a/"][..], &["/a", "/b", "/c"], &["host:a", "/b"], &["/a", "user@host:b"]] {
+        for operands in [
+            &["/a/"][..],
+            &["/a", "/b", "/c"],
+            &["host:a", "/b"],
+            &["/a", "user@host:b"],
+            &["s3a://b/x", "host:/b"],
+        ] {
             assert!(settings(operands, &recursive).is_err(), "{operands:?}");
         }
         assert!(settings(&["file:/a/", "./a:b"], &recursive).is_ok());

@@ -21,6 +21,7 @@ use super::report::Trouble;
 
 const ACCESS_ACL: &CStr = c"system.posix_acl_access";
 const DEFAULT_ACL: &CStr = c"system.posix_acl_default";
+const CAPABILITIES: &CStr = c"security.capability";
 const SPECIAL_BITS: u32 = 0o7000;
 
 /// Extended attributes with their values.
@@ -144,15 +145,19 @@ impl Attributes {
     /// Whether files that are created in a destination directory may get an access control list, which can take permissions
     /// from them. A directory that this run made has that of the one that it is in.
     pub(crate) fn inherits_acl<D: Dir>(&self, place: &Place<D>, budget: &Budget) -> bool {
-        let above = std::iter::successors(Some(place), |place| {
-            place.parent().filter(|_| place.origin == Origin::Made)
-        });
-        let known = above.last().unwrap_or(place);
-        *known.default_acl.get_or_init(|| {
+        let mut known = place;
+        while known.default_acl.get().is_none()
+            && known.origin == Origin::Made
+            && let Some(parent) = known.parent()
+        {
+            known = parent;
+        }
+        let inherits = *known.default_acl.get_or_init(|| {
             let found = known.handle(budget).and_then(|handle| handle.as_file());
             // If the directory cannot be read, this is unknown.
             found.map_or(true, |file| has_default_acl(&file))
-        })
+        });
+        *place.default_acl.get_or_init(|| inherits)
     }
 
     /// Whether any attribute of a source is needed.
@@ -405,7 +410,11 @@ impl Attributes {
                 mode &= !SPECIAL_BITS;
             }
         }
-        for (attribute, value) in xattrs.iter().filter(|wanted| !found_xattrs.contains(wanted)) {
+        // A change of the owner has removed them.
+        let lost: &[&CStr] = if self.has_owner_of(source, found) { &[] } else { &[CAPABILITIES] };
+        let differs =
+            |wanted: &&(CString, Vec<u8>)| !found_xattrs.contains(wanted) || lost.contains(&&*wanted.0);
+        for (attribute, value) in xattrs.iter().filter(differs) {
             let mut done = dir.set_xattr(name, attribute, value);
             if done.is_err_and(|error| error.errno == Errno::ACCESS) {
                 // Setting them needs write permission; the mode is set afterwards.

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use millstream_vfs::{Dir, Error, Fields, Metadata, Operation, SymlinkBehavior, Timestamp};
+use millstream_vfs::{Dir, Errno, Error, Fields, Metadata, Operation, SymlinkBehavior, Timestamp};
 
 pub(super) use crate::transfer::attributes::is_acl;
 use crate::transfer::attributes::{Attributes, Report, XattrValues};
@@ -65,6 +65,23 @@ impl Gathered {
     pub(super) const NOTHING: Gathered = Gathered { values: XattrValues::new(), preserve: Preserve::NONE };
 }
 
+/// The extended attributes of an entry; none where the volume has none, or where the user may not read them.
+///
+/// # Errors
+/// The first other error.
+pub(super) fn gather<D: Dir>(directory: &D, name: &CStr, carried: &Attributes) -> Result<XattrValues, Error> {
+    const NONE: [Errno; 3] = [Errno::OPNOTSUPP, Errno::NOSYS, Errno::ACCESS];
+    let mut values = XattrValues::new();
+    first_error(|report| {
+        values = carried.gather_named(directory, name, &mut |trouble, errno| {
+            if !NONE.contains(&errno) {
+                report(trouble, errno);
+            }
+        });
+    })?;
+    Ok(values)
+}
+
 /// Sets those attributes of the entry `name` that differ.
 pub(super) fn amend<D: Dir>(
     directory: &D,
@@ -73,9 +90,9 @@ pub(super) fn amend<D: Dir>(
     gathered: &Gathered,
 ) -> Result<(), Error> {
     let found = directory.metadata(name, SymlinkBehavior::NoFollow, Fields::STAT)?;
+    let attributes = wanted.attributes(gathered.preserve);
+    let values = gather(directory, name, &attributes)?;
     first_error(|report| {
-        let attributes = wanted.attributes(gathered.preserve);
-        let values = attributes.gather_named(directory, name, report);
         let source = (&wanted.over(&found), &gathered.values);
         attributes.amend(directory, name, source, (&found, &values), report);
     })

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use millstream_vfs::{Dir, Error, Fields, FileKind, Metadata, SymlinkBehavior};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::attributes::{first_error, is_acl};
+use super::attributes::{gather, is_acl};
 use crate::transfer::attributes::{Attributes, XattrValues};
 
 /// What is at a path.
@@ -49,7 +49,7 @@ impl Entry {
     ) -> Result<Self, Error> {
         let mut values = XattrValues::new();
         if carried.gathers() {
-            first_error(|report| values = carried.gather_named(directory, name, report))?;
+            values = gather(directory, name, carried)?;
         }
         let (acls, xattrs): (XattrValues, XattrValues) =
             values.into_iter().partition(|(name, _)| is_acl(name));

@@ -208,17 +208,17 @@ impl<V: Volume> Tree<V> {
     }
 
     /// Makes something that replaces whatever is there, except for a directory. It is made under the name `temporary` first. Extended
-    /// attributes that are carried are those of the same path in the tree `from`.
+    /// attributes that are carried are those of the same path in the tree `from`. An attribute that it could not get is returned.
     ///
     /// # Errors
-    /// Those of making it or of the rename: then it does not exist. That of an attribute: then it lacks that.
+    /// Those of making it or of the rename. Then it does not exist.
     pub fn make_special(
         &self,
         path: &[u8],
         special: Special<'_>,
         temporary: &CStr,
         (from, wanted): (Option<&Tree<V>>, &Wanted),
-    ) -> Result<(), TreeError> {
+    ) -> Result<Option<TreeError>, TreeError> {
         let at = At::of(path)?;
         let gathered = self.gathered(from, path)?;
         let made = self.above(&at).and_then(|above| {
@@ -232,13 +232,13 @@ impl<V: Volume> Tree<V> {
                 // The first error is the one to know.
                 let _ = above.remove(temporary, RemoveKind::File);
             })?;
-            amended
+            Ok(amended.err().map(TreeError::of(path)))
         });
         made.map_err(TreeError::of(path))
     }
 
-    /// Makes a further name of the entry at `other`, in the place of whatever is there, except for a directory. It is made under
-    /// the name `temporary` first.
+    /// Makes a hard link to the entry at `other`, in the place of whatever is there, except for a directory. It is made under the
+    /// name `temporary` first.
     ///
     /// # Errors
     /// Those of making it, or of the rename. Then it does not exist.
@@ -264,9 +264,12 @@ impl<V: Volume> Tree<V> {
         path: &[u8],
         (from, wanted): (Option<&Tree<V>>, &Wanted),
     ) -> Result<(), TreeError> {
-        let gathered = self.gathered(from, path)?;
+        let (gathered, failed) = match self.gathered(from, path) {
+            Ok(gathered) => (gathered, Ok(())),
+            Err(error) => (Gathered::NOTHING, Err(error)),
+        };
         let set = self.named(path).and_then(|(above, name)| amend(&*above, &name, wanted, &gathered));
-        set.map_err(TreeError::of(path))
+        failed.and(set.map_err(TreeError::of(path)))
     }
 }
 

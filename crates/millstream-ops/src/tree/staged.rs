@@ -112,7 +112,8 @@ impl<V: Volume> Tree<V> {
     pub fn stage(&self, path: &[u8], temporary: &CStr, wanted: &Wanted) -> Result<Staged<V>, TreeError> {
         let at = At::of(path)?;
         let directory = self.above(&at).map_err(TreeError::of(path))?;
-        let mode = wanted.mode.map_or(0o666, mode_at_first);
+        let carries_acls = self.preserve().acls;
+        let mode = wanted.mode.map_or(0o666, |last| if carries_acls { 0o600 } else { mode_at_first(last) });
         let file = directory.create_file(temporary, mode).map_err(TreeError::of(path))?;
         let mut staged = Staged {
             directory,
@@ -132,12 +133,12 @@ impl<V: Volume> Tree<V> {
     }
 }
 
-/// The mode to make a file with that will have the mode `last`: that one, which saves setting it, unless another owner or group
-/// than those that the file will have could do more with it.
+/// The mode to make a file with that will have the mode `last`. It is that one, which saves setting it, if it does not matter for
+/// anybody else which owner and group the file has until it gets its own.
 fn mode_at_first(last: u32) -> u32 {
-    let (group, others) = (last >> 3 & 7, last & 7);
-    let is_harmless = last & 0o7000 == 0 && group & !others == 0 && last & 0o200 != 0;
-    if is_harmless { last } else { 0o600 }
+    let (owner, group, others) = (last >> 6 & 7, last >> 3 & 7, last & 7);
+    let is_independent = group == others && others & !owner == 0;
+    if last & 0o7000 == 0 && is_independent && owner & 2 != 0 { last } else { 0o600 }
 }
 
 #[cfg(test)]
@@ -145,7 +146,7 @@ mod tests {
     use super::mode_at_first;
 
     #[test]
-    fn files_are_made_with_their_mode_unless_it_tells_groups_apart() {
+    fn files_are_made_with_their_mode_unless_it_depends_on_the_group() {
         for (last, first) in [
             (0o644, 0o644),
             (0o600, 0o600),
@@ -153,6 +154,9 @@ mod tests {
             (0o666, 0o666),
             (0o640, 0o600),
             (0o664, 0o600),
+            (0o604, 0o600),
+            (0o646, 0o600),
+            (0o266, 0o600),
             (0o4755, 0o600),
             (0o444, 0o600),
             (0, 0o600),

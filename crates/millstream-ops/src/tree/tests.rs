@@ -255,8 +255,33 @@ fn extended_attributes_and_lists_are_told_and_made_like_those_of_the_source() {
     assert_eq!(found(&to, b"f"), (None, None));
 }
 
+/// A change of the owner takes capabilities away, which both sides have.
 #[test]
-fn pipes_and_further_names_replace_what_is_there() {
+fn capabilities_survive_a_new_owner() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    // Version 2 of linux/capability.h: permitted are those with the number 10, CAP_NET_BIND_SERVICE.
+    const BINDS: [u8; 20] = [0, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let scratch = tempfile::tempdir().expect("scratch");
+    let trees = ["from", "to"].map(|name| {
+        let path = CString::new(scratch.path().join(name).as_os_str().as_bytes()).expect("no NUL");
+        let tree = Tree::new(PosixVolume, path, Carried { xattrs: true, ..PLAIN });
+        tree.make_directory(b"").expect("made");
+        std::fs::write(scratch.path().join(name).join("f"), "").expect("write");
+        tree.root().and_then(|root| root.set_xattr(c"f", c"security.capability", &BINDS)).expect("set");
+        tree
+    });
+    let [from, to] = &trees;
+    let wanted = Wanted { uid: Some(1234), mode: Some(0o755), ..Wanted::default() };
+    to.set_attributes(b"f", (Some(from), &wanted)).expect("set");
+    let found = to.status(b"f").expect("examined").expect("exists");
+    assert_eq!((found.metadata.uid, found.metadata.mode & 0o7777), (1234, 0o755));
+    assert!(found.xattrs.is_some(), "the capability is gone");
+}
+
+#[test]
+fn pipes_and_hard_links_replace_what_is_there() {
     let scratch = tempfile::tempdir().expect("scratch");
     let top = scratch.path();
     let tree = tree(top);
@@ -272,7 +297,7 @@ fn pipes_and_further_names_replace_what_is_there() {
     assert!(tree.make_hard_link(b"d", b"f", c".tmp").is_err());
     assert!(tree.make_hard_link(b"new", b"none", c".tmp").is_err());
     let pipe = Special::Node(millstream_vfs::NodeKind::Fifo);
-    assert_eq!(tree.make_special(b"g", pipe, c".tmp", (None, &ALL)), Ok(()));
+    assert_eq!(tree.make_special(b"g", pipe, c".tmp", (None, &ALL)), Ok(None));
     let made = tree.status(b"g").expect("examined").expect("exists").metadata;
     assert_eq!((made.kind(), made.mode & 0o7777, made.mtime), (FileKind::Fifo, 0o640, TIME));
     assert_eq!(
@@ -323,7 +348,7 @@ fn links_replace_what_is_there() {
     std::fs::write(top.join("f"), "").expect("write");
     std::fs::create_dir(top.join("d")).expect("mkdir");
     let make = |path: &[u8]| tree.make_special(path, Special::Symlink(c"to\xff"), c".tmp", (None, &ALL));
-    assert_eq!(make(b"f"), Ok(()));
+    assert_eq!(make(b"f"), Ok(None));
     assert_eq!(std::fs::read_link(top.join("f")).expect("link").as_os_str().as_bytes(), b"to\xff");
     let made = std::fs::symlink_metadata(top.join("f")).expect("stat");
     assert_eq!((made.mtime(), made.mtime_nsec()), (TIME.sec, TIME.nsec.into()));

@@ -164,14 +164,22 @@ public final class NativeTree implements AutoCloseable {
    * @param device the number of a device
    * @param temporary the name that it has before it is complete
    * @param from the tree that it gets the extended attributes of, if they are carried; null for none
+   * @return which attribute it could not get; null if it has all of them
    */
-  public void makeSpecial(byte[] path, Kind kind, byte[] target, long device, byte[] temporary, NativeTree from, Attributes wanted) throws IOException {
-    makeSpecial(number, path, kind.ordinal(), target, device, temporary, numberOf(from), wanted.uid, wanted.gid, wanted.mode, wanted.mtime);
+  public String makeSpecial(byte[] path, Kind kind, byte[] target, long device, byte[] temporary, NativeTree from, Attributes wanted)
+      throws IOException {
+    byte[] lacking =
+        makeSpecial(number, path, kind.ordinal(), target, device, temporary, numberOf(from), wanted.uid, wanted.gid, wanted.mode, wanted.mtime);
     Reference.reachabilityFence(from);
+    return text(lacking);
+  }
+
+  private static String text(byte[] message) {
+    return message == null ? null : new String(message, StandardCharsets.UTF_8);
   }
 
   /**
-   * Makes a further name of the entry `other`, in the place of whatever is there, except for a directory.
+   * Makes a hard link to the entry `other`, in the place of whatever is there, except for a directory.
    *
    * @param temporary a name that it has first
    */
@@ -391,8 +399,7 @@ public final class NativeTree implements AutoCloseable {
     public String install() throws IOException {
       long installing = opened();
       handle = 0;
-      byte[] lacking = NativeTree.install(installing);
-      return lacking == null ? null : new String(lacking, StandardCharsets.UTF_8);
+      return text(NativeTree.install(installing));
     }
 
     private long opened() throws IOException {
@@ -475,7 +482,7 @@ public final class NativeTree implements AutoCloseable {
 
   private native void makeDirectory(long tree, byte[] path) throws IOException;
 
-  private native void makeSpecial(long tree, byte[] path, int kind, byte[] target, long device, byte[] temporary, long from, int uid, int gid,
+  private native byte[] makeSpecial(long tree, byte[] path, int kind, byte[] target, long device, byte[] temporary, long from, int uid, int gid,
       int mode, long mtime) throws IOException;
 
   private native void makeHardLink(long tree, byte[] path, byte[] other, byte[] temporary) throws IOException;

@@ -57,7 +57,7 @@ private[sync] object Action {
   /** Contents have to be compared first. */
   val Compare = "compare"
   val Link = "create"
-  /** It becomes a further name of what another path has. */
+  /** It becomes a hard link to what another path has. */
   val HardLink = "link"
   val Amend = "set attributes"
   /** Something goes that is no directory and has the place of one, which is no deletion of its own. */
@@ -78,7 +78,7 @@ private[sync] object Action {
  *
  * @param makesWay whether something of another kind has to go first
  * @param changes what changes, as of [[Itemized]]
- * @param other the path of which it becomes a further name
+ * @param other the path that it becomes a hard link to
  */
 final case class Step(
     path: String,
@@ -121,7 +121,7 @@ private[sync] object Decision {
       case Kind.File => step(Action.Copy)
       case _ if isWanted(entry, rules.preserved) => step(Action.Link)
       case Kind.Link => step(Action.Skip, "a symbolic link")
-      case _ => step(Action.Skip, "neither a file nor a directory nor a symbolic link")
+      case _ => step(Action.Skip, s"a ${entry.special.getOrElse("special file")}")
     }
   }
 
@@ -199,11 +199,6 @@ private[sync] object Decision {
       "access control list" -> (wanted.extended && entry.acls != found.acls),
       "extended attributes" -> (wanted.extended && entry.xattrs != found.xattrs)).collect { case (name, true) => name }
   }
-
-  /** Whether what is there is a copy of an entry. */
-  def isCopy(entry: Entry, found: Entry, rules: Rules): Boolean =
-    entry.kind == found.kind && entry.size == found.size && entry.target == found.target && entry.special == found.special &&
-      (!rules.preserved.timeOf(entry) || sameTime(entry, found, rules))
 
   private def isNewer(one: Entry, other: Entry): Boolean = one.mtime.exists(time => other.mtime.exists(_ < time))
 

@@ -57,7 +57,7 @@ object Kind {
   /** Something that could not be listed. */
   val Failed = "error"
   /** A directory that is not listed, because it is in another file system. */
-  val Elsewhere = "other file system"
+  val OtherFileSystem = "other file system"
   /** A file that a run is about to complete, or that one has left. */
   val Temporary = "temporary"
   /** A directory that a run uses, or that one has left. */
@@ -68,17 +68,19 @@ object Kind {
 private[sync] object Special {
   val Pipe = "pipe"
   val Socket = "socket"
-  private val Device = "(character|block) device ([0-9]+)".r
+  val CharacterDevice = "character device"
+  val BlockDevice = "block device"
+  private val Device = s"($CharacterDevice|$BlockDevice) ([0-9]+)".r
 
-  def characterDevice(number: Long): String = s"character device ${java.lang.Long.toUnsignedString(number)}"
+  def characterDevice(number: Long): String = s"$CharacterDevice ${java.lang.Long.toUnsignedString(number)}"
 
-  def blockDevice(number: Long): String = s"block device ${java.lang.Long.toUnsignedString(number)}"
+  def blockDevice(number: Long): String = s"$BlockDevice ${java.lang.Long.toUnsignedString(number)}"
 
   def isDevice(special: String): Boolean = Device.matches(special)
 
   /** The type, and the number of a device. */
   def parts(special: String): (String, Long) = special match {
-    case Device(kind, number) => (s"$kind device", java.lang.Long.parseUnsignedLong(number))
+    case Device(kind, number) => (kind, java.lang.Long.parseUnsignedLong(number))
     case kind => (kind, 0)
   }
 

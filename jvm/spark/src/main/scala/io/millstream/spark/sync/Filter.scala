@@ -93,7 +93,7 @@ private[sync] abstract class TreeView(tree: Tree) extends Tree {
   override def open(path: String, size: Long): InputStream = tree.open(path, size)
   override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = tree.stage(path, attributes, checksum, source)
   override def makeDirectory(path: String): Unit = tree.makeDirectory(path)
-  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Unit = tree.makeSpecial(like, source, attributes)
+  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String] = tree.makeSpecial(like, source, attributes)
   override def makeHardLink(path: String, other: String): Unit = tree.makeHardLink(path, other)
   override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit = tree.setAttributes(path, attributes, source)
   override def delete(path: String): Deleted = tree.delete(path)
@@ -110,7 +110,7 @@ private[sync] final class FilteredSource(tree: Tree, filter: Filter) extends Tre
     super.list(directory) { entry =>
       // The mark of the destination must be seen, and the destination itself is a directory.
       val isTemporary = TemporaryNames.named(Paths.name(entry.path)).nonEmpty
-      val isOfDirectory = entry.isDirectory || entry.kind == Kind.Elsewhere || Listings.isOther(entry)
+      val isOfDirectory = entry.isDirectory || entry.kind == Kind.OtherFileSystem || Listings.isOther(entry)
       if (isTemporary || !filter.hides(entry.path, isOfDirectory)) take(entry)
     }
 

@@ -1,6 +1,7 @@
 package io.millstream.spark.sync
 
 import java.io.{FileNotFoundException, InputStream, IOException, OutputStream}
+import java.security.MessageDigest
 import java.util.HexFormat
 import java.util.concurrent.TimeUnit.{MILLISECONDS, NANOSECONDS}
 
@@ -10,6 +11,7 @@ import scala.util.Using
 import org.apache.hadoop.fs.{CommonPathCapabilities, EtagSource, FileContext, FileStatus, FileSystem, Options, ParentNotDirectoryException, Path}
 import org.apache.hadoop.fs.{PathIsNotEmptyDirectoryException, UnsupportedFileSystemException}
 import org.apache.hadoop.fs.permission.{AclEntry, AclUtil, FsPermission}
+import org.apache.hadoop.hdfs.protocol.AclException
 import org.apache.hadoop.ipc.RemoteException
 import org.apache.hadoop.security.AccessControlException
 
@@ -27,8 +29,14 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
     Capabilities(modes = 0x3ff, hasOwners = true, hasLinks = false, hasSpecials = false, hasTimes = true, amends = true, impliesDirectories = false,
       newModes = 0x1ff & ~FsPermission.getUMask(fs.getConf).toShort, extended = Option.when(hasExtended)("Hadoop"))
 
-  private def hasExtended =
-    Seq(CommonPathCapabilities.FS_ACLS, CommonPathCapabilities.FS_XATTRS).forall(fs.hasPathCapability(root, _))
+  /** Whether the file system has them, and its server allows them, which shows only when it is asked. */
+  private lazy val hasExtended = {
+    val top = new Path("/")
+    def has(capability: String, ask: => Unit) = fs.hasPathCapability(root, capability) && (try { ask; true } catch {
+      case _: RemoteException | _: AclException | _: UnsupportedOperationException => false
+    })
+    (!extras.acls || has(CommonPathCapabilities.FS_ACLS, fs.getAclStatus(top))) && (!extras.xattrs || has(CommonPathCapabilities.FS_XATTRS, fs.getXAttrs(top)))
+  }
 
   protected final def at(path: String): Path =
     if (Names.isUtf8(path)) Tree.below(root, path)
@@ -44,9 +52,17 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
       val path = Paths.child(directory, name)
       // Of a key with `..`, S3A makes a path somewhere else.
       if (!Option(status.getPath.getParent).exists(_.toUri.getPath == place.toUri.getPath)) take(Entry(directory, Kind.Failed, message = Some(HasOthers)))
-      else take(if (isExpressible(name)) examined(path, status) else Entry(path, Kind.Failed, message = Some(IsInexpressible)))
+      else if (isExpressible(name)) listed(path, status).foreach(take)
+      else take(Entry(path, Kind.Failed, message = Some(IsInexpressible)))
     }
   }
+
+  /** An entry of a listing; None if it has vanished since. */
+  private def listed(path: String, status: FileStatus): Option[Entry] =
+    try Some(examined(path, status)) catch {
+      case _: FileNotFoundException => None
+      case e if Tree.isOfEntry(e) => Some(Entry(path, Kind.Failed, message = Some(Tree.oneLine(e))))
+    }
 
   /** Whether a name comes back from Parquet as it was. */
   private def isExpressible(name: String): Boolean = !name.contains('\uFFFD') && Names.isUtf8(name) && Utf8.newEncoder().canEncode(name)
@@ -60,8 +76,10 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
     owner = Option(status.getOwner).filter(_.nonEmpty),
     group = Option(status.getGroup).filter(_.nonEmpty),
     etag = etagOf(status),
-    acls = Option.when(extras.acls && status.hasAcl)(listAt(at(path)).map(_.toString).sorted.mkString(",")),
-    xattrs = Option.when(extras.xattrs)(xattrsAt(at(path))).filter(_.nonEmpty).map(textOf))
+    acls = Option.when(extras.acls && status.hasAcl)(checksum(listAt(at(path)).map(_.toString).sorted.mkString(","))),
+    xattrs = Option.when(extras.xattrs)(xattrsAt(at(path))).filter(_.nonEmpty).map(found => checksum(textOf(found))))
+
+  private def checksum(text: String): String = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(Utf8)))
 
   private def listAt(place: Path): Seq[AclEntry] = fs.getAclStatus(place).getEntries.asScala.toSeq
 
@@ -144,7 +162,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
 
   override def makeDirectory(path: String): Unit = if (!fs.mkdirs(at(path))) throw new IOException("the file system made no directory")
 
-  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Unit =
+  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String] =
     throw new UnsupportedOperationException(s"${fs.getUri.getScheme}: has no symbolic links")
 
   override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit = {

@@ -8,23 +8,23 @@ import WorkingDirectory._
 /**
  * A name of a file that may have others.
  *
- * @param step what happens to it as long as these do not count
+ * @param step what happens to it without regard to the others
  * @param isShared whether what the destination has is the copy of another file, too
  */
-final case class FileName(entry: Entry, found: Option[Entry], step: Option[Step], isShared: Boolean)
+final case class LinkCandidate(entry: Entry, found: Option[Entry], step: Option[Step], isShared: Boolean)
 
 /** What a file of the destination with several names is the copy of. */
 final case class CopyOf(inode: String, file: String, path: String)
 
 /** Lets the names of a file of the source become names of one copy. */
 private[sync] object HardLinks {
-  private implicit def encodesNames: Encoder[FileName] = Encoders.product[FileName]
+  private implicit def encodesNames: Encoder[LinkCandidate] = Encoders.product[LinkCandidate]
   private implicit def encodesCopies: Encoder[CopyOf] = Encoders.product[CopyOf]
 
   /**
    * What happens to each file of the source that has several names.
    *
-   * @param planned what happens to them as long as the others do not count
+   * @param planned what happens to them without regard to the other names
    */
   def steps(source: Dataset[Entry], destination: Dataset[Entry], planned: Dataset[Step], rules: Rules): Dataset[Step] = {
     val names = source.filter(col("inode").isNotNull)
@@ -32,7 +32,7 @@ private[sync] object HardLinks {
     val named = both.joinWith(planned, both("_1.path") === planned("path"), "left_outer")
     val shared = sharedCopies(source, destination)
     named.joinWith(shared, named("_1._1.path") === shared("path"), "left_outer")
-      .map { case (((entry, found), step), other) => FileName(entry, Option(found), Option(step), isShared = other != null) }
+      .map { case (((entry, found), step), other) => LinkCandidate(entry, Option(found), Option(step), isShared = other != null) }
       .groupByKey(_.entry.inode.get).flatMapGroups((_, names) => of(names.toSeq, rules))
   }
 
@@ -49,36 +49,36 @@ private[sync] object HardLinks {
    * What happens to the names of one file: the one that needs no copy, or the first one, is what the others become names of. Of
    * several ones that need no copy, it is the one that most names belong to already.
    */
-  def of(names: Seq[FileName], rules: Rules): Seq[Step] = {
+  def of(names: Seq[LinkCandidate], rules: Rules): Seq[Step] = {
     val (apart, together) = names.partition(isApart(_, rules))
     val counts = together.flatMap(inodeOf).groupBy(identity).map { case (inode, names) => inode -> names.length }
     val ordered = together.map(name => if (name.isShared) anew(name, rules) else name)
       .sortBy(name => (isMade(name), -inodeOf(name).fold(0)(counts), name.entry.path))
-    val steps = ordered.headOption.toSeq.flatMap(first => first.step ++ ordered.tail.flatMap(further(_, first, rules)))
+    val steps = ordered.headOption.toSeq.flatMap(first => first.step ++ ordered.tail.flatMap(linkOf(_, first, rules)))
     apart.flatMap(_.step) ++ steps
   }
 
   /** Whether a name takes no part. */
-  private def isApart(name: FileName, rules: Rules): Boolean = name.step match {
+  private def isApart(name: LinkCandidate, rules: Rules): Boolean = name.step match {
     case Some(step) => !Set(Action.Copy, Action.Link, Action.Amend)(step.action)
     case None => name.found.forall(Decision.leaves(name.entry, _, rules))
   }
 
-  private def inodeOf(name: FileName): Option[String] = name.found.flatMap(_.inode)
+  private def inodeOf(name: LinkCandidate): Option[String] = name.found.flatMap(_.inode)
 
-  private def anew(name: FileName, rules: Rules): FileName = if (isMade(name)) name else {
+  private def anew(name: LinkCandidate, rules: Rules): LinkCandidate = if (isMade(name)) name else {
     val changes = name.step.fold(Itemized.replaced(name.entry, name.found.get, rules))(_.changes)
     name.copy(step = Some(Step(name.entry.path, if (name.entry.isFile) Action.Copy else Action.Link, "it is the copy of another file, too", Some(name.entry), name.found,
       changes = changes)))
   }
 
-  private def isMade(name: FileName): Boolean = name.step.exists(step => Set(Action.Copy, Action.Link)(step.action))
+  private def isMade(name: LinkCandidate): Boolean = name.step.exists(step => Set(Action.Copy, Action.Link)(step.action))
 
-  private def further(name: FileName, first: FileName, rules: Rules): Option[Step] = {
+  private def linkOf(name: LinkCandidate, first: LinkCandidate, rules: Rules): Option[Step] = {
     val (entry, found) = (name.entry, name.found)
     val isAlready = !isMade(first) && inodeOf(name).nonEmpty && inodeOf(name) == inodeOf(first)
     Option.when(!isAlready) {
-      Step(entry.path, Action.HardLink, found.fold("new")(_ => "a further name"), Some(entry), found, makesWay = found.exists(_.isDirectory),
+      Step(entry.path, Action.HardLink, found.fold("new")(_ => "a hard link"), Some(entry), found, makesWay = found.exists(_.isDirectory),
         changes = Itemized.linked(entry, found, rules), other = Some(first.entry.path))
     }
   }

@@ -25,7 +25,7 @@ private[sync] object Itemized {
   /** The letters for an entry of which attributes change, as of [[Decision.differingAttributes]]. */
   def amended(entry: Entry, differing: Seq[String]): String = s".${attributesOf(entry, differing)}"
 
-  /** The letters for an entry that becomes a further name of another one. */
+  /** The letters for an entry that becomes a hard link to another one. */
   def linked(entry: Entry, found: Option[Entry], rules: Rules): String =
     found.filter(Special.areOfOneType(entry, _)).fold(s"h${kind(entry)}+++++++++") { found =>
       s"h${attributesOf(entry, Decision.differingAttributes(entry.copy(acls = found.acls, xattrs = found.xattrs), found, rules))}"

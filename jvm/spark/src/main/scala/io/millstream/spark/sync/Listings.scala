@@ -84,7 +84,7 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
 
   /** What is there, without what the listing says besides. */
   def entries(side: String): Dataset[Entry] = {
-    val found = all(side).filter(!col("kind").isin(Kind.Pending, Kind.Failed, Kind.Elsewhere, Kind.Temporary, Kind.WorkingDirectory))
+    val found = all(side).filter(!col("kind").isin(Kind.Pending, Kind.Failed, Kind.OtherFileSystem, Kind.Temporary, Kind.WorkingDirectory))
     if (work.has(ambiguous(side))) found.join(work.load[Entry](ambiguous(side)).select("path"), Seq("path"), "left_anti").as[Entry] else found
   }
 

@@ -49,7 +49,7 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
       newModes = 0x1ff & ~Umask, extended = Some("POSIX"))
 
   override def list(directory: String)(take: Entry => Unit): Unit =
-    if (extras.oneFileSystem && isElsewhere(directory)) take(Entry(directory, Kind.Elsewhere))
+    if (extras.oneFileSystem && isOfOtherFileSystem(directory)) take(Entry(directory, Kind.OtherFileSystem))
     else native.list(Names.bytes(directory), { entries =>
       val mount = Option.when(entries.mount.nonEmpty)(Names.text(entries.mount))
       Iterator.continually(entries.next()).takeWhile(_ != null).foreach { found =>
@@ -57,7 +57,7 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
       }
     })
 
-  private def isElsewhere(directory: String): Boolean = Option(native.status(Names.bytes(directory))).exists(found => !device.contains(found.device))
+  private def isOfOtherFileSystem(directory: String): Boolean = Option(native.status(Names.bytes(directory))).exists(found => !device.contains(found.device))
 
   /** @param mount what is mounted there, or above */
   private def entry(path: String, found: NativeTree.Entry, mount: Option[String]): Entry = {
@@ -89,9 +89,12 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
     case _ => None
   }
 
-  /** Of a file system, every machine may know another number, but its place in the tree is the same. */
+  /**
+   * Of a file system, every machine may know another number, but what it is mounted on in the tree is the same. Subvolumes have numbers of
+   * their own, but are not mounted.
+   */
   private def inode(found: NativeTree.Entry, mount: Option[String]): String = {
-    val fileSystem = if (device.contains(found.device)) "" else mount.getOrElse("")
+    val fileSystem = if (device.contains(found.device)) "" else s"${mount.getOrElse("")}:${java.lang.Long.toUnsignedString(found.device)}"
     s"${java.lang.Long.toUnsignedString(found.inode)}:$fileSystem"
   }
 
@@ -141,9 +144,10 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
 
   override def makeDirectory(path: String): Unit = native.makeDirectory(Names.bytes(path))
 
-  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Unit = {
-    val (kind, number) = like.special.fold(("", 0L))(Special.parts)
-    native.makeSpecial(Names.bytes(like.path), kindOf(kind), Names.bytes(like.target.getOrElse("")), number, hidden(), localOf(source), wanted(attributes))
+  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String] = {
+    val (kind, number) = like.special.fold((NativeTree.Kind.LINK, 0L))(kindOf)
+    val target = Names.bytes(like.target.getOrElse(""))
+    Option(native.makeSpecial(Names.bytes(like.path), kind, target, number, hidden(), localOf(source), wanted(attributes)))
   }
 
   override def makeHardLink(path: String, other: String): Unit = native.makeHardLink(Names.bytes(path), Names.bytes(other), hidden())
@@ -175,12 +179,13 @@ private object LocalTree {
 
   private def checksum(bytes: Array[Byte]): Option[String] = Option.when(bytes.nonEmpty)(HexFormat.of().formatHex(bytes))
 
-  private def kindOf(special: String): NativeTree.Kind = special match {
-    case Special.Pipe => NativeTree.Kind.PIPE
-    case Special.Socket => NativeTree.Kind.SOCKET
-    case "character device" => NativeTree.Kind.CHARACTER_DEVICE
-    case "block device" => NativeTree.Kind.BLOCK_DEVICE
-    case _ => NativeTree.Kind.LINK
+  /** The kind, and the number of a device. */
+  private def kindOf(special: String): (NativeTree.Kind, Long) = Special.parts(special) match {
+    case (Special.Pipe, _) => (NativeTree.Kind.PIPE, 0)
+    case (Special.Socket, _) => (NativeTree.Kind.SOCKET, 0)
+    case (Special.CharacterDevice, number) => (NativeTree.Kind.CHARACTER_DEVICE, number)
+    case (Special.BlockDevice, number) => (NativeTree.Kind.BLOCK_DEVICE, number)
+    case (other, _) => throw new IllegalArgumentException(s"no special file: $other")
   }
 
   private val Superuser = 0

@@ -11,7 +11,7 @@ package io.millstream.spark.sync
  * @param operation what failed
  * @param message why it failed
  * @param changes what changes, as of [[Itemized]]
- * @param target where a symbolic link leads, or the path of which something is a further name
+ * @param target where a symbolic link leads, or the path that a hard link is to
  */
 final case class Outcome(
     path: String,

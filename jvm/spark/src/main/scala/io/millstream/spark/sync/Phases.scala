@@ -2,7 +2,7 @@ package io.millstream.spark.sync
 
 import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
-import org.apache.spark.sql.{Column, Dataset, SparkSession}
+import org.apache.spark.sql.{Column, Dataset, Encoder, Encoders, SparkSession}
 import org.apache.spark.sql.functions.{col, count, lit, regexp_replace, size, split}
 import org.apache.spark.util.LongAccumulator
 
@@ -12,7 +12,7 @@ import WorkingDirectory._
  * Carries the plan out. Each phase ends before the next one begins, and is a part of the manifest:
  *
  * {{{
- * litter ─► what is in the way of directories ─► directories ─► files and links ─► attributes ─► further names ─► deletions
+ * litter ─► what is in the way of directories ─► directories ─► files and links ─► attributes ─► hard links ─► deletions
  *   ─► attributes of directories
  * }}}
  *
@@ -52,7 +52,7 @@ private[sync] final class Phases(
     copy()
     val amended = shares.count(share => share.action == Action.Amend && share.kind != Kind.Directory)
     if (amended > 0) each("attributes", planning.steps(Action.Amend).filter(col("source.kind") =!= Kind.Directory), amended, "set attributes")(amend)
-    linkNames()
+    makeHardLinks()
     if (!options.deleteBefore) delete()
     // That changes the times of directories.
     if (isReal && hasLostAttempts()) sweepAttempts()
@@ -116,11 +116,18 @@ private[sync] final class Phases(
   /** Whether directories with contents may be removed that are in the way: what is in them counts as deletions, too. */
   private def empties = (rules.delete || options.force) && options.maxDelete.forall(rules.delete && _ >= shares.of(Action.Delete))
 
-  private def linkNames(): Unit = {
+  /** Makes hard links to copies that are there. */
+  private def makeHardLinks(): Unit = {
     val count = shares.of(Action.HardLink)
-    val empties = this.empties
-    if (count > 0) each("names", planning.steps(Action.HardLink), count, s"make $count further names") { (_, destination, rules, step) =>
-      makeHardLink(destination, rules, empties, step)
+    if (count > 0) {
+      val steps = planning.steps(Action.HardLink)
+      val (site, empties) = (this.site, this.empties)
+      lazy val links = {
+        val copies = if (work.has(s"$Manifest-copies")) work.load[Outcome](s"$Manifest-copies") else session.emptyDataset[Outcome]
+        val pairs = steps.joinWith(copies, steps("other") === copies("path"), "left_outer")
+        pairs.map { case (step, outcome) => HardLink(step, Option(outcome)) }
+      }
+      save("links", s"make $count hard links", steps)(links.repartition(tasksFor(count)).rdd.mapPartitions(linking(site, empties, _)))
     }
   }
 
@@ -210,9 +217,11 @@ private[sync] final class Phases(
     })
   }
 
+  private def tasksFor(count: Long): Int = math.max(1, math.min(count / StepsOfTask, context.defaultParallelism.toLong * TasksPerCore)).toInt
+
   private def each(name: String, steps: Dataset[Step], count: Long, what: String)(run: Run): Unit = {
     val (site, rules) = (this.site, this.rules)
-    val tasks = math.max(1, math.min(count / StepsOfTask, context.defaultParallelism.toLong * TasksPerCore)).toInt
+    val tasks = tasksFor(count)
     save(name, what, steps)((if (tasks == 1) steps.coalesce(1) else steps.repartition(tasks)).rdd.mapPartitions(inFlight(site, rules, run, _)))
   }
 
@@ -222,7 +231,15 @@ private[sync] final class Phases(
   }
 }
 
+/**
+ * A step that makes a hard link.
+ *
+ * @param copied what has become of what it links to; None if that was up to date
+ */
+final case class HardLink(step: Step, copied: Option[Outcome])
+
 private object Phases {
+  private implicit def encodesLinks: Encoder[HardLink] = Encoders.product[HardLink]
   private val MaxRuns = 10000
   private val TasksPerCore = 4
   private val StepsOfTask = 1000L
@@ -304,19 +321,30 @@ private object Phases {
     val entry = step.source.get
     trying(step, s"create the ${entry.special.map(Special.parts(_)._1).getOrElse("symbolic link")}") {
       Transfer.makeRoom(destination, step, empties)
-      destination.makeSpecial(entry, source, Decision.attributes(entry, step.destination, preserved))
-      Outcome.of(step, Status.Done)
+      val lacking = destination.makeSpecial(entry, source, Decision.attributes(entry, step.destination, preserved))
+      Transfer.complete(step, lacking)(Outcome.of(step, Status.Done))
     }
   }
 
-  private def makeHardLink(destination: Tree, rules: Rules, empties: Boolean, step: Step): Outcome = trying(step, "create the hard link") {
-    val other = step.other.get
-    if (!destination.status(other).exists(Decision.isCopy(step.source.get, _, rules))) {
-      throw new java.io.IOException(s"the file of which it is a further name was not copied: ${Names.shown(other)}")
+  private def linking(site: Site, empties: Boolean, links: Iterator[HardLink]): Iterator[Outcome] = {
+    val destination = site.openDestination()
+    new InFlight[HardLink, Outcome](links, site.threads, link => makeHardLink(destination, empties, link))
+  }
+
+  private def makeHardLink(destination: Tree, empties: Boolean, link: HardLink): Outcome = {
+    val (step, other) = (link.step, link.step.other.get)
+    val became = link.copied.map(_.status)
+    // A copy that only lacks an attribute is there.
+    val isMissing = link.copied.exists(copied => copied.status == Status.Failed && copied.action != Action.Amend)
+    trying(step, "create the hard link") {
+      if (became.exists(Set(Status.Vanished, Status.Changed))) Outcome.of(step, became.get)
+      else if (isMissing) throw new java.io.IOException(s"the file that it links to was not copied: ${Names.shown(other)}")
+      else {
+        Transfer.makeRoom(destination, step, empties)
+        destination.makeHardLink(step.path, other)
+        Outcome.of(step, Status.Done)
+      }
     }
-    Transfer.makeRoom(destination, step, empties)
-    destination.makeHardLink(step.path, other)
-    Outcome.of(step, Status.Done)
   }
 
   private def amend(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "set attributes of") {

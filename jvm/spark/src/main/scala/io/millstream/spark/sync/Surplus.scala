@@ -28,7 +28,7 @@ private[sync] final class Surplus(work: WorkingDirectory, site: Site, listings: 
     work.save(Examined, examined(surplus))
     val entries = work.load[SurplusEntry](Examined)
     val kept = entries.filter(col("isProtected"))
-    val unlisted = listings.all(Source).filter(col("kind").isin(Kind.Failed, Kind.Elsewhere)).select("path")
+    val unlisted = listings.all(Source).filter(col("kind").isin(Kind.Failed, Kind.OtherFileSystem)).select("path")
     val closed = kept.filter(col("step.destination.kind") === Kind.Directory).select("step.path").union(unlisted).as[String]
     val open = entries.filter(!col("isProtected")).select("step.*", "isInDeleted")
     val candidates = if (closed.isEmpty) open else open.join(below(closed, open.select("path").as[String]), Seq("path"), "left_anti")

@@ -182,7 +182,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
       if (tree.capabilities.amends) like.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
     } catch {
       // Who may write to a directory may not set its time, if it is not his.
-      case _: java.io.IOException =>
+      case _: java.nio.file.AccessDeniedException | _: AccessControlException =>
+      case e: java.io.IOException => notice(s"the time of a directory could not be set: ${Tree.oneLine(e)}")
     }
 
   private def timesOfDirectories = options.times && !options.omitDirTimes

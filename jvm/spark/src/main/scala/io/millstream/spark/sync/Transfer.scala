@@ -35,9 +35,7 @@ private[sync] final class Transfer(
     var operation = "examine the source of"
     try {
       val listed = step.source.get
-      if (isThere(step, listed)) {
-        Outcome.of(step, Status.Kept)
-      } else {
+      kept(step).getOrElse {
         operation = "copy"
         withObjects(step, listed).getOrElse(first(step, source.withOwnTime(listed), listed))
       }
@@ -48,14 +46,24 @@ private[sync] final class Transfer(
     }
   }
 
-  /** Whether an earlier attempt has installed the copy. */
-  private def isThere(step: Step, listed: Entry): Boolean =
-    revalidates && source.status(step.path).exists { now =>
-      now.isFile && destination.status(step.path).exists { found =>
-        found.isFile && found.size == now.size &&
-          Decision.file(source.withOwnTime(now), destination.withOwnTime(found), Rules(preserved)).forall(_.action == Action.Amend) &&
-          !step.destination.exists(_.isSameVersionAs(found))
+  /** What becomes of a step if an earlier attempt has installed the copy, which may lack attributes; None if it has not. */
+  private def kept(step: Step): Option[Outcome] =
+    for {
+      now <- if (revalidates) source.status(step.path).filter(_.isFile) else None
+      found <- destination.status(step.path).filter(found => found.isFile && found.size == now.size && !step.destination.exists(_.isSameVersionAs(found)))
+      own = source.withOwnTime(destination.expressible(now))
+      change = Decision.file(own, destination.withOwnTime(found), Rules(preserved))
+      if change.forall(_.action == Action.Amend)
+    } yield {
+      val lacking = change.flatMap { _ =>
+        try {
+          destination.setAttributes(step.path, Decision.attributes(own, Some(found), preserved), Some(source))
+          None
+        } catch {
+          case e if Tree.isOfEntry(e) => Some(Tree.oneLine(e))
+        }
       }
+      complete(step, lacking)(Outcome.of(step, Status.Kept))
     }
 
   /**
@@ -177,10 +185,6 @@ private[sync] final class Transfer(
     }
   }
 
-  /** A copy that lacks an attribute is there, and is an error of the attribute. */
-  private def complete(step: Step, lacking: Option[String])(outcome: Outcome): Outcome =
-    lacking.fold(outcome)(Outcome.failed(step, "set attributes of", _).copy(action = Action.Amend))
-
   private def install(step: Step, staged: Staged, sum: CRC32C): Option[String] = {
     makeRoom(destination, step, empties)
     staged.install(Option.when(verify) { (in: InputStream) =>
@@ -200,6 +204,10 @@ private[sync] object Transfer {
   val IsMounted = "what is in the way is mounted in the destination"
 
   private def text(sum: CRC32C): String = text(sum.getValue.toInt)
+
+  /** What becomes of a step whose copy is there, but may lack an attribute, which is an error of that. */
+  def complete(step: Step, lacking: Option[String])(outcome: Outcome): Outcome =
+    lacking.fold(outcome)(Outcome.failed(step, "set attributes of", _).copy(action = Action.Amend))
 
   /** A CRC-32C with its name in front. */
   def text(sum: Int): String = f"crc32c:$sum%08x"

@@ -40,7 +40,7 @@ private[sync] final case class Attributes(mtime: Option[Long], mode: Option[Int]
  * @param acls whether entries tell of access control lists, and copies have them
  * @param xattrs whether entries tell of other extended attributes, and copies have them
  * @param sparse whether copies have holes wherever there are zeros
- * @param oneFileSystem whether directories of other file systems are listed as [[Kind.Elsewhere]]
+ * @param oneFileSystem whether directories of other file systems are listed as [[Kind.OtherFileSystem]]
  * @param bytesPerSecond how much is copied from other such trees at most
  */
 private[sync] final case class Extras(
@@ -131,10 +131,14 @@ private[sync] trait Tree {
   /** Makes a directory, and those that it is in, if they do not exist. */
   def makeDirectory(path: String): Unit
 
-  /** Makes a symbolic link, a device, a pipe or a socket like that of another tree, in the place of whatever is there, except for a directory. */
-  def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Unit
+  /**
+   * Makes a symbolic link, a device, a pipe or a socket like that of another tree, in the place of whatever is there, except for a directory.
+   *
+   * @return which attribute it could not get; None if it has all of them
+   */
+  def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String]
 
-  /** Makes a further name of the entry `other`, in the place of whatever is there, except for a directory. */
+  /** Makes a hard link to the entry `other`, in the place of whatever is there, except for a directory. */
   def makeHardLink(path: String, other: String): Unit = throw new UnsupportedOperationException("the file system has no hard links")
 
   /** Sets attributes, and, as far as they are wanted, the extended attributes that the entry has in another tree. */

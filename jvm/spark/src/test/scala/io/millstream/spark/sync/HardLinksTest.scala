@@ -12,9 +12,9 @@ class HardLinksTest {
     Entry(path, Kind.File, size, Some(1), Some(0x1a4), Some("o"), Some("g"), inode = Option(inode).filter(_.nonEmpty))
 
   private def name(path: String, found: Option[Entry], rules: Rules = rules, isShared: Boolean = false) =
-    FileName(entry(path, "1:"), found, Decision.of(Some(entry(path, "1:")), found, rules), isShared)
+    LinkCandidate(entry(path, "1:"), found, Decision.of(Some(entry(path, "1:")), found, rules), isShared)
 
-  private def actions(rules: Rules, names: FileName*) = HardLinks.of(names, rules).map(step => (step.path, step.action, step.other)).sorted
+  private def actions(rules: Rules, names: LinkCandidate*) = HardLinks.of(names, rules).map(step => (step.path, step.action, step.other)).sorted
 
   @Test def oneIsCopiedAndTheOthersAreItsNames(): Unit =
     assertEquals(Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a")), ("c", Action.HardLink, Some("a"))),

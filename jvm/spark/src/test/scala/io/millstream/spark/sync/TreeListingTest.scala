@@ -21,7 +21,7 @@ class TreeListingTest {
     override def open(path: String, size: Long): InputStream = none
     override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = none
     override def makeDirectory(path: String): Unit = none
-    override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Unit = none
+    override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String] = none
     override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit = none
     override def delete(path: String): Deleted = none
     override def deleteTree(path: String): Unit = none
