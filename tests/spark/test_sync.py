@@ -6,12 +6,10 @@ import os
 import random
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from pathlib import Path
 
-import pyspark
 import pytest
 import sync_filters
 import sync_trees
@@ -591,25 +589,29 @@ def test_what_the_destination_cannot_store_is_an_error_of_the_attribute(ours, pa
         subprocess.run(["umount", destination], check=True)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_user_needs_no_more_than_to_write_to_the_destination():
-    """Neither the directory for temporary files nor the destination is his."""
-    with tempfile.TemporaryDirectory() as directory:
-        top = Path(directory)
-        top.chmod(0o755)
-        files(top / "source", a="1", d__b="2", secret="3")
-        (top / "source/secret").chmod(0)
-        (top / "destination").mkdir()
-        (top / "destination").chmod(0o777)
-        variables = environment() | {"SPARK_HOME": str(Path(pyspark.__file__).parent), "HOME": "/tmp"}
-        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", PSYNC, "--spark=local[2]", "--conf=spark.ui.enabled=false", "-r", "--json"]
-        run = subprocess.run([*command, f"{top}/source/", top / "destination"], env=variables, capture_output=True, text=True)
-        done = json.loads(run.stdout)
-        assert (run.returncode, done["copied_files"], [problem["path"] for problem in done["problems"]]) == (23, 2, ["secret"]), (done, run.stderr[-2000:])
-        assert (top / "destination/d/b").read_text() == "2"
-        with_times = subprocess.run([*command, "-a", f"{top}/source/", top / "destination"], env=variables, capture_output=True, text=True)
-        done = json.loads(with_times.stdout)
-        assert {problem["path"] for problem in done["problems"]} == {"", "secret"}, done
+@ONLY_ROOT
+def test_a_user_needs_no_more_than_to_write_to_the_destination(tmp_path):
+    """Neither the directory for temporary files nor the destination is the user's, who is root without the right to change what is not his."""
+    files(tmp_path / "source", a="1", d__b="2", secret="3")
+    (tmp_path / "source/secret").chmod(0)
+    for name in ("destination", "tmp"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(0o1777)
+        os.chown(tmp_path / name, 1234, 1234)
+    powers = "-fowner,-chown,-dac_override,-dac_read_search"
+    command = ["setpriv", f"--bounding-set={powers}", f"--inh-caps={powers}", PSYNC, "--spark=local[2]", "--conf=spark.ui.enabled=false", "--json",
+               f"--conf=spark.driver.extraJavaOptions=-Djava.io.tmpdir={tmp_path / 'tmp'}"]
+
+    def run(*options):
+        words = [*command, *options, f"{tmp_path / 'source'}/", tmp_path / "destination"]
+        done = subprocess.run(words, env=environment(), capture_output=True, text=True)
+        assert done.returncode == 23, done.stderr[-2000:]
+        return json.loads(done.stdout)
+
+    done = run("-r")
+    assert (done["copied_files"], [problem["path"] for problem in done["problems"]]) == (2, ["secret"]), done
+    assert (tmp_path / "destination/d/b").read_text() == "2"
+    assert {problem["path"] for problem in run("-a")["problems"]} == {"", "secret"}
 
 
 @pytest.mark.parametrize("option", ["hard_links", "sparse"])
