@@ -43,7 +43,7 @@ def make(top: Path, seed: int, files: int = 120, directories: int = 25, allowed=
 
 
 def enrich(top: Path, seed: int, changes: int = 30) -> None:
-    """Adds what only local file systems have: further names, access control lists, other attributes, holes, pipes, sockets and devices."""
+    """Adds what only local file systems have: hard links, access control lists, other attributes, holes, pipes, sockets and devices."""
     chance = random.Random(seed)
     entries = sorted(path for path in top.rglob("*"))
     files = [path for path in entries if path.is_file() and not path.is_symlink()]

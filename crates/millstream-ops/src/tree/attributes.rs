@@ -7,7 +7,7 @@ use millstream_vfs::{Dir, Errno, Error, Fields, Metadata, Operation, SymlinkBeha
 pub(super) use crate::transfer::attributes::is_acl;
 use crate::transfer::attributes::{Attributes, Report, XattrValues};
 use crate::transfer::options::{
-    AttributeOptions, IncompleteTimes, ModeSource, Namespaces, OwnershipErrors, Preserve,
+    AttributeOptions, IncompleteTimes, ModeSource, Namespaces, OwnershipErrors, Preserve, Xattrs,
 };
 use crate::transfer::report::Trouble;
 
@@ -47,7 +47,11 @@ impl Wanted {
             ownership_errors: OwnershipErrors::Reported,
             incomplete_times: IncompleteTimes::Set,
             // Others may neither see nor set what is not theirs.
-            namespaces: if rustix::process::geteuid().is_root() { Namespaces::All } else { Namespaces::User },
+            namespaces: match preserve.xattrs {
+                Xattrs::Ignore => Namespaces::All,
+                _ if rustix::process::geteuid().is_root() => Namespaces::All,
+                _ => Namespaces::User,
+            },
         };
         // The umask is for modes that follow from others, and each of these is given.
         Attributes { options, umask: 0 }
@@ -70,16 +74,26 @@ impl Gathered {
 /// # Errors
 /// The first other error.
 pub(super) fn gather<D: Dir>(directory: &D, name: &CStr, carried: &Attributes) -> Result<XattrValues, Error> {
-    const NONE: [Errno; 3] = [Errno::OPNOTSUPP, Errno::NOSYS, Errno::ACCESS];
     let mut values = XattrValues::new();
-    first_error(|report| {
+    first_supported(|report| {
         values = carried.gather_named(directory, name, &mut |trouble, errno| {
-            if !NONE.contains(&errno) {
+            if errno != Errno::ACCESS {
                 report(trouble, errno);
             }
         });
     })?;
     Ok(values)
+}
+
+/// As [`first_error`], for reading attributes: a volume that has none is no failure.
+pub(super) fn first_supported(run: impl FnOnce(Report<'_>)) -> Result<(), Error> {
+    first_error(|report| {
+        run(&mut |trouble, errno| {
+            if !matches!(errno, Errno::OPNOTSUPP | Errno::NOSYS) {
+                report(trouble, errno);
+            }
+        });
+    })
 }
 
 /// Sets those attributes of the entry `name` that differ.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use millstream_vfs::{At, Error, Fields, File, Metadata, Volume};
 
-use super::attributes::{Wanted, first_error, operation_of};
+use super::attributes::{Wanted, first_supported, operation_of};
 use super::error::TreeError;
 use super::root::Tree;
 use super::staged::Staged;
@@ -87,7 +87,7 @@ impl<V: Volume> Tree<V> {
         }
         let mut staged = self.stage(path, temporary, wanted)?;
         let attributes = wanted.attributes(self.preserve());
-        let gathered = first_error(|report| staged.xattrs = attributes.gather(&source, report));
+        let gathered = first_supported(|report| staged.xattrs = attributes.gather(&source, report));
         gathered.map_err(TreeError::of(path))?;
         staged.attributes = attributes;
         let Some(destination) = staged.file.take() else { unreachable!("it has just been staged") };

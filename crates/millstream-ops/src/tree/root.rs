@@ -10,7 +10,7 @@ use millstream_vfs::{
 use millstream_walk::Cancellation;
 
 use super::at::At;
-use super::attributes::{Gathered, Wanted, amend, first_error};
+use super::attributes::{Gathered, Wanted, amend, first_supported};
 use super::copier::Copier;
 use super::entry::Entry;
 use super::error::TreeError;
@@ -83,7 +83,7 @@ impl<V: Volume> Tree<V> {
         let Some(from) = from.filter(|_| carried.gathers()) else { return Ok(Gathered::NOTHING) };
         let mut values = XattrValues::new();
         let gathered = from.named(path).and_then(|(above, name)| {
-            first_error(|report| values = carried.gather_named(&*above, &name, report))
+            first_supported(|report| values = carried.gather_named(&*above, &name, report))
         });
         gathered.map_err(TreeError::of(path))?;
         Ok(Gathered { values, preserve: self.preserve() })
@@ -133,9 +133,9 @@ impl<V: Volume> Tree<V> {
     }
 
     fn examined_root(&self, metadata: Metadata) -> Result<Entry, Error> {
-        if metadata.kind() == FileKind::Directory {
-            let root = self.root()?;
-            return Entry::with_attributes(&*root, c".", (metadata, Vec::new()), &self.carried());
+        let carried = self.carried();
+        if carried.gathers() && metadata.kind() == FileKind::Directory {
+            return Entry::with_attributes(&*self.root()?, c".", (metadata, Vec::new()), &carried);
         }
         Ok(Entry { metadata, target: Vec::new(), acls: None, xattrs: None })
     }

@@ -81,7 +81,7 @@ class NativeTreeTest {
   }
 
   @Test
-  void specialFilesAndFurtherNamesAreMade() throws IOException {
+  void specialFilesAndHardLinksAreMade() throws IOException {
     byte[] none = {};
     try (var tree = tree()) {
       tree.makeSpecial(bytes("pipe"), NativeTree.Kind.PIPE, none, 0, bytes(".tmp"), null, NativeTree.Attributes.NOTHING);
