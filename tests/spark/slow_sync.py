@@ -237,6 +237,42 @@ def test_a_file_or_an_object_is_one_request(places, local):
         {name: about for name, about in sync_trees.snapshot(back).items() if about[5]}
 
 
+def test_a_large_object_is_read_in_parts(places, local):
+    s3, source, checkpoint = Remote(places["s3"]), local / "source", local / "checkpoint"
+    source.mkdir()
+    (source / "large").write_bytes(random.Random(4).randbytes(70 << 20))
+    there = s3.new()
+    assert s3.sync(source, there)["exit_code"] == 0
+    s3.place.bed.reset_statistics()
+    try:
+        # The first is cut off, the second one is asked for too early.
+        s3.place.bed.inject({"operation": "GetObject", "do": "drop", "count": 1},
+                            {"operation": "GetObject", "do": "answer", "status": 503, "code": "SlowDown", "count": 1})
+        assert s3.sync(there, local / "back", checkpoint=str(checkpoint))["exit_code"] == 0
+    finally:
+        s3.place.bed.inject()
+    statistics = s3.place.bed.statistics()
+    assert statistics.by_kind["GetObject"] == 5 and statistics.max_in_flight >= 3, statistics
+    assert sync_trees.contents(local / "back") == sync_trees.contents(source)
+    assert (local / "back/large").stat().st_mtime_ns == (source / "large").stat().st_mtime_ns
+    (_, _, checksum), = s3.session.call("sync_calls:manifest", checkpoint=str(checkpoint)).values()
+    by_client, slow = Remote(places["s3"]), local / "slow"
+    by_client.session = places["s3"].by_client
+    assert by_client.sync(there, local / "again", checkpoint=str(slow))["exit_code"] == 0
+    assert [found[2] for found in s3.session.call("sync_calls:manifest", checkpoint=str(slow)).values()] == [checksum], "the JVM's checksum of all"
+
+
+def test_a_large_file_of_a_mount_that_waits_is_read_by_several_threads(ours, local):
+    (local / "source").mkdir()
+    (local / "source/large").write_bytes(random.Random(5).randbytes(400 << 20))
+    with LatencyMount(local / "source", delay_us=2000) as mount:
+        done = ours.call("sync_calls:sync", src=mount.path.as_posix(), dst=str(local / "back"))
+        assert done["exit_code"] == 0, done
+    # The kernel reads ahead for one thread, too, by at most a few requests.
+    assert mount.statistics.max_in_flight > 8, mount.statistics.max_in_flight
+    assert sync_trees.contents(local / "back") == sync_trees.contents(local / "source")
+
+
 def test_without_native_requests_the_same_is_copied(places, local):
     s3, source = Remote(places["s3"]), local / "source"
     many_files(source, 40, 4)

@@ -1,17 +1,19 @@
 //! `io.millstream.hadoop.s3a.NativeTransfers`: files and objects that are copied into each other without passing through the JVM.
 //!
-//! A piece of an object is written as soon as it has arrived. A file is read whole before it is sent, because it may be another
+//! A piece of an object is written as soon as it has arrived. A large object is read in parts, by as many requests at once as the tree
+//! has threads that help. A file is read whole before it is sent, because it may be another
 //! version afterwards; so it has to be small.
 
 use std::cell::RefCell;
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 use crc_fast::{CrcAlgorithm, Digest};
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObjectArray, JString};
 use jni::sys::{jlong, jobjectArray, jstring};
-use millstream_ops::tree::Version as FileVersion;
-use millstream_s3::{Counts, Refusal, Version};
+use millstream_ops::tree::{Helpers, TreeError, Version as FileVersion};
+use millstream_s3::{Client, Counts, Metadata, Part, Refusal, Version};
 
 use crate::compact::bytes;
 use crate::s3::{client, text_at};
@@ -20,6 +22,9 @@ use crate::{Failure, guard};
 
 /// Large enough for few calls, small enough for a cache.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// Objects of more bytes are read in such parts.
+const PART_BYTES: u64 = 32 << 20;
 
 /// How much of a buffer for the content of a file stays for the next one.
 const KEPT_BYTES: usize = 1 << 20;
@@ -68,33 +73,101 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_fetch<'loca
         let (key, version) = (bytes(env, &key)?, Version::pack(&bytes(env, &version)?));
         // SAFETY: Java got the handle from `stage`, makes one call with it at a time and none after `install` or `discard`.
         let staged = unsafe { &*(staged as *const LocalStaged) };
-        let (mut counts, mut sum, mut unwritten) = (Counts::default(), Digest::new(CRC32C), None);
-        let fetched = match client(bucket) {
-            None => Err(Refusal::Unused),
-            Some(client) => BUFFER.with_borrow_mut(|piece| {
-                piece.resize(PIECE_BYTES, 0);
-                client.fetch(&key, &version, size as u64, piece, &mut counts, |piece, offset| {
-                    sum.update(piece);
-                    unwritten = staged.write(piece, offset).err();
-                    // Java closes the tree when its task ends.
-                    unwritten.is_none() && tree(into).is_ok()
-                })
-            }),
+        let object = Object { key: &key, version: &version, size: size as u64 };
+        let (counts, fetched) = match client(bucket) {
+            None => (Counts::default(), Err(Unfetched::Refused(Refusal::Unused))),
+            Some(client) => {
+                let (counts, share) = (Mutex::default(), tree(into)?);
+                // Java closes the tree when its task ends.
+                let is_wanted = || tree(into).is_ok();
+                let fetched = BUFFER.with_borrow_mut(|piece| {
+                    object.fetch(&client, staged, share.helpers(), piece, &counts, is_wanted)
+                });
+                (counts.into_inner().unwrap_or_else(PoisonError::into_inner), fetched)
+            }
         };
-        tell(env, &out, counts, sum.finalize() as u32)?;
-        if let Some(error) = unwritten {
-            return Err(failure(&error));
-        }
+        let checksum = fetched.as_ref().map_or(0, |fetched| fetched.checksum);
+        tell(env, &out, counts, checksum)?;
         tree(into)?;
         let answer = match fetched {
-            Ok(metadata) => {
+            Ok(Fetched { metadata, .. }) => {
                 let pairs = metadata.into_iter().flat_map(|(name, value)| [name, value]);
                 std::iter::once(String::new()).chain(pairs).collect()
             }
-            Err(refusal) => vec![refusal.to_string()],
+            Err(Unfetched::Unwritten(error)) => return Err(failure(&error)),
+            Err(Unfetched::Refused(refusal)) => vec![refusal.to_string()],
         };
         Ok(texts(env, &answer)?.into_raw())
     })
+}
+
+/// An object to be read into a file.
+struct Object<'a> {
+    key: &'a [u8],
+    version: &'a Version,
+    size: u64,
+}
+
+/// What is known of an object that has been read.
+struct Fetched {
+    metadata: Metadata,
+    checksum: u32,
+}
+
+/// Why an object is not in its file.
+enum Unfetched {
+    Refused(Refusal),
+    Unwritten(TreeError),
+}
+
+impl Object<'_> {
+    fn fetch(
+        &self,
+        client: &Client,
+        staged: &LocalStaged,
+        helpers: &Helpers,
+        piece: &mut Vec<u8>,
+        counts: &Mutex<Counts>,
+        is_wanted: impl Fn() -> bool + Sync,
+    ) -> Result<Fetched, Unfetched> {
+        let parts = self.size.div_ceil(PART_BYTES);
+        let (metadata, sums) = (Mutex::default(), Mutex::new(vec![None; parts as usize]));
+        helpers.share(
+            parts,
+            piece,
+            || true,
+            |part, piece| {
+                let start = part * PART_BYTES;
+                let asked = Part { of: self.size, range: start..(start + PART_BYTES).min(self.size) };
+                piece.resize(PIECE_BYTES, 0);
+                let (mut cost, mut sum, mut unwritten) = (Counts::default(), Digest::new(CRC32C), None);
+                let fetched =
+                    client.fetch(self.key, self.version, asked, piece, &mut cost, |piece, offset| {
+                        sum.update(piece);
+                        unwritten = staged.write(piece, offset).err();
+                        unwritten.is_none() && is_wanted()
+                    });
+                *counts.lock().unwrap_or_else(PoisonError::into_inner) += cost;
+                if let Some(error) = unwritten {
+                    return Err(Unfetched::Unwritten(error));
+                }
+                let of_part = fetched.map_err(Unfetched::Refused)?;
+                sums.lock().unwrap_or_else(PoisonError::into_inner)[part as usize] = Some(sum);
+                if part == 0 {
+                    *metadata.lock().unwrap_or_else(PoisonError::into_inner) = of_part;
+                }
+                Ok(())
+            },
+        )?;
+        let mut all = Digest::new(CRC32C);
+        sums.into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .flatten()
+            .for_each(|sum| all.combine(sum));
+        let metadata = metadata.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Fetched { metadata, checksum: all.finalize() as u32 })
+    }
 }
 
 /// `static native String send(long bucket, byte[] key, long tree, byte[] path, long size, long time, String[] headers, String

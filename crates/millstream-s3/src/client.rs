@@ -6,7 +6,7 @@
 //! requests that are refused again and again are no longer made (`standing`).
 
 use std::io::{self, Read};
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,23 @@ pub struct Counts {
     pub retries: u32,
     /// Those that the server turned away for now.
     pub throttled: u32,
+}
+
+/// A part of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Size of the whole object in bytes.
+    pub of: u64,
+    /// Offsets of the bytes of the part.
+    pub range: Range<u64>,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.retries += other.retries;
+        self.throttled += other.throttled;
+    }
 }
 
 /// User metadata of an object: names in lower case, without `x-amz-meta-`, and values.
@@ -201,7 +218,7 @@ impl Client {
         read.map(|_| ())
     }
 
-    /// Reads all of an object of this version, in pieces as large as `piece` at most, each of which `take` gets with its offset.
+    /// Reads a part of an object of this version, in pieces as large as `piece` at most, each of which `take` gets with its offset.
     /// Returns the object's metadata.
     ///
     /// # Errors
@@ -210,13 +227,14 @@ impl Client {
         &self,
         key: &[u8],
         version: &Version,
-        size: u64,
+        part: Part,
         piece: &mut [u8],
         counts: &mut Counts,
         mut take: impl FnMut(&[u8], u64) -> bool,
     ) -> Result<Metadata, Refusal> {
-        self.read(key, version, size, 0..size, counts, |body, at| {
-            let wanted = usize::try_from(size - at).unwrap_or(usize::MAX).min(piece.len());
+        let end = part.range.end;
+        self.read(key, version, part.of, part.range, counts, |body, at| {
+            let wanted = usize::try_from(end - at).unwrap_or(usize::MAX).min(piece.len());
             let read = read_once(body, &mut piece[..wanted])?;
             if read == 0 || take(&piece[..read], at) {
                 Ok(read)

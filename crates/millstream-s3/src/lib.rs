@@ -21,7 +21,7 @@ mod throttle;
 mod version;
 
 pub use address::Address;
-pub use client::{Client, Counts, Metadata, Settings};
+pub use client::{Client, Counts, Metadata, Part, Settings};
 pub use page::{Item, Page};
 pub use refusal::Refusal;
 pub use signature::{CredentialSource, Credentials};

@@ -8,7 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use millstream_s3::{
-    Address, Client, Counts, CredentialSource, Credentials, Metadata, PageRequest, Refusal, Settings, Version,
+    Address, Client, Counts, CredentialSource, Credentials, Metadata, PageRequest, Part, Refusal, Settings,
+    Version,
 };
 
 const OBJECT: &[u8] = b"0123456789";
@@ -310,7 +311,8 @@ fn fetched(acts: &[Act], end: u64) -> (Result<Metadata, Refusal>, Counts, Vec<u8
     let server = server(acts);
     let (mut counts, mut taken) = (Counts::default(), Vec::new());
     let (client, version) = (client(server.port), Version::pack(b"v"));
-    let result = client.fetch(b"k", &version, OBJECT.len() as u64, &mut [0; 4], &mut counts, |piece, at| {
+    let whole = Part { of: OBJECT.len() as u64, range: 0..OBJECT.len() as u64 };
+    let result = client.fetch(b"k", &version, whole, &mut [0; 4], &mut counts, |piece, at| {
         assert_eq!(at, taken.len() as u64, "in order");
         if at < end {
             taken.extend_from_slice(piece);
@@ -331,6 +333,21 @@ fn an_object_is_fetched_in_pieces_with_its_metadata() {
     let cut = Act::Answer(200, "ETag: \"v\"\r\n", "0123456789", 7);
     let (result, counts, taken) = fetched(&[cut, Act::Part(7, "789", WHOLE)], u64::MAX);
     assert_eq!((result, counts, taken.as_slice()), (Ok(Vec::new()), costs(2, 1, 0), OBJECT));
+}
+
+#[test]
+fn a_part_of_an_object_is_fetched_with_the_metadata_of_all() {
+    let server = server(&[Act::Part(4, "4567", 2), Act::Part(6, "67", WHOLE)]);
+    let (mut counts, mut taken) = (Counts::default(), Vec::new());
+    let (client, version) = (client(server.port), Version::pack(b"v"));
+    let part = Part { of: OBJECT.len() as u64, range: 4..8 };
+    let result = client.fetch(b"k", &version, part, &mut [0; 4], &mut counts, |piece, at| {
+        assert_eq!(at, 4 + taken.len() as u64, "in order");
+        taken.extend_from_slice(piece);
+        true
+    });
+    server.running.join().expect("the server");
+    assert_eq!((result, counts, taken.as_slice()), (Ok(Vec::new()), costs(2, 1, 0), &OBJECT[4..8]));
 }
 
 #[test]

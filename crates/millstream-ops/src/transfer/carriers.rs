@@ -22,7 +22,7 @@ use super::throttle::slept;
 /// Files from this size on are left to the carriers.
 pub(crate) const LARGE: u64 = 8 << 20;
 /// A carrier's share of a large file.
-const CHUNK: u64 = 64 << 20;
+pub(crate) const CHUNK: u64 = 64 << 20;
 /// Most files that wait.
 const WAITING: usize = 64;
 /// Most carriers unless the user sets the number of threads.
@@ -240,20 +240,20 @@ impl<L: Load> Carriers<L> {
 }
 
 /// Tells whether the calls of a thread wait.
-struct Watch {
+pub(crate) struct Watch {
     meter: Meter,
     used: Lap,
     slept: Duration,
 }
 
 impl Watch {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Watch { meter: Meter::start_with_run_queue(), used: Lap::default(), slept: slept() }
     }
 
     /// Whether more than half of the time since the start went by waiting for something other than a CPU. Time that
     /// the bound on bytes took does not count.
-    fn has_waited(&mut self) -> bool {
+    pub(crate) fn has_waited(&mut self) -> bool {
         let before = std::mem::replace(&mut self.slept, slept());
         self.used += self.meter.lap_without(self.slept - before, |_| true);
         self.used.is_waiting()

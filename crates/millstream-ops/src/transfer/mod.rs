@@ -14,6 +14,7 @@ pub(crate) mod attributes;
 pub(crate) mod carriers;
 pub(crate) mod data;
 pub(crate) mod file;
+pub(crate) mod helpers;
 pub(crate) mod links;
 pub(crate) mod methods;
 pub mod options;

@@ -3,13 +3,18 @@
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use millstream_vfs::File;
+use millstream_vfs::{Error, File};
 use millstream_walk::Cancellation;
 
 use crate::activity::Activity;
-use crate::transfer::data::Mover;
+use crate::transfer::carriers::{CHUNK, Watch};
+use crate::transfer::data::{Mover, Pair};
 use crate::transfer::file::{CopyError, FileCopy, SourceChange};
+use crate::transfer::helpers::Helpers;
 use crate::transfer::options::{DataOptions, Reflink, Sparse, Verification};
+
+/// Most threads that help with large files, for all of these together.
+const HELPERS: usize = 8;
 
 /// Nobody watches single copies.
 static UNWATCHED: LazyLock<Activity> = LazyLock::new(Activity::default);
@@ -18,17 +23,19 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Moves the data of copies into a tree, and remembers between which devices that can be done how.
+/// Moves the data of copies into a tree, and remembers between which devices that can be done how. A large file is copied in chunks,
+/// by several threads if the calls of one wait.
 #[derive(Debug)]
 pub(super) struct Copier {
     mover: Mover<'static>,
     sparse: Sparse,
+    pub(super) helpers: Helpers,
 }
 
 impl Copier {
     pub(super) fn new(sparse: Sparse, bytes_per_second: Option<u64>, cancellation: Cancellation) -> Self {
         let options = DataOptions { reflink: Reflink::Auto, sparse, bytes_per_second, cancellation };
-        Copier { mover: Mover::new(options, &UNWATCHED), sparse }
+        Copier { mover: Mover::new(options, &UNWATCHED), sparse, helpers: Helpers::new(HELPERS) }
     }
 
     /// Copies the data; the length, what has become of the source, and the checksum if it was computed.
@@ -46,12 +53,37 @@ impl Copier {
         verification: Verification,
         buffer: &mut Vec<u8>,
     ) -> Result<(u64, SourceChange, Option<u128>), CopyError> {
-        let bytes = self.mover.whole(&copy.pair(), buffer)?;
+        let pair = copy.pair();
+        let bytes = if pair.metadata.size > CHUNK {
+            self.in_chunks(&pair, buffer)
+        } else {
+            self.mover.whole(&pair, buffer)
+        }?;
         copy.finish_data(bytes, self.sparse)?;
         let change = copy.change(bytes)?;
         // What is not complete cannot be like its source.
         let verifies = verification == Verification::Checksum && change == SourceChange::Unchanged;
         let checksum = if verifies { Some(copy.compare(&copy.destination, buffer)?) } else { None };
         Ok((bytes, change, checksum))
+    }
+
+    fn in_chunks<F: File>(&self, pair: &Pair<'_, F>, buffer: &mut Vec<u8>) -> Result<u64, Error> {
+        if self.mover.clone(pair)? {
+            return Ok(pair.metadata.size);
+        }
+        let (size, mut watch, mut is_alone) = (pair.metadata.size, Watch::start(), true);
+        let wants_help = || {
+            let has_waited = watch.has_waited();
+            if has_waited && std::mem::take(&mut is_alone) && self.mover.fills(pair) {
+                // Chunks no longer come in order. Where space cannot be taken in advance it is taken as it comes.
+                let _ = pair.destination.allocate(size);
+            }
+            has_waited
+        };
+        self.helpers.share(size.div_ceil(CHUNK), buffer, wants_help, |chunk, buffer| {
+            let start = chunk * CHUNK;
+            self.mover.range(pair, start, (start + CHUNK).min(size), buffer)
+        })?;
+        self.mover.tail(pair, buffer)
     }
 }

@@ -43,4 +43,5 @@ pub use root::{Carried, Special, Tree};
 pub use staged::Staged;
 
 pub use crate::transfer::file::SourceChange;
+pub use crate::transfer::helpers::Helpers;
 pub use crate::transfer::options::{Sparse, Verification};

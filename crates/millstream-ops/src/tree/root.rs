@@ -15,6 +15,7 @@ use super::copier::Copier;
 use super::entry::Entry;
 use super::error::TreeError;
 use crate::transfer::attributes::{Attributes, XattrValues};
+use crate::transfer::helpers::Helpers;
 use crate::transfer::options::{Preserve, Sparse, Xattrs};
 
 const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
@@ -65,6 +66,11 @@ impl<V: Volume> Tree<V> {
     /// Ends copies into the tree that are under way, with `ECANCELED`.
     pub fn cancel(&self) {
         self.cancellation.cancel();
+    }
+
+    /// Who helps with large files that are copied into the tree.
+    pub fn helpers(&self) -> &Helpers {
+        &self.copier.helpers
     }
 
     pub(super) fn preserve(&self) -> Preserve {

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -322,6 +322,32 @@ fn another_version_than_the_expected_is_not_copied() {
     symlink("f", top.join("from/link")).expect("symlink");
     let refused = to.copy_from(&from, b"link", &listed, (c".tmp", &ALL), Verification::None);
     assert_eq!(refused.map(drop).map_err(|error| error.errno()), Err(Some(Errno::LOOP)));
+}
+
+#[test]
+fn large_files_are_copied_in_chunks() {
+    const CHUNK: u64 = crate::transfer::carriers::CHUNK;
+    let scratch = tempfile::tempdir().expect("scratch");
+    let top = scratch.path();
+    let (from, to) = (tree(&top.join("from")), tree(&top.join("to")));
+    from.make_directory(b"").expect("made");
+    to.make_directory(b"").expect("made");
+    // All of the first chunk and a little, and data around the ends of other ones.
+    let file = std::fs::File::create(top.join("from/f")).expect("created");
+    for at in (0..CHUNK + 1).step_by(1 << 20) {
+        file.write_all_at(&vec![(at >> 20) as u8 + 1; 1 << 20], at).expect("written");
+    }
+    for (at, bytes) in [(CHUNK * 2 - 3, "across"), (CHUNK * 3, "begins"), (CHUNK * 4 - 2, "at the end")] {
+        file.write_all_at(bytes.as_bytes(), at).expect("written");
+    }
+    let listed = version(&from, b"f");
+    let copied = to.copy_from(&from, b"f", &listed, (c".tmp", &ALL), Verification::None).expect("copied");
+    assert_eq!((copied.bytes, copied.change), (CHUNK * 4 + 8, SourceChange::Unchanged));
+    copied.staged.expect("staged").install().expect("installed");
+    let content = |name| std::fs::read(top.join(name)).expect("read");
+    assert!(content("to/f") == content("from/f"));
+    let blocks = |name| std::fs::metadata(top.join(name)).expect("examined").blocks();
+    assert!(blocks("to/f") <= blocks("from/f") + 64, "{} and {}", blocks("to/f"), blocks("from/f"));
 }
 
 #[test]
