@@ -112,6 +112,9 @@ def sync(
     filters: Sequence[str | bytes] = (),
     include: Sequence[str | bytes] = (),
     exclude: Sequence[str | bytes] = (),
+    files_from: str | os.PathLike[str] | None = None,
+    from0: bool = False,
+    recursive: bool | None = None,
     checksum: bool = False,
     size_only: bool = False,
     ignore_times: bool = False,
@@ -156,6 +159,11 @@ def sync(
             come before `include`, which comes before `exclude`. Files that they merge are read by the driver.
         include: patterns that are not excluded by what follows.
         exclude: patterns of what is neither copied nor deleted.
+        files_from: a file that lists the only paths that take part, one in a line, relative to `src`; the driver reads it. The directories
+            that lead to them take part, too.
+        from0: whether NULs end the paths of `files_from`.
+        recursive: with `files_from`, whether all that is in listed directories takes part. Otherwise, which is the default, only what is in
+            those with a slash at their end does, but not in the directories below.
         checksum: compare the contents of files of the same size, not their times.
         size_only: compare sizes alone.
         ignore_times: copy every file.
@@ -182,7 +190,7 @@ def sync(
         The result, with the problems that there were.
 
     Raises:
-        SyncError: it was refused, or ended early. The message about a filter names the rule.
+        SyncError: it was refused, or ended early. The message about a filter names the rule, that about a list of files the path.
         TypeError: a sequence of patterns is a string.
     """
     from py4j.protocol import Py4JJavaError
@@ -200,6 +208,9 @@ def sync(
         "ignore-errors": ignore_errors,
         "force": force,
         **_rules(filters=filters, include=include, exclude=exclude),
+        "files-from": None if files_from is None else os.path.abspath(files_from),
+        "from0": from0 or None,
+        "recursive": False if recursive is None and files_from is not None else recursive,
         "checksum": checksum,
         "size-only": size_only,
         "ignore-times": ignore_times,

@@ -244,6 +244,7 @@ def test_a_large_object_is_read_in_parts(places, local):
     there = s3.new()
     assert s3.sync(source, there)["exit_code"] == 0
     s3.place.bed.reset_statistics()
+    s3.place.bed.set_delay(50)
     try:
         # The first is cut off, the second one is asked for too early.
         s3.place.bed.inject({"operation": "GetObject", "do": "drop", "count": 1},
@@ -251,6 +252,7 @@ def test_a_large_object_is_read_in_parts(places, local):
         assert s3.sync(there, local / "back", checkpoint=str(checkpoint))["exit_code"] == 0
     finally:
         s3.place.bed.inject()
+        s3.place.bed.set_delay(0)
     statistics = s3.place.bed.statistics()
     assert statistics.by_kind["GetObject"] == 5 and statistics.max_in_flight >= 3, statistics
     assert sync_trees.contents(local / "back") == sync_trees.contents(source)
@@ -264,7 +266,7 @@ def test_a_large_object_is_read_in_parts(places, local):
 
 def test_a_large_file_of_a_mount_that_waits_is_read_by_several_threads(ours, local):
     (local / "source").mkdir()
-    (local / "source/large").write_bytes(random.Random(5).randbytes(400 << 20))
+    (local / "source/large").write_bytes(random.Random(5).randbytes(100 << 20) * 4)
     with LatencyMount(local / "source", delay_us=2000) as mount:
         done = ours.call("sync_calls:sync", src=mount.path.as_posix(), dst=str(local / "back"))
         assert done["exit_code"] == 0, done

@@ -10,6 +10,7 @@ mod cancellation;
 mod compact;
 mod decoded;
 mod exchange;
+mod files;
 mod filter;
 mod index;
 mod joined;

@@ -62,8 +62,9 @@ fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Re
         Err(error) => Err(diagnostics.usage_error(&error, USAGE)),
     })?;
     let shows_stats = settings.shows_stats();
-    let options = settings.finish()?;
-    if request.is_wanted(&operands, diagnostics)? {
+    let is_for_spark = request.is_wanted(&operands, diagnostics)?;
+    let options = settings.finish(!is_for_spark)?;
+    if is_for_spark {
         return Err(request.submit(&operands, &options, diagnostics));
     }
     let (sources, destination) = operands::operands(operands, &options, diagnostics)?;

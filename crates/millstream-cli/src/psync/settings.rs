@@ -248,15 +248,16 @@ impl<'a> Settings<'a> {
         self.shows_stats && !self.quiet
     }
 
-    /// The settings, after all options.
-    pub(super) fn finish(mut self) -> Result<Options, Refused> {
+    /// The settings, after all options; without the list of files if another program reads it.
+    pub(super) fn finish(mut self, reads_files: bool) -> Result<Options, Refused> {
         let filter = self.filter()?;
-        let files = self.files()?;
+        let is_listed = self.files_from.is_some();
+        let files = if reads_files { self.files()? } else { None };
         let mut options = self.options;
         options.filter = filter;
         options.most_deletions = self.most_deletions;
-        let is_recursive = self.recursive && !(self.recursive_by_archive && files.is_some());
-        options.recursion = match (is_recursive, self.dirs || files.is_some()) {
+        let is_recursive = self.recursive && !(self.recursive_by_archive && is_listed);
+        options.recursion = match (is_recursive, self.dirs || is_listed) {
             (true, _) => Recursion::Recursive,
             (false, true) => Recursion::Directories,
             (false, false) => Recursion::None,

@@ -25,8 +25,9 @@ pub(super) struct Request {
     checkpoint: Option<OsString>,
     jar: Option<OsString>,
     deletes_excluded: bool,
-    /// The first option that only the local engine knows.
-    local: Option<String>,
+    /// The file that lists what takes part; the job reads it.
+    files_from: Option<OsString>,
+    is_nul_separated: bool,
     /// The first option that only has a meaning with `--spark`.
     lonely: Option<String>,
 }
@@ -44,9 +45,8 @@ impl Request {
             Id::Checkpoint => self.checkpoint.clone_from(&option.value),
             Id::Jar => self.jar.clone_from(&option.value),
             Id::Json => self.submission.json = true,
-            Id::FilesFrom => {
-                self.local.get_or_insert_with(|| option.spelling.to_string());
-            }
+            Id::FilesFrom => self.files_from.clone_from(&option.value),
+            Id::From0 => self.is_nul_separated = true,
             Id::DeleteExcluded => self.deletes_excluded = true,
             Id::Threads => {
                 let threads = setting("spark.millstream.sync.threads", OsStr::from_bytes(option.bytes()));
@@ -62,7 +62,7 @@ impl Request {
     /// Whether the job is wanted: with a URL among the operands, it is, on this machine unless a master is given.
     ///
     /// # Errors
-    /// If an option has no meaning with or without it.
+    /// If an option has no meaning without it.
     pub(super) fn is_wanted(
         &mut self,
         operands: &[OsString],
@@ -73,17 +73,14 @@ impl Request {
             self.submission.waits = true;
             self.submission.spark_settings.insert(0, setting("spark.master", "local[*]".as_ref()));
         }
-        let wrong = match (&self.local, &self.lonely) {
-            (Some(option), _) if self.is_wanted => {
-                [option, " cannot be combined with --spark, nor with URLs, which need it"].concat()
+        match &self.lonely {
+            Some(option) if !self.is_wanted => {
+                let text = [option, " is an option for --spark and for URLs"].concat();
+                diagnostics.error(USAGE).text(&text).send();
+                Err(Refused)
             }
-            (_, Some(option)) if !self.is_wanted => {
-                [option, " is an option for --spark and for URLs"].concat()
-            }
-            _ => return Ok(self.is_wanted),
-        };
-        diagnostics.error(USAGE).text(&wrong).send();
-        Err(Refused)
+            _ => Ok(self.is_wanted),
+        }
     }
 
     /// Becomes the job; comes back if that cannot be.
@@ -115,7 +112,8 @@ impl Request {
                 "--spark needs one source and one destination, which are directories"
             });
         };
-        if options.recursion != Recursion::Recursive {
+        let is_recursive = options.recursion == Recursion::Recursive;
+        if !is_recursive && self.files_from.is_none() {
             return Err("--spark synchronizes directories with their contents, which needs -r or -a");
         }
         let others = [source, destination].map(|operand| operand.as_bytes());
@@ -158,9 +156,18 @@ impl Request {
             ("names", options.report == Report::Names),
             ("items", options.report == Report::Items),
         ];
-        let mut settings =
-            vec![setting("source", source), setting("destination", &placed(source, destination))];
-        if !means_contents(source.as_bytes()) {
+        // The paths of a list are relative to the source, whatever it ends with.
+        let takes_contents = means_contents(source.as_bytes()) || self.files_from.is_some();
+        let placed = if takes_contents { destination.clone() } else { placed(source, destination) };
+        let mut settings = vec![setting("source", source), setting("destination", &placed)];
+        if let Some(list) = &self.files_from {
+            settings.extend([
+                setting("files-from", list),
+                setting("recursive", is_recursive.to_string().as_ref()),
+            ]);
+            settings.extend(self.is_nul_separated.then(|| setting("from0", "true".as_ref())));
+        }
+        if !takes_contents {
             settings.push(setting("prefix", escaped(name_of(source.as_bytes())).as_ref()));
         }
         // Rules of files are among these: the job may run where the files are not.
@@ -187,13 +194,9 @@ impl Request {
     }
 }
 
-/// The directory that becomes like the source: without a slash at its end, the source itself goes into the destination.
+/// The directory that becomes like a source that goes into the destination itself.
 fn placed(source: &OsStr, destination: &OsStr) -> OsString {
-    let source = source.as_bytes();
-    if means_contents(source) {
-        return destination.to_owned();
-    }
-    let name = name_of(source);
+    let name = name_of(source.as_bytes());
     let destination = destination.as_bytes().strip_suffix(b"/").unwrap_or(destination.as_bytes());
     OsString::from_vec([destination, b"/", name].concat())
 }
@@ -278,8 +281,20 @@ mod tests {
             ("/a/.", "/c", "/c"),
             ("s3a://bucket/k", "d", "d/k"),
         ] {
-            assert_eq!(placed(source.as_ref(), destination.as_ref()), expected, "{source}");
+            let recursive = Options { recursion: Recursion::Recursive, ..Options::default() };
+            let made = settings(&[source, destination], &recursive).expect("right");
+            assert_eq!(made[1], format!("destination={expected}"), "{source}");
         }
+    }
+
+    #[test]
+    fn a_list_of_files_is_read_by_the_job() {
+        let options = Options { recursion: Recursion::Directories, ..Options::default() };
+        let request = Request { files_from: Some("-".into()), is_nul_separated: true, ..Request::default() };
+        let made = request.settings(&["/a/b".into(), "/c".into()], &options).expect("right");
+        let expected = ["source=/a/b", "destination=/c", "files-from=-", "recursive=false", "from0=true"];
+        assert_eq!(made[..5], expected.map(OsString::from), "its paths are relative to the source");
+        assert!(!made.iter().any(|setting| setting.as_bytes().starts_with(b"prefix")));
     }
 
     #[test]

@@ -72,6 +72,11 @@ impl FileList {
         Ok(FileList { paths })
     }
 
+    /// The paths, and whether the entries in each take part without recursion.
+    pub fn paths(&self) -> impl Iterator<Item = (&[u8], bool)> {
+        self.paths.iter().map(|listed| (&*listed.path, listed.with_contents))
+    }
+
     /// How a path relates to the list: one from the source, without slashes at its ends, and empty for the
     /// source itself.
     pub fn standing(&self, path: &[u8]) -> Standing {

@@ -4,7 +4,7 @@ import java.util.concurrent.{Callable, ConcurrentHashMap, ExecutionException, Ex
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.{Dataset, SparkSession}
+import org.apache.spark.sql.{Dataset, Encoder, Encoders, SparkSession}
 import org.apache.spark.sql.functions.{coalesce, col, count, lit, sum}
 
 import WorkingDirectory._
@@ -19,8 +19,26 @@ private[sync] final case class Census(counts: Map[String, Long], bytes: Long) {
     Census(other.counts.foldLeft(counts) { case (sum, (kind, count)) => sum.updated(kind, sum.getOrElse(kind, 0L) + count) }, bytes + other.bytes)
 }
 
-/** Lists both sides by tasks, in rounds: the directories that a round has found and not listed are the work of the next one. */
-private[sync] final class Listings(session: SparkSession, work: WorkingDirectory, site: Site, describing: Jobs) {
+/** What a look at a path that a list names, or that leads to one, has found. */
+final case class Looked(isListed: Boolean, entry: Entry)
+
+/**
+ * Lists both sides by tasks, in rounds: the directories that a round has found and not listed are the work of the next one.
+ *
+ * With a list of files, its paths and those that lead to them are looked at one by one, and listings begin at the directories among them whose
+ * contents take part. Of the destination, only what the source has is looked at, so what else is beside it takes no part. A path can be found
+ * in both ways; one entry counts.
+ *
+ * @param files the only paths that take part; None for all
+ * @param delete whether something may be deleted, so that all of what is surplus has to be known
+ */
+private[sync] final class Listings(
+    session: SparkSession,
+    work: WorkingDirectory,
+    site: Site,
+    files: Option[FileList],
+    delete: Boolean,
+    describing: Jobs) {
   import Listings._
 
   private val context = session.sparkContext
@@ -29,10 +47,20 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
 
   /** Lists both sides. `tops` are their roots, as far as they exist. */
   def make(tops: Map[String, Entry]): Unit = {
+    files match {
+      case Some(files) => makeOf(files)
+      case None => makeWhole(tops)
+    }
+    Seq(Source, Destination).filter(open(site, _).capabilities.impliesDirectories).foreach(noteAmbiguous)
+  }
+
+  private def makeWhole(tops: Map[String, Entry]): Unit = {
     val threads = Executors.newFixedThreadPool(2, InFlight.daemon)
     try {
       val sides = Seq(Source -> site.source, Destination -> site.destination)
-      val listings = sides.map { case (side, root) => new Callable[Unit] { override def call(): Unit = list(side, root, tops.get(side)) } }
+      val listings = sides.map { case (side, root) => new Callable[Unit] {
+        override def call(): Unit = list(side, root, session.createDataset(tops.get(side).map(_.path).toSeq), tops.get(side).size, first = tops.get(side))
+      } }
       threads.invokeAll(listings.asJava).asScala.foreach(_.get)
     } catch {
       case e: ExecutionException => throw e.getCause
@@ -41,30 +69,81 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
     }
   }
 
-  private def list(side: String, root: String, top: Option[Entry]): Unit = {
-    var directories = session.createDataset(top.map(_.path).toSeq)
-    var left = top.size.toLong
+  private def makeOf(files: FileList): Unit = {
+    val site = this.site
+    val paths = session.createDataset(files.paths)
+    val entered = session.createDataset(files.entered).toDF("path")
+    def directoriesOf(side: String) =
+      entries(side).filter(col("kind") === Kind.Directory).join(entered, Seq("path"), "left_semi").select("path").as[String]
+    describing(s"look at ${files.paths.length} listed paths of ${site.source}") {
+      work.save(AtListed, paths.repartition(tasksFor(files.paths.length)).mapPartitions(looked(site, _)))
+      val found = work.load[Looked](AtListed)
+      val listed = found.filter(col("isListed")).select("entry.*").as[Entry]
+      val leading = listed.filter(col("kind") =!= Kind.Failed).flatMap(entry => Paths.ancestors(entry.path)).distinct().toDF("path")
+      val above = found.filter(!col("isListed")).select("entry.*").join(leading, Seq("path"), "left_semi").as[Entry]
+      work.save(s"$Source-listed", listed.union(above))
+    }
+    def list(side: String, root: String, directories: Dataset[String], part: String = "", descends: Boolean = files.isRecursive): Unit =
+      this.list(side, root, directories, directories.count(), part = part, descends = descends)
+    list(Source, site.source, directoriesOf(Source))
+    describing(s"look at the listed paths of ${site.destination}") {
+      val wanted = work.load[Entry](s"$Source-listed").filter(col("kind") =!= Kind.Failed).select("path").as[String]
+      work.save(s"$Destination-listed", wanted.repartition(tasksFor(files.paths.length)).mapPartitions(present(site, _)))
+    }
+    list(Destination, site.destination, directoriesOf(Destination))
+    if (delete && !files.isRecursive) {
+      val surplus = entries(Destination).filter(col("kind") === Kind.Directory).join(entries(Source).select("path"), Seq("path"), "left_anti")
+      list(Destination, site.destination, surplus.select("path").as[String], part = "surplus", descends = true)
+    }
+    Seq(Source, Destination).foreach(side => counted.put(side, censusOnce(side)))
+  }
+
+  /** Counts entries that were found twice once. */
+  private def censusOnce(side: String): Census = {
+    val says = all(side).filter(!isEntry)
+    censusOf(says.union(entries(side)))
+  }
+
+  private def tasksFor(count: Long): Int = math.max(1, math.min(count, context.defaultParallelism.toLong * TasksPerCore)).toInt
+
+  /**
+   * Lists directories, and what is in them.
+   *
+   * @param count how many these are
+   * @param first an entry that goes with them
+   * @param part what names of parts begin with after the side
+   * @param descends whether to list the directories that are in them
+   */
+  private def list(
+      side: String,
+      root: String,
+      given: Dataset[String],
+      count: Long,
+      first: Option[Entry] = None,
+      part: String = "",
+      descends: Boolean = true): Unit = {
+    var directories = given
+    var left = count
     var round = 0
     do {
-      val tasks = math.max(1, math.min(left, context.defaultParallelism.toLong * TasksPerCore)).toInt
+      val tasks = tasksFor(left)
       val most = if (round == 0) FirstEntries else MaxEntries
-      val (site, first) = (this.site, top.filter(_ => round == 0))
+      val (site, begin, name) = (this.site, first.filter(_ => round == 0), s"$side-$part$round")
       describing(s"list $root, round ${round + 1}: $left directories") {
-        val found = (if (tasks > 1) directories.repartition(tasks) else directories.coalesce(1)).mapPartitions(listing(site, side, first, most, _))
-        work.save(s"$side-$round", found)
-        val census = if (round == 0 && top.isEmpty) Census(Map.empty, 0) else censusOf(s"$side-$round")
+        val found = (if (tasks > 1) directories.repartition(tasks) else directories.coalesce(1)).mapPartitions(listing(site, side, begin, most, descends, _))
+        work.save(name, found)
+        val census = if (round == 0 && left == 0) Census(Map.empty, 0) else censusOf(work.load[Entry](name))
         counted.merge(side, census, _ + _)
         left = census.of(Kind.Pending)
-        directories = work.load[Entry](s"$side-$round").filter(col("kind") === Kind.Pending).select("path").as[String]
+        directories = work.load[Entry](name).filter(col("kind") === Kind.Pending).select("path").as[String]
       }
       round += 1
     } while (left > 0)
-    if (open(site, side).capabilities.impliesDirectories && top.nonEmpty) noteAmbiguous(side)
   }
 
   /** An object and the prefix of others can have the same path, which no other file system can have: neither takes part. */
   private def noteAmbiguous(side: String): Unit = {
-    val twice = entries(side).groupBy("path").agg(count(lit(1)).as("times")).filter(col("times") > 1).select("path").as[String].limit(MaxAmbiguous).collect()
+    val twice = found(side).select("path", "kind").distinct().groupBy("path").agg(count(lit(1)).as("times")).filter(col("times") > 1).select("path").as[String].limit(MaxAmbiguous).collect()
     if (twice.nonEmpty) {
       work.save(ambiguous(side), session.createDataset(twice.toSeq).map(Entry(_, Kind.Failed, message = Some(IsBoth))))
       counted.merge(side, Census(Map(Kind.Failed -> twice.length.toLong), 0), _ + _)
@@ -84,24 +163,34 @@ private[sync] final class Listings(session: SparkSession, work: WorkingDirectory
 
   /** What is there, without what the listing says besides. */
   def entries(side: String): Dataset[Entry] = {
-    val found = all(side).filter(!col("kind").isin(Kind.Pending, Kind.Failed, Kind.OtherFileSystem, Kind.Temporary, Kind.WorkingDirectory))
-    if (work.has(ambiguous(side))) found.join(work.load[Entry](ambiguous(side)).select("path"), Seq("path"), "left_anti").as[Entry] else found
+    val once = if (files.isEmpty) found(side) else found(side).dropDuplicates("path")
+    if (work.has(ambiguous(side))) once.join(work.load[Entry](ambiguous(side)).select("path"), Seq("path"), "left_anti").as[Entry] else once
   }
 
-  def census(side: String): Census = Option(counted.get(side)).getOrElse(censusOf(work.parts(s"$side-"): _*))
+  private def found(side: String): Dataset[Entry] = all(side).filter(isEntry)
 
-  private def censusOf(parts: String*): Census = {
-    val rows = work.load[Entry](parts: _*).groupBy("kind").agg(count(lit(1)), coalesce(sum("size"), lit(0L))).collect()
+  private def isEntry = !col("kind").isin(Kind.Pending, Kind.Failed, Kind.OtherFileSystem, Kind.Temporary, Kind.WorkingDirectory)
+
+  def census(side: String): Census =
+    Option(counted.get(side)).getOrElse(if (files.isEmpty) censusOf(all(side)) else censusOnce(side))
+
+  private def censusOf(entries: Dataset[Entry]): Census = {
+    val rows = entries.groupBy("kind").agg(count(lit(1)), coalesce(sum("size"), lit(0L))).collect()
     Census(rows.map(row => row.getString(0) -> row.getLong(1)).toMap, rows.find(_.getString(0) == Kind.File).fold(0L)(_.getLong(2)))
   }
 }
 
 private[sync] object Listings {
+  private implicit val encodesLooks: Encoder[Looked] = Encoders.product[Looked]
+  private implicit val encodesNames: Encoder[FileList.Named] = Encoders.product[FileList.Named]
   private val TasksPerCore = 3
   /** The first round only finds work for all tasks. */
   private val FirstEntries = 2000L
   private val MaxEntries = 500000L
   private val MaxAmbiguous = 1000000
+  /** What was found at listed paths. */
+  private val AtListed = s"$Source.listed"
+  private val Missing = "it is listed, but does not exist"
   private val IsBoth = "it is an object and a directory at once, which only an object store can express"
 
   /** Why a directory takes no part: with links apart, there are many ways to one directory, and a mount is another. */
@@ -112,10 +201,42 @@ private[sync] object Listings {
 
   private def open(site: Site, side: String): Tree = if (side == Source) site.openSource() else site.openDestination()
 
-  private def listing(site: Site, side: String, top: Option[Entry], most: Long, directories: Iterator[String]): Iterator[Entry] = {
+  /** One side, of which the root of the other one is no part. */
+  private def openApart(site: Site, side: String): Tree = {
     val tree = open(site, side)
     open(site, if (side == Source) Destination else Source).whole.identity.foreach(tree.whole.exclude(_, IsOther(side)))
-    top.iterator ++ new TreeListing(tree, directories.toVector, site.threads, most).flatMap { entry =>
+    tree
+  }
+
+  /** What the source has at paths, as far as it takes part. Directories that only lead to listed paths are not filtered. */
+  private def looked(site: Site, paths: Iterator[FileList.Named]): Iterator[Looked] = {
+    val (tree, filter) = (openApart(site, Source).whole, site.openFilter())
+    def look(path: FileList.Named): Option[Looked] = {
+      val found = try tree.status(path.path) catch {
+        case e if Tree.isOfEntry(e) => Some(Entry(path.path, Kind.Failed, message = Some(Tree.oneLine(e))))
+      }
+      found match {
+        case Some(entry) if path.isListed =>
+          Option.when(path.path.isEmpty || !filter.exists(_.hides(path.path, entry.isDirectory)))(Looked(isListed = true, entry))
+        case Some(entry) => Option.when(entry.isDirectory || Listings.isOther(entry))(Looked(isListed = false, entry))
+        case None => Option.when(path.isListed)(Looked(isListed = true, Entry(path.path, Kind.Failed, message = Some(Missing))))
+      }
+    }
+    new InFlight[FileList.Named, Option[Looked]](paths, site.threads, look).flatten
+  }
+
+  /** What the destination has at paths. */
+  private def present(site: Site, paths: Iterator[String]): Iterator[Entry] = {
+    val tree = openApart(site, Destination)
+    def look(path: String) = try tree.status(path) catch {
+      case e if Tree.isOfEntry(e) => Some(Entry(path, Kind.Failed, message = Some(Tree.oneLine(e))))
+    }
+    new InFlight[String, Option[Entry]](paths, site.threads, look).flatten
+  }
+
+  private def listing(site: Site, side: String, first: Option[Entry], most: Long, descends: Boolean, directories: Iterator[String]): Iterator[Entry] = {
+    val tree = openApart(site, side)
+    first.iterator ++ new TreeListing(tree, directories.toVector, site.threads, most, descends).flatMap { entry =>
       if (entry.kind != Kind.WorkingDirectory || Paths.name(entry.path) != site.names.working) Some(entry)
       // Whatever the two are called, they are the same, or one is in the other.
       else Option.when(side == Source)(entry.copy(kind = Kind.Failed, message = Some(IsOther(side))))

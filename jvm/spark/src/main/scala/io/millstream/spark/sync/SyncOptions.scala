@@ -16,6 +16,7 @@ class SyncFailure(message: String) extends RuntimeException(message)
  * @param ignoreErrors whether entries are deleted even if something failed before
  * @param force whether directories with contents make way for something else without `delete`
  * @param filter rules of what takes part, as of [[FilterText.flat]]
+ * @param files the only paths that take part; None for all
  * @param prefix what names of the transfer begin with: the name of the source, or nothing where its contents are copied
  * @param bytesPerSecond how many bytes all tasks together copy in a second at most
  * @param modifyWindow by how many seconds times may differ; to the nanosecond if it is negative
@@ -33,6 +34,7 @@ final case class SyncOptions(
     ignoreErrors: Boolean = false,
     force: Boolean = false,
     filter: Seq[String] = Nil,
+    files: Option[FileList] = None,
     prefix: String = "",
     checksum: Boolean = false,
     sizeOnly: Boolean = false,
@@ -78,8 +80,8 @@ object SyncOptions {
   private val Flags = Set(
     "delete", "checksum", "size-only", "ignore-times", "update", "existing", "ignore-existing", "links", "perms", "times", "owner",
     "group", "omit-dir-times", "omit-link-times", "verify", "dry-run", "names", "items", "delete-before", "delete-excluded",
-    "ignore-errors", "force", "devices", "specials", "hard-links", "acls", "xattrs", "sparse", "one-file-system")
-  private val Values = Set("source", "destination", "prefix", "max-delete", "modify-window", "bytes-per-second", "checkpoint")
+    "ignore-errors", "force", "devices", "specials", "hard-links", "acls", "xattrs", "sparse", "one-file-system", "from0", "recursive")
+  private val Values = Set("source", "destination", "files-from", "prefix", "max-delete", "modify-window", "bytes-per-second", "checkpoint")
   /** A rule of the filter; the number is its position. */
   private val Rule = "filter-([0-9]{1,9})".r
 
@@ -98,6 +100,10 @@ object SyncOptions {
       if (number < least) throw new SyncFailure(s"$key: $text is less than $least")
       number
     }
+    if (settings.contains("from0") && !settings.contains("files-from")) throw new SyncFailure("from0 says how files-from is written, which was not given")
+    if (!is("recursive", otherwise = true) && !settings.contains("files-from")) {
+      throw new SyncFailure("without a list of files, directories are synchronized with all that is in them")
+    }
     val rules = settings.toSeq.collect { case (Rule(position), rule) => position.toInt -> rule }.sortBy(_._1).map(_._2)
     SyncOptions(
       source = required("source", "source"),
@@ -109,6 +115,7 @@ object SyncOptions {
       ignoreErrors = is("ignore-errors"),
       force = is("force"),
       filter = FilterText.flat(rules),
+      files = settings.get("files-from").map(FileList.read(_, is("from0"), is("recursive", otherwise = true))),
       prefix = settings.get("prefix").fold("")(prefix => new String(FilterText.decode(prefix), UTF_8)),
       checksum = is("checksum"),
       sizeOnly = is("size-only"),

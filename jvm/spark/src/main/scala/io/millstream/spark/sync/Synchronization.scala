@@ -46,7 +46,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     // Without a slash, the source itself is part of the transfer, and the root is above it.
     val roots = Seq(source, destination).map(new Path(_)).map(side => if (options.prefix.isEmpty) side else Option(side.getParent).getOrElse(side))
     val Seq(from, to) = roots.map(_.toUri.getPath)
-    FilterRules(options.filter, options.delete, options.deleteExcluded, options.prefix, from, to)
+    FilterRules(options.filter, options.delete, options.deleteExcluded, options.prefix, from, to, isOfList = options.files.nonEmpty)
   }
 
   private def notice(text: String): Unit = {
@@ -174,7 +174,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     }
   }
 
-  private def wanted: Option[Entry] = tops.get(Source).filter(_ => timesOfDirectories)
+  /** What the root becomes like; None if a list says nothing about it. */
+  private def wanted: Option[Entry] = tops.get(Source).filter(_ => timesOfDirectories && options.files.forall(_.names("")))
 
   /** Gives the root of a tree its time back, which what was temporary in it has changed. */
   private def settle(tree: Tree, like: Option[Entry]): Unit =
@@ -208,7 +209,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     Iterator.iterate(new Path(url))(_.getParent).takeWhile(_ != null).map(_.toString).find(site.open(_).status("").exists(_.isDirectory)).getOrElse(url)
 
   private def carryOut(work: WorkingDirectory, lost: LostAttempts): SyncSummary = {
-    val listings = new Listings(session, work, site, describing)
+    val listings = new Listings(session, work, site, options.files, options.delete, describing)
     val planning = new Planning(session, work, site, listings, describing)
     val interrupted = Option.when(work.isKept)(work.read(TemporaryNamesOfRun)).flatten.flatMap(TemporaryNames.of)
     interrupted.filter(names => names.maker.isRunning && names.maker != site.names.maker && !work.has(Finished)).foreach { names =>
