@@ -209,6 +209,25 @@ def test_the_server_copies_within_s3(places, local):
     assert s3.session.call("sync_calls:metadata", url=f"{other}/d0/f0").keys() == {"header.millstream-mtime", "header.millstream-checksum"}
 
 
+@pytest.mark.parametrize("kind", ["s3", "hdfs"])
+def test_only_what_is_listed_goes_to_a_store_and_back(places, local, kind):
+    remote, source = Remote(places[kind]), local / "source"
+    many_files(source, 40, 4)
+    (source / "d1/below").mkdir()
+    (source / "d1/below/f").write_text("1")
+    (local / "list").write_text("d0/f4\nd1/\nd3\n")
+    there = remote.new()
+    expected = {"d0", "d0/f4", "d1", "d1/below", "d3", *(f"d1/f{number}" for number in range(1, 40, 4))}
+    for to, found in (there, remote.contents), (local / "back", sync_trees.contents):
+        origin = source if to == there else there
+        done = remote.sync(origin, to, files_from=str(local / "list"))
+        assert done["exit_code"] == 0 and found(to).keys() == expected, done
+    remote.session.call("remote_calls:put", root=there, files={"d1/surplus/deep": "x", "d2/kept": "y"})
+    done = remote.sync(source, there, files_from=str(local / "list"), delete=True)
+    assert done["exit_code"] == 0 and remote.contents(there).keys() == expected | {"d2", "d2/kept"}, done
+    assert nothing_happens(remote.sync(source, there, files_from=str(local / "list"), delete=True))
+
+
 def test_a_file_or_an_object_is_one_request(places, local):
     s3, source, back = Remote(places["s3"]), local / "source", local / "back"
     many_files(source, 40, 4)

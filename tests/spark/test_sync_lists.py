@@ -4,10 +4,14 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import sync_trees
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
+from latency_mount import LatencyMount  # noqa: E402
 
 
 def sync(session, source, destination, **options):
@@ -21,9 +25,11 @@ def write_list(file: Path, *paths: str) -> Path:
     return file
 
 
-def below(top: Path) -> dict:
-    """A list says nothing about the root unless it names it, so its time may differ."""
-    return {name: about for name, about in sync_trees.snapshot(top).items() if name != "."}
+def state(top: Path) -> dict:
+    """What is in a tree. The time at which something was done in a directory is that of the run; the root has it unless it is listed."""
+    of_run = (sync_trees.LAST_S + 1) * 1_000_000
+    found = {name: about for name, about in sync_trees.snapshot(top).items() if name != "."}
+    return {name: (*about[:4], min(about[4], of_run), about[5]) for name, about in found.items()}
 
 
 def written(path: str, chance: random.Random) -> str:
@@ -34,6 +40,7 @@ def written(path: str, chance: random.Random) -> str:
 @pytest.mark.parametrize("options", [
     {}, {"recursive": True}, {"delete": True}, {"recursive": True, "delete": True},
     {"recursive": True, "delete": True, "filters": ["- *1*", "+ *2*", "P *3*", "- /*4*"]},
+    {"recursive": True, "delete_excluded": True, "filters": ["- *1*", "P *3*"]}, {"delete": True, "filters": ["H *1*", "H *2*", "R *3*"]},
 ], ids=lambda options: "-".join(options) or "plain")
 def test_the_same_as_with_rsync(ours, tmp_path, seed, options):
     chance = random.Random(seed)
@@ -44,12 +51,13 @@ def test_the_same_as_with_rsync(ours, tmp_path, seed, options):
     subprocess.run(["cp", "-a", f"{destination}/", expected], check=True)
     found = sorted(str(path.relative_to(source)) for path in source.rglob("*"))
     write_list(paths, *(written(path, chance) for path in chance.choices(found, k=chance.choice([1, 5, 40]))))
-    flags = ["-r"] * options.get("recursive", False) + ["--delete"] * options.get("delete", False)
+    names = {"recursive": "-r", "delete": "--delete", "delete_excluded": "--delete-excluded"}
+    flags = [flag for name, flag in names.items() if options.get(name)]
     filters = [f"--filter={rule}" for rule in options.get("filters", [])]
     subprocess.run(["rsync", "-a", "--force", *flags, *filters, "--from0", f"--files-from={paths}", f"{source}/", f"{expected}/"], check=True)
     done = sync(ours, source, destination, files_from=str(paths), from0=True, force=True, **options)
     assert done["exit_code"] == 0, done["problems"]
-    assert below(destination) == below(expected), paths.read_bytes()
+    assert state(destination) == state(expected), paths.read_bytes()
 
 
 def test_paths_that_do_not_exist_are_errors_and_nothing_is_deleted(ours, tmp_path):
@@ -68,25 +76,66 @@ def test_paths_that_do_not_exist_are_errors_and_nothing_is_deleted(ours, tmp_pat
 
 def test_what_is_beside_listed_paths_is_not_looked_at(ours, tmp_path):
     source, destination = tmp_path / "source", tmp_path / "destination"
-    for number in range(50):
+    for number in range(1000):
         (source / f"d{number}").mkdir(parents=True)
         (source / f"d{number}/f").write_text(f"{number}")
-    (tmp_path / "list").write_text("d7/f\n# a comment\n\nd8\n")
-    done = sync(ours, source, destination, files_from=str(tmp_path / "list"))
+    (tmp_path / "list").write_text("d7/f\n# a comment\n\nd8\nd9/.psync-0badcafe-4711-1.tmp\n")
+    (source / "d9/.psync-0badcafe-4711-1.tmp").write_text("of a run")
+    dry = sync(ours, source, destination, files_from=str(tmp_path / "list"), dry_run=True)
+    assert (dry["copied_files"], dry["created"], dry["exit_code"]) == (1, 3, 0) and not destination.exists(), dry
+    with LatencyMount(source, delay_us=0) as mount:
+        done = sync(ours, mount.path, destination, files_from=str(tmp_path / "list"))
     assert (done["files"], done["directories"], done["copied_files"]) == (1, 2, 1), done
+    assert mount.statistics.total < 150, vars(mount.statistics)
     assert sorted(str(path.relative_to(destination)) for path in destination.rglob("*")) == ["d7", "d7/f", "d8"]
+    before = destination.stat().st_mtime_ns
     again = sync(ours, source, destination, files_from=str(tmp_path / "list"))
     assert (again["copied_files"], again["created"], again["amended"]) == (0, 0, 0), again
+    assert destination.stat().st_mtime_ns == before
+
+
+def test_an_empty_directory_that_is_listed_empties_its_copy(ours, tmp_path):
+    source, destination = tmp_path / "source", tmp_path / "destination"
+    for path in source / "other/file", destination / "d/surplus", destination / "e":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("1")
+    (source / "d").mkdir()
+    paths = write_list(tmp_path / "list", "d/")
+    done = sync(ours, source, destination, files_from=str(paths), from0=True, delete=True)
+    assert (done["exit_code"], done["deleted"], done["notices"]) == (0, 1, []), done
+    assert sorted(path.name for path in destination.rglob("*")) == ["d", "e"]
+
+
+def test_nothing_of_a_mount_makes_way_for_what_is_listed(ours, tmp_path):
+    source, destination = tmp_path / "source", tmp_path / "destination"
+    (source / "m").mkdir(parents=True)
+    (source / "m/d").write_text("a file")
+    (destination / "m").mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", destination / "m"], check=True)
+    try:
+        (destination / "m/d").mkdir()
+        (destination / "m/d/kept").write_text("1")
+        done = sync(ours, source, destination, files_from=str(write_list(tmp_path / "list", "m/d")), from0=True, force=True)
+        assert done["exit_code"] == 23 and "mounted" in done["problems"][0]["message"], done
+        assert (destination / "m/d/kept").read_text() == "1"
+    finally:
+        subprocess.run(["umount", destination / "m"], check=True)
 
 
 def test_a_list_is_a_part_of_what_a_checkpoint_resumes(ours, tmp_path):
-    source, destination, paths = tmp_path / "source", tmp_path / "destination", tmp_path / "list"
+    source, destination, paths, checkpoint = (tmp_path / name for name in ("source", "destination", "list", "checkpoint"))
     source.mkdir()
     (source / "a").write_text("1"), (source / "b").write_text("2")
-    for name in "a", "b":
+
+    def run(name):
         paths.write_text(name)
-        assert sync(ours, source, destination, files_from=str(paths), checkpoint=str(tmp_path / "checkpoint"))["copied_files"] == 1
-    assert sorted(os.listdir(destination)) == ["a", "b"]
+        done = sync(ours, source, destination, files_from=str(paths), checkpoint=str(checkpoint))
+        (checkpoint / "finished.complete").unlink()
+        return [notice.split(" ")[0] for notice in done["notices"]], sorted(os.listdir(destination))
+
+    assert run("a") == ([], ["a"])
+    assert run("a") == (["resuming"], ["a"])
+    assert run("b") == ([], ["a", "b"])
 
 
 @pytest.mark.parametrize("options, message", [

@@ -19,6 +19,8 @@ mod faults;
 mod grow;
 #[path = "psync/kills.rs"]
 mod kills;
+#[path = "psync/lists.rs"]
+mod lists;
 #[path = "psync/mount.rs"]
 mod mount;
 #[path = "psync/options.rs"]

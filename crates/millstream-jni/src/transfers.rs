@@ -1,30 +1,23 @@
 //! `io.millstream.hadoop.s3a.NativeTransfers`: files and objects that are copied into each other without passing through the JVM.
 //!
-//! A piece of an object is written as soon as it has arrived. A large object is read in parts, by as many requests at once as the tree
-//! has threads that help. A file is read whole before it is sent, because it may be another
-//! version afterwards; so it has to be small.
+//! An object is written while it arrives, a large one in parts, for which there are several requests at once. A file is read whole before
+//! it is sent, because it may be another version afterwards; so it has to be small.
 
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use crc_fast::{CrcAlgorithm, Digest};
+use crc_fast::CrcAlgorithm;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObjectArray, JString};
 use jni::sys::{jlong, jobjectArray, jstring};
-use millstream_ops::tree::{Helpers, TreeError, Version as FileVersion};
-use millstream_s3::{Client, Counts, Metadata, Part, Refusal, Version};
+use millstream_ops::tree::{Unfilled, Version as FileVersion};
+use millstream_s3::{Counts, Part, Refusal, Version};
 
 use crate::compact::bytes;
 use crate::s3::{client, text_at};
 use crate::tree::{LocalStaged, failure, tree};
 use crate::{Failure, guard};
-
-/// Large enough for few calls, small enough for a cache.
-const PIECE_BYTES: usize = 256 << 10;
-
-/// Objects of more bytes are read in such parts.
-const PART_BYTES: u64 = 32 << 20;
 
 /// How much of a buffer for the content of a file stays for the next one.
 const KEPT_BYTES: usize = 1 << 20;
@@ -73,101 +66,34 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_fetch<'loca
         let (key, version) = (bytes(env, &key)?, Version::pack(&bytes(env, &version)?));
         // SAFETY: Java got the handle from `stage`, makes one call with it at a time and none after `install` or `discard`.
         let staged = unsafe { &*(staged as *const LocalStaged) };
-        let object = Object { key: &key, version: &version, size: size as u64 };
-        let (counts, fetched) = match client(bucket) {
-            None => (Counts::default(), Err(Unfetched::Refused(Refusal::Unused))),
-            Some(client) => {
-                let (counts, share) = (Mutex::default(), tree(into)?);
-                // Java closes the tree when its task ends.
-                let is_wanted = || tree(into).is_ok();
-                let fetched = BUFFER.with_borrow_mut(|piece| {
-                    object.fetch(&client, staged, share.helpers(), piece, &counts, is_wanted)
-                });
-                (counts.into_inner().unwrap_or_else(PoisonError::into_inner), fetched)
-            }
+        let size = size as u64;
+        let counts = Mutex::<Counts>::default();
+        let filled = match client(bucket) {
+            None => Err(Unfilled::Unread(Refusal::Unused)),
+            Some(client) => tree(into)?.fill(staged, size, |range, piece, take| {
+                let mut cost = Counts::default();
+                let part = Part { of: size, range };
+                let read = client.fetch(&key, &version, part, piece, &mut cost, take);
+                *counts.lock().unwrap_or_else(PoisonError::into_inner) += cost;
+                read
+            }),
         };
-        let checksum = fetched.as_ref().map_or(0, |fetched| fetched.checksum);
+        let counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let checksum = filled.as_ref().ok().and_then(Option::as_ref).map_or(0, |filled| filled.checksum);
         tell(env, &out, counts, checksum)?;
+        // Java closes the tree when its task ends.
         tree(into)?;
-        let answer = match fetched {
-            Ok(Fetched { metadata, .. }) => {
+        let answer = match filled {
+            Ok(filled) => {
+                let metadata = filled.map(|filled| filled.first).unwrap_or_default();
                 let pairs = metadata.into_iter().flat_map(|(name, value)| [name, value]);
                 std::iter::once(String::new()).chain(pairs).collect()
             }
-            Err(Unfetched::Unwritten(error)) => return Err(failure(&error)),
-            Err(Unfetched::Refused(refusal)) => vec![refusal.to_string()],
+            Err(Unfilled::Unwritten(error)) => return Err(failure(&error)),
+            Err(Unfilled::Unread(refusal)) => vec![refusal.to_string()],
         };
         Ok(texts(env, &answer)?.into_raw())
     })
-}
-
-/// An object to be read into a file.
-struct Object<'a> {
-    key: &'a [u8],
-    version: &'a Version,
-    size: u64,
-}
-
-/// What is known of an object that has been read.
-struct Fetched {
-    metadata: Metadata,
-    checksum: u32,
-}
-
-/// Why an object is not in its file.
-enum Unfetched {
-    Refused(Refusal),
-    Unwritten(TreeError),
-}
-
-impl Object<'_> {
-    fn fetch(
-        &self,
-        client: &Client,
-        staged: &LocalStaged,
-        helpers: &Helpers,
-        piece: &mut Vec<u8>,
-        counts: &Mutex<Counts>,
-        is_wanted: impl Fn() -> bool + Sync,
-    ) -> Result<Fetched, Unfetched> {
-        let parts = self.size.div_ceil(PART_BYTES);
-        let (metadata, sums) = (Mutex::default(), Mutex::new(vec![None; parts as usize]));
-        helpers.share(
-            parts,
-            piece,
-            || true,
-            |part, piece| {
-                let start = part * PART_BYTES;
-                let asked = Part { of: self.size, range: start..(start + PART_BYTES).min(self.size) };
-                piece.resize(PIECE_BYTES, 0);
-                let (mut cost, mut sum, mut unwritten) = (Counts::default(), Digest::new(CRC32C), None);
-                let fetched =
-                    client.fetch(self.key, self.version, asked, piece, &mut cost, |piece, offset| {
-                        sum.update(piece);
-                        unwritten = staged.write(piece, offset).err();
-                        unwritten.is_none() && is_wanted()
-                    });
-                *counts.lock().unwrap_or_else(PoisonError::into_inner) += cost;
-                if let Some(error) = unwritten {
-                    return Err(Unfetched::Unwritten(error));
-                }
-                let of_part = fetched.map_err(Unfetched::Refused)?;
-                sums.lock().unwrap_or_else(PoisonError::into_inner)[part as usize] = Some(sum);
-                if part == 0 {
-                    *metadata.lock().unwrap_or_else(PoisonError::into_inner) = of_part;
-                }
-                Ok(())
-            },
-        )?;
-        let mut all = Digest::new(CRC32C);
-        sums.into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-            .flatten()
-            .for_each(|sum| all.combine(sum));
-        let metadata = metadata.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Fetched { metadata, checksum: all.finalize() as u32 })
-    }
 }
 
 /// `static native String send(long bucket, byte[] key, long tree, byte[] path, long size, long time, String[] headers, String

@@ -140,8 +140,14 @@ impl<'a> Settings<'a> {
             Id::IgnoreExisting => options.present = Present::Left,
             Id::Update => options.newer = Newer::Kept,
             Id::Checksum => options.comparison = Comparison::Contents,
-            Id::SizeOnly => options.comparison = Comparison::Size,
-            Id::IgnoreTimes => options.comparison = Comparison::None,
+            // Of several, the first of contents, sizes and nothing decides.
+            Id::SizeOnly if options.comparison != Comparison::Contents => {
+                options.comparison = Comparison::Size
+            }
+            Id::IgnoreTimes if options.comparison == Comparison::SizeAndTime => {
+                options.comparison = Comparison::None
+            }
+            Id::SizeOnly | Id::IgnoreTimes => {}
             Id::Sparse => options.sparse = Sparse::Always,
             Id::Force => options.conflicts = Conflicts::Removed,
             Id::Verify => options.verification = Verification::Checksum,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::CString;
 
-use millstream_vfs::{Dir, Error, SymlinkBehavior};
+use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, SymlinkBehavior};
 
 /// Directories that are kept open, besides the root.
 const KEPT: usize = 4;
@@ -43,6 +43,23 @@ impl<D: Dir> Chain<D> {
             }
         }
         Ok(self.last())
+    }
+
+    /// The kind of what is at a path below the root, if there is anything.
+    pub(super) fn look_up(&mut self, below: &[u8]) -> Result<Option<FileKind>, Error> {
+        let (directory, name) = match below.iter().rposition(|&b| b == b'/') {
+            Some(slash) => (&below[..slash], &below[slash + 1..]),
+            None => (&b""[..], below),
+        };
+        let name = CString::new(name).unwrap_or_default();
+        let found = self
+            .reach(directory)
+            .and_then(|directory| directory.metadata(&name, SymlinkBehavior::NoFollow, Fields::KIND));
+        match found {
+            Ok(found) => Ok(Some(found.kind())),
+            Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The directory that was reached last.

@@ -114,7 +114,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         source: &Metadata,
     ) -> Option<State<'p, V>> {
         // A list of files says nothing about the directory that they are in.
-        level.is_left = item.below.is_empty() && standing.is_some_and(Standing::leads_only);
+        level.is_left = item.below.is_empty() && standing.is_some_and(|standing| !standing.is_listed);
         level.is_partial = standing.is_some_and(|standing| !self.enters_all(standing));
         let is_root_of_contents = item.below.is_empty() && item.target.prefix.is_empty();
         let is_entered = match standing {

@@ -41,6 +41,21 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// As it is in a directory of which all entries take part, or only those that are listed or lead there.
+    pub fn in_directory(self, takes_all: bool) -> Self {
+        Standing { is_content: takes_all, is_below: takes_all && self.is_below, ..self }
+    }
+
+    /// As it is if a filter excludes the path: directories that lead to listed paths are not filtered.
+    pub fn excluded(self) -> Self {
+        Standing { is_parent: self.is_parent, ..Standing::default() }
+    }
+
+    /// Whether the path takes part, if it is known what its directory does.
+    pub fn takes_part(self) -> bool {
+        self.is_listed || self.is_parent || self.is_content
+    }
+
     /// Whether a directory takes part only because it leads to listed paths.
     pub fn leads_only(self) -> bool {
         self.is_parent && !(self.is_listed || self.is_content || self.is_below)

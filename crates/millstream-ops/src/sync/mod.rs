@@ -56,6 +56,7 @@ use std::thread;
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Operation, SymlinkBehavior, Volume};
 use millstream_walk::{Pairing, WalkOptions, walk};
 
+use chain::Chain;
 pub use entries::Separator;
 pub use itemize::escape;
 pub use options::*;
@@ -145,7 +146,7 @@ pub fn sync<V: Volume>(
         }
     };
     let delete = || {
-        report_missing(&targets[0], watchers, options);
+        report_missing(&base, &targets[0], watchers, options);
         let prevents = |deletion: Deletion| deletion.errors == Errors::PreventDeletion;
         if options.deletion.is_some_and(prevents) && counters.obstacles.load(Ordering::Relaxed) > 0 {
             return sink.notice(&Notice::NothingDeleted);
@@ -175,7 +176,7 @@ pub fn sync<V: Volume>(
         }
         None => {
             traverse(Purpose::Update);
-            report_missing(&targets[0], watchers, options);
+            report_missing(&base, &targets[0], watchers, options);
         }
     }
     let stats = counters.total();
@@ -185,12 +186,23 @@ pub fn sync<V: Volume>(
     Ok(Outcome { stats, threads_peak })
 }
 
-/// Reports the paths of a list of files that do not exist.
-fn report_missing<D>(target: &Target<'_, D>, watchers: Watchers<'_>, options: &Options) {
-    for missing in options.files.iter().flat_map(|files| files.missing()) {
-        let source = target.source_path(missing);
-        let (trouble, errno) = (Trouble::StatSource, Some(Errno::NOENT));
-        let problem = Problem { trouble, source: &source, destination: b"", errno };
+/// Reports the paths of a list of files that do not exist. Others may not have been met, because nothing is done in the directories that
+/// they are in.
+fn report_missing<D: Dir>(base: &D, target: &Target<'_, D>, watchers: Watchers<'_>, options: &Options) {
+    let mut root = None;
+    for unmet in options.files.iter().flat_map(|files| files.missing()) {
+        let chain = root.get_or_insert_with(|| {
+            base.open_dir_for_names(&target.source, SymlinkBehavior::Follow).map(Chain::new)
+        });
+        let found = chain.as_mut().map_err(|error| *error).and_then(|chain| chain.look_up(unmet));
+        let errno = match found {
+            Ok(Some(_)) => continue,
+            Ok(None) => Errno::NOENT,
+            Err(error) => error.errno,
+        };
+        let source = target.source_path(unmet);
+        let problem =
+            Problem { trouble: Trouble::StatSource, source: &source, destination: b"", errno: Some(errno) };
         watchers.problem(options.report, &problem);
     }
 }

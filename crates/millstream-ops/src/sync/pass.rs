@@ -1,7 +1,6 @@
 //! The traversal of the source.
 
 use std::collections::{HashMap, hash_map};
-use std::ffi::CString;
 use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
@@ -212,7 +211,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         let Ok(standing) = self.standing(item, entry) else { return Ok(()) };
         if standing.is_some_and(Standing::leads_only)
             && !item.below.is_empty()
-            && !self.leads_to_any(hands, item)?
+            && !self.leads_to_any(hands, item)
         {
             return Ok(());
         }
@@ -230,8 +229,8 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
             self.syncer.counterpart(item);
             return Ok(());
         }
-        let is_decided =
-            earlier.is_some() || (item.below.is_empty() && standing.is_some_and(Standing::leads_only));
+        let is_decided = earlier.is_some()
+            || (item.below.is_empty() && standing.is_some_and(|standing| !standing.is_listed));
         if source.kind() != FileKind::Directory {
             return self.syncer.entry(buffers, item, entry, &source, self);
         }
@@ -259,14 +258,13 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         Ok(None)
     }
 
-    /// Whether a listed path below a directory exists, and takes part.
-    fn leads_to_any(&self, hands: &mut Hands<'_, '_, 'p, V>, item: &Item<'_, 'p, V>) -> Done<bool> {
-        let Some(files) = &self.syncer.options.files else { return Ok(true) };
+    /// Whether a listed path below a directory exists, and takes part. One that cannot be examined may; its turn will tell.
+    fn leads_to_any(&self, hands: &mut Hands<'_, '_, 'p, V>, item: &Item<'_, 'p, V>) -> bool {
+        let Some(files) = &self.syncer.options.files else { return true };
         let filter = &self.syncer.options.filter;
         for path in files.below(item.below) {
             // There is one operand only.
-            let kind = self.look_up(hands, self.first, path);
-            let kind = kind.map_err(self.syncer.failed(item, Trouble::StatSource))?;
+            let Ok(kind) = self.look_up(hands, self.first, path) else { return true };
             if kind.is_some() {
                 files.meet(path);
             }
@@ -276,10 +274,10 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
                 filter.includes(Side::Sender, &Subject { path, root, is_directory, is_in_deleted: false })
             });
             if takes_part {
-                return Ok(true);
+                return true;
             }
         }
-        Ok(false)
+        false
     }
 
     /// The kind of what is at a path below an operand, if there is anything.
@@ -289,11 +287,6 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         operand: usize,
         below: &[u8],
     ) -> Result<Option<FileKind>, Error> {
-        let (directory, name) = match below.iter().rposition(|&b| b == b'/') {
-            Some(slash) => (&below[..slash], &below[slash + 1..]),
-            None => (&b""[..], below),
-        };
-        let name = CString::new(name).unwrap_or_default();
         let chain = match hands.operands.entry(operand) {
             hash_map::Entry::Occupied(open) => open.into_mut(),
             hash_map::Entry::Vacant(closed) => {
@@ -302,14 +295,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
                 closed.insert(Chain::new(root))
             }
         };
-        let found = chain
-            .reach(directory)
-            .and_then(|directory| directory.metadata(&name, SymlinkBehavior::NoFollow, Fields::KIND));
-        match found {
-            Ok(found) => Ok(Some(found.kind())),
-            Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
-            Err(error) => Err(error),
-        }
+        chain.look_up(below)
     }
 
     /// How an entry is listed, if there is a list; an error if it does not take part.
@@ -323,23 +309,21 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
             return Ok(None);
         }
         let name = item.target.transfer_name(item.below);
-        let standing = options.files.as_ref().map(|files| files.meet(&name));
-        if let Some(standing) = standing {
-            let is_below = standing.is_below && options.recursion == super::options::Recursion::Recursive;
-            let takes_part = standing.is_listed || standing.is_parent || standing.is_content || is_below;
-            if !takes_part && !name.is_empty() {
-                return Err(());
-            }
-        }
-        // Directories that only lead to listed paths are not filtered.
-        if name.is_empty() || standing.is_some_and(Standing::leads_only) || options.filter.is_empty() {
+        let standing = options.files.as_ref().map(|files| {
+            let standing = files.meet(&name);
+            if name.is_empty() { standing } else { standing.in_directory(!item.level.is_partial) }
+        });
+        if name.is_empty() {
             return Ok(standing);
         }
         // What cannot be examined is reported when its metadata is asked for.
         let is_directory = entry.kind() == Ok(FileKind::Directory);
         let root = &item.target.roots[0];
         let subject = Subject { path: &name, root, is_directory, is_in_deleted: false };
-        if options.filter.includes(Side::Sender, &subject) { Ok(standing) } else { Err(()) }
+        let is_included = options.filter.is_empty() || options.filter.includes(Side::Sender, &subject);
+        let standing = standing.map(|standing| if is_included { standing } else { standing.excluded() });
+        let takes_part = standing.map_or(is_included, Standing::takes_part);
+        if takes_part { Ok(standing) } else { Err(()) }
     }
 
     /// Takes an entry off those that only the destination has, and descends into directories that both have.

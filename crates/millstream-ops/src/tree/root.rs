@@ -15,7 +15,6 @@ use super::copier::Copier;
 use super::entry::Entry;
 use super::error::TreeError;
 use crate::transfer::attributes::{Attributes, XattrValues};
-use crate::transfer::helpers::Helpers;
 use crate::transfer::options::{Preserve, Sparse, Xattrs};
 
 const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
@@ -68,9 +67,8 @@ impl<V: Volume> Tree<V> {
         self.cancellation.cancel();
     }
 
-    /// Who helps with large files that are copied into the tree.
-    pub fn helpers(&self) -> &Helpers {
-        &self.copier.helpers
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancellation.is_cancelled()
     }
 
     pub(super) fn preserve(&self) -> Preserve {

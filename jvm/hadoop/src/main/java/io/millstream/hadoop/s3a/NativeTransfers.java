@@ -13,7 +13,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.s3a.Statistic;
 
 /**
- * Copies between local trees and a bucket by native code: one request for each object, and none of its bytes passes through the JVM.
+ * Copies between local trees and a bucket by native code. None of their bytes passes through the JVM.
  *
  * <p>Native code makes the requests if it may ({@link NativeTransport}), with the credentials of the live S3A file system. Whatever it is
  * not sure of, the caller has to do through that file system, whose answer is the contract.

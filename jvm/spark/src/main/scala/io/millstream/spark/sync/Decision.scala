@@ -162,8 +162,8 @@ private[sync] object Decision {
     lazy val isSameTime = if (rules.keepsTimes) sameTime(entry, found, rules) else !isNewer(entry, found)
     if (rules.update && !isSameTime && isNewer(found, entry)) None
     else if (entry.size != found.size) step(Action.Copy, "size")
-    else if (rules.ignoreTimes) step(Action.Copy, "all files are wanted")
     else if (rules.checksum) step(Action.Compare, "contents")
+    else if (rules.ignoreTimes && !rules.sizeOnly) step(Action.Copy, "all files are wanted")
     else if (rules.sizeOnly || isSameTime || isSameObject(entry, found)) amendment(entry, found, rules)
     else step(Action.Copy, "time")
   }

@@ -12,23 +12,39 @@ import io.millstream.hadoop.NativeFileList
 /**
  * The only paths of the source that take part, with the directories that lead to them.
  *
+ * A path that is listed, or leads to one that is, is looked up by itself, and if its contents take part, it is the beginning of a listing of
+ * its own, which ends at other such paths. Filters count from there on: as with rsync, what is listed is filtered by its own path alone,
+ * and a directory that leads to it is there whatever a filter says.
+ *
  * @param contents the paths, and whether what is in a directory takes part without recursion, too
  * @param isRecursive whether what is in listed directories takes part, however deep it is
  */
-private[sync] final class FileList(contents: Map[String, Boolean], val isRecursive: Boolean) {
-  /** Whether a path is listed, and does not only lead to others. */
+private[sync] final class FileList(contents: Map[String, Boolean], val isRecursive: Boolean) extends Serializable {
+  @transient private lazy val leading: Set[String] = contents.keysIterator.flatMap(Paths.ancestors(_)).toSet
+
+  /** Whether a path is listed. */
   def names(path: String): Boolean = contents.contains(path)
 
-  /** All paths, and those that lead to them; the root only if it is listed. */
-  def paths: Seq[FileList.Named] = {
-    val leading = contents.keysIterator.flatMap(Paths.ancestors(_)).filter(path => path.nonEmpty && !names(path)).toSet
-    contents.keysIterator.map(FileList.Named(_, isListed = true)).toSeq ++ leading.iterator.map(FileList.Named(_, isListed = false))
+  /** Whether a path is listed, or leads to one that is. */
+  def knows(path: String): Boolean = names(path) || leading(path)
+
+  /** The paths that it knows; the root only if that is listed. */
+  def paths: Seq[FileList.Known] = {
+    val others = leading.iterator.filter(path => path.nonEmpty && !names(path))
+    contents.keysIterator.map(path => FileList.Known(path, isListed = true, leads = leading(path))).toSeq ++
+      others.map(FileList.Known(_, isListed = false, leads = true))
   }
 
-  /** The directories to list, as far as they are directories: none is below another one from which it is reached. */
-  def entered: Seq[String] =
-    if (isRecursive) contents.keysIterator.filterNot(path => Paths.ancestors(path).exists(names)).toSeq
-    else contents.collect { case (path, true) => path }.toSeq
+  /** The paths that it knows of which all that is in them takes part, if they are directories, and a filter does not hide them. */
+  def entered(isHidden: String => Boolean): Seq[String] = {
+    val entered = scala.collection.mutable.Set.empty[String]
+    for (path <- (contents.keySet ++ leading).toSeq.sortBy(Paths.depth)) {
+      // With recursion, what leads from one listed directory to another one below it is a part of the first.
+      def isReached = isRecursive && (names(path) || path.nonEmpty && entered(Paths.parent(path)))
+      if ((contents.getOrElse(path, false) || isReached) && !isHidden(path)) entered += path
+    }
+    entered.toSeq
+  }
 
   /** Tells it from other lists. */
   override def toString: String = {
@@ -39,8 +55,8 @@ private[sync] final class FileList(contents: Map[String, Boolean], val isRecursi
 }
 
 private[sync] object FileList {
-  /** A path of a list, or one that only leads to such paths. */
-  final case class Named(path: String, isListed: Boolean)
+  /** A path that is listed, or leads to such paths, or both. */
+  final case class Known(path: String, isListed: Boolean, leads: Boolean)
 
   private val StandardInput = "-"
 
@@ -53,9 +69,13 @@ private[sync] object FileList {
   def read(file: String, isNulSeparated: Boolean, isRecursive: Boolean): FileList =
     try {
       val content = if (file == StandardInput) System.in.readAllBytes() else Files.readAllBytes(LocalPath.of(file))
-      new FileList(NativeFileList.of(content, isNulSeparated).asScala.map(listed => Names.text(listed.path) -> listed.withContents).toMap, isRecursive)
+      val listed = NativeFileList.of(content, isNulSeparated).asScala.map(listed => Names.text(listed.path) -> listed.withContents)
+      new FileList(listed.filterNot { case (path, _) => isTemporary(path) }.toMap, isRecursive)
     } catch {
       case e: IOException => throw new SyncFailure(s"$file: the list of files cannot be read: ${Tree.oneLine(e)}")
       case e: IllegalArgumentException => throw new SyncFailure(e.getMessage)
     }
+
+  /** Whether a path is of a run's temporary files, which take part in no synchronization. */
+  private def isTemporary(path: String): Boolean = path.split('/').exists(TemporaryNames.makerOf(_).nonEmpty)
 }

@@ -14,7 +14,6 @@ import io.millstream.hadoop.NativeFilter
  * @param prefix what paths of the transfer begin with: the name of the source, or nothing where its contents are copied
  * @param source absolute path of the root of the transfer, for rules of absolute paths
  * @param destination that of the destination
- * @param isOfList whether a list says what takes part: then directories that lead to listed paths are not filtered
  */
 private[sync] final case class FilterRules(
     rules: Seq[String],
@@ -22,25 +21,26 @@ private[sync] final case class FilterRules(
     deletesExcluded: Boolean,
     prefix: String,
     source: String,
-    destination: String,
-    isOfList: Boolean) {
+    destination: String) {
   /** Whether the source itself is excluded, so that nothing takes part. */
   def excludesAll: Boolean = scala.util.Using.resource(open())(filter => prefix.nonEmpty && filter.hides("", isDirectory = true))
 
-  def open(): Filter = {
+  /** @param isBeginning whether what is above a directory is not filtered */
+  def open(isBeginning: String => Boolean = _ => false): Filter = {
     val roots = Seq(source, destination).map(root => Names.bytes(root.stripPrefix("/").stripSuffix("/")))
-    new Filter(NativeFilter.of(rules.map(FilterText.decode).toArray, deletesExcluded, roots.head, roots.last), prefix, deletes, isOfList)
+    new Filter(NativeFilter.of(rules.map(FilterText.decode).toArray, deletesExcluded, roots.head, roots.last), prefix, deletes, isBeginning)
   }
 }
 
 /** Decides about paths below source and destination. */
-private[sync] final class Filter(rules: NativeFilter, prefix: String, deletes: Boolean, isOfList: Boolean) extends AutoCloseable {
+private[sync] final class Filter(rules: NativeFilter, prefix: String, deletes: Boolean, isBeginning: String => Boolean) extends AutoCloseable {
   /** Whether an entry of the source does not take part, whatever is said about the directories that it is in. */
   def hides(path: String, isDirectory: Boolean): Boolean = !rules.isCopied(named(path), isDirectory)
 
   /** Whether an entry of the source does not take part. */
   def hidesWithin(path: String, isDirectory: Boolean): Boolean =
-    hides(path, isDirectory) || !isOfList && Paths.ancestors(path).exists(above => above.nonEmpty && hides(above, isDirectory = true))
+    hides(path, isDirectory) || !isBeginning(path) &&
+      Paths.ancestors(path).takeWhile(above => above.nonEmpty && !isBeginning(above)).exists(hides(_, isDirectory = true))
 
   /** Whether an entry of the destination is not deleted, nor what is in it. */
   def protects(path: String, isDirectory: Boolean, isInDeleted: Boolean): Boolean = !rules.isDeletable(named(path), isDirectory, isInDeleted)
@@ -91,6 +91,7 @@ private[sync] abstract class TreeView(tree: Tree) extends Tree {
   override def capabilities: Capabilities = tree.capabilities
   override def list(directory: String)(take: Entry => Unit): Unit = tree.list(directory)(take)
   override def status(path: String): Option[Entry] = tree.status(path)
+  override def lookUp(path: String): Option[Entry] = tree.lookUp(path)
   override def withOwnTime(entry: Entry): Entry = tree.withOwnTime(entry)
   override def open(path: String, size: Long): InputStream = tree.open(path, size)
   override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = tree.stage(path, attributes, checksum, source)

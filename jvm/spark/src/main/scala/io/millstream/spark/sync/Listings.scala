@@ -19,14 +19,23 @@ private[sync] final case class Census(counts: Map[String, Long], bytes: Long) {
     Census(other.counts.foldLeft(counts) { case (sum, (kind, count)) => sum.updated(kind, sum.getOrElse(kind, 0L) + count) }, bytes + other.bytes)
 }
 
-/** What a look at a path that a list names, or that leads to one, has found. */
+/** What is at a path, which is listed, or only leads to paths that are. */
 final case class Looked(isListed: Boolean, entry: Entry)
+
+/** Which of the directories that a listing finds are listed, too. */
+private[sync] sealed trait Descent
+private[sync] object Descent {
+  case object All extends Descent
+  /** Those that no list of files knows. */
+  case object ToKnown extends Descent
+  case object None extends Descent
+}
 
 /**
  * Lists both sides by tasks, in rounds: the directories that a round has found and not listed are the work of the next one.
  *
- * With a list of files, its paths and those that lead to them are looked at one by one, and listings begin at the directories among them whose
- * contents take part. Of the destination, only what the source has is looked at, so what else is beside it takes no part. A path can be found
+ * With a list of files, its paths and those that lead to them are looked up one by one, and listings begin at those whose contents take part
+ * ([[FileList]]). Of the destination, only what the source has is looked up, so what else is beside it takes no part. A path can be found
  * in both ways; one entry counts.
  *
  * @param files the only paths that take part; None for all
@@ -48,7 +57,7 @@ private[sync] final class Listings(
   /** Lists both sides. `tops` are their roots, as far as they exist. */
   def make(tops: Map[String, Entry]): Unit = {
     files match {
-      case Some(files) => makeOf(files)
+      case Some(files) => makeOf(files, tops.contains(Destination))
       case None => makeWhole(tops)
     }
     Seq(Source, Destination).filter(open(site, _).capabilities.impliesDirectories).foreach(noteAmbiguous)
@@ -69,31 +78,43 @@ private[sync] final class Listings(
     }
   }
 
-  private def makeOf(files: FileList): Unit = {
+  private def makeOf(files: FileList, hasDestination: Boolean): Unit = {
     val site = this.site
-    val paths = session.createDataset(files.paths)
-    val entered = session.createDataset(files.entered).toDF("path")
-    def directoriesOf(side: String) =
-      entries(side).filter(col("kind") === Kind.Directory).join(entered, Seq("path"), "left_semi").select("path").as[String]
-    describing(s"look at ${files.paths.length} listed paths of ${site.source}") {
-      work.save(AtListed, paths.repartition(tasksFor(files.paths.length)).mapPartitions(looked(site, _)))
+    val known = files.paths
+    val tasks = tasksFor(known.length)
+    val filter = site.openFilter()
+    val entered = session.createDataset(files.entered(path => path.nonEmpty && filter.exists(_.hides(path, isDirectory = true)))).toDF("path")
+    def list(side: String, root: String, directories: Dataset[String], part: String = "", descends: Descent = Descent.ToKnown): Unit =
+      this.list(side, root, directories, directories.count(), part = part, descends = descends)
+    def listEntered(side: String, root: String): Unit = {
+      val found = entries(side).filter(col("kind") === Kind.Directory).join(entered, Seq("path"), "left_semi").select("path").as[String]
+      list(side, root, found, descends = if (files.isRecursive) Descent.ToKnown else Descent.None)
+    }
+    describing(s"look up ${known.length} listed paths of ${site.source}") {
+      work.save(AtListed, session.createDataset(known).repartition(tasks).mapPartitions(looked(site, _)))
       val found = work.load[Looked](AtListed)
       val listed = found.filter(col("isListed")).select("entry.*").as[Entry]
       val leading = listed.filter(col("kind") =!= Kind.Failed).flatMap(entry => Paths.ancestors(entry.path)).distinct().toDF("path")
       val above = found.filter(!col("isListed")).select("entry.*").join(leading, Seq("path"), "left_semi").as[Entry]
       work.save(s"$Source-listed", listed.union(above))
     }
-    def list(side: String, root: String, directories: Dataset[String], part: String = "", descends: Boolean = files.isRecursive): Unit =
-      this.list(side, root, directories, directories.count(), part = part, descends = descends)
-    list(Source, site.source, directoriesOf(Source))
-    describing(s"look at the listed paths of ${site.destination}") {
-      val wanted = work.load[Entry](s"$Source-listed").filter(col("kind") =!= Kind.Failed).select("path").as[String]
-      work.save(s"$Destination-listed", wanted.repartition(tasksFor(files.paths.length)).mapPartitions(present(site, _)))
+    listEntered(Source, site.source)
+    describing(s"look up the listed paths of ${site.destination}") {
+      val wanted = work.load[Entry](s"$Source-listed").filter(lit(hasDestination) && col("kind") =!= Kind.Failed).select("path").as[String]
+      work.save(s"$Destination-listed", wanted.repartition(tasks).mapPartitions(present(site, _)))
     }
-    list(Destination, site.destination, directoriesOf(Destination))
-    if (delete && !files.isRecursive) {
-      val surplus = entries(Destination).filter(col("kind") === Kind.Directory).join(entries(Source).select("path"), Seq("path"), "left_anti")
-      list(Destination, site.destination, surplus.select("path").as[String], part = "surplus", descends = true)
+    listEntered(Destination, site.destination)
+    if (hasDestination) describing(s"look for what earlier runs have left in ${site.destination}") {
+      val found = work.load[Entry](s"$Destination-listed").filter(col("kind") === Kind.Directory).join(entered, Seq("path"), "left_anti")
+      val directories = found.select("path").as[String].union(session.createDataset(Seq("").filterNot(files.names)))
+      work.save(s"$Destination-litter", directories.repartition(tasks).mapPartitions(litter(site, _)))
+    }
+    if (delete) {
+      // What only the destination has goes with all that is in it.
+      val unlisted = entries(Destination).filter(entry => entry.isDirectory && (!files.isRecursive || site.isKnown(entry.path)))
+      val directories = entries(Source).filter(col("kind") === Kind.Directory)
+      val surplus = unlisted.join(directories.select("path"), Seq("path"), "left_anti").select("path").as[String]
+      list(Destination, site.destination, surplus, part = "surplus", descends = Descent.All)
     }
     Seq(Source, Destination).foreach(side => counted.put(side, censusOnce(side)))
   }
@@ -112,7 +133,7 @@ private[sync] final class Listings(
    * @param count how many these are
    * @param first an entry that goes with them
    * @param part what names of parts begin with after the side
-   * @param descends whether to list the directories that are in them
+   * @param descends which of the directories that are in them to list
    */
   private def list(
       side: String,
@@ -121,7 +142,7 @@ private[sync] final class Listings(
       count: Long,
       first: Option[Entry] = None,
       part: String = "",
-      descends: Boolean = true): Unit = {
+      descends: Descent = Descent.All): Unit = {
     var directories = given
     var left = count
     var round = 0
@@ -182,7 +203,7 @@ private[sync] final class Listings(
 
 private[sync] object Listings {
   private implicit val encodesLooks: Encoder[Looked] = Encoders.product[Looked]
-  private implicit val encodesNames: Encoder[FileList.Named] = Encoders.product[FileList.Named]
+  private implicit val encodesNames: Encoder[FileList.Known] = Encoders.product[FileList.Known]
   private val TasksPerCore = 3
   /** The first round only finds work for all tasks. */
   private val FirstEntries = 2000L
@@ -208,35 +229,40 @@ private[sync] object Listings {
     tree
   }
 
-  /** What the source has at paths, as far as it takes part. Directories that only lead to listed paths are not filtered. */
-  private def looked(site: Site, paths: Iterator[FileList.Named]): Iterator[Looked] = {
+  /** What the source has at paths, as far as it takes part. Directories that lead to listed paths are not filtered. */
+  private def looked(site: Site, paths: Iterator[FileList.Known]): Iterator[Looked] = {
     val (tree, filter) = (openApart(site, Source).whole, site.openFilter())
-    def look(path: FileList.Named): Option[Looked] = {
-      val found = try tree.status(path.path) catch {
+    def look(path: FileList.Known): Option[Looked] = {
+      val found = try tree.lookUp(path.path) catch {
         case e if Tree.isOfEntry(e) => Some(Entry(path.path, Kind.Failed, message = Some(Tree.oneLine(e))))
       }
+      def isHidden(entry: Entry) = path.path.nonEmpty && filter.exists(_.hides(path.path, entry.isDirectory))
       found match {
-        case Some(entry) if path.isListed =>
-          Option.when(path.path.isEmpty || !filter.exists(_.hides(path.path, entry.isDirectory)))(Looked(isListed = true, entry))
-        case Some(entry) => Option.when(entry.isDirectory || Listings.isOther(entry))(Looked(isListed = false, entry))
+        case Some(entry) if path.isListed && (entry.kind == Kind.Failed || !isHidden(entry)) => Some(Looked(isListed = true, entry))
+        case Some(entry) => Option.when(path.leads && (entry.isDirectory || Listings.isOther(entry)))(Looked(isListed = false, entry))
         case None => Option.when(path.isListed)(Looked(isListed = true, Entry(path.path, Kind.Failed, message = Some(Missing))))
       }
     }
-    new InFlight[FileList.Named, Option[Looked]](paths, site.threads, look).flatten
+    new InFlight[FileList.Known, Option[Looked]](paths, site.threads, look).flatten
   }
 
   /** What the destination has at paths. */
   private def present(site: Site, paths: Iterator[String]): Iterator[Entry] = {
     val tree = openApart(site, Destination)
-    def look(path: String) = try tree.status(path) catch {
+    def look(path: String) = try tree.lookUp(path) catch {
       case e if Tree.isOfEntry(e) => Some(Entry(path, Kind.Failed, message = Some(Tree.oneLine(e))))
     }
     new InFlight[String, Option[Entry]](paths, site.threads, look).flatten
   }
 
-  private def listing(site: Site, side: String, first: Option[Entry], most: Long, descends: Boolean, directories: Iterator[String]): Iterator[Entry] = {
+  /** What runs have left in directories. */
+  private def litter(site: Site, directories: Iterator[String]): Iterator[Entry] =
+    listing(site, Destination, None, Long.MaxValue, Descent.None, directories).filter(entry => Set(Kind.Temporary, Kind.WorkingDirectory)(entry.kind))
+
+  private def listing(site: Site, side: String, first: Option[Entry], most: Long, descends: Descent, directories: Iterator[String]): Iterator[Entry] = {
     val tree = openApart(site, side)
-    first.iterator ++ new TreeListing(tree, directories.toVector, site.threads, most, descends).flatMap { entry =>
+    def enters(directory: String) = descends == Descent.All || descends == Descent.ToKnown && !site.isKnown(directory)
+    first.iterator ++ new TreeListing(tree, directories.toVector, site.threads, most, enters).flatMap { entry =>
       if (entry.kind != Kind.WorkingDirectory || Paths.name(entry.path) != site.names.working) Some(entry)
       // Whatever the two are called, they are the same, or one is in the other.
       else Option.when(side == Source)(entry.copy(kind = Kind.Failed, message = Some(IsOther(side))))

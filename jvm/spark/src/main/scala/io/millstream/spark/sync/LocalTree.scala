@@ -25,6 +25,7 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
 
   private[sync] val native = new NativeTree(root.getBytes(UTF_8), carried(extras), extras.bytesPerSecond.getOrElse(0))
   private val users, groups = new ConcurrentHashMap[Int, String]
+  private val mounts = new ConcurrentHashMap[String, Option[String]]
   private val userIds, groupIds = new ConcurrentHashMap[String, Int]
 
   // It ends copies that still run then.
@@ -99,6 +100,18 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   }
 
   override def status(path: String): Option[Entry] = Option(native.status(Names.bytes(path))).map(entry(path, _, None))
+
+  override def lookUp(path: String): Option[Entry] = Option(native.status(Names.bytes(path))).map(entry(path, _, mountOf(Paths.parent(path))))
+
+  /** What of the tree is mounted on a directory, or above it. */
+  private def mountOf(directory: String): Option[String] =
+    if (directory.isEmpty) None
+    else Option(mounts.get(directory)).getOrElse {
+      val isMounted = Option(native.status(Names.bytes(directory))).exists(_.isMounted)
+      val mount = mountOf(Paths.parent(directory)).orElse(Option.when(isMounted)(directory))
+      mounts.put(directory, mount)
+      mount
+    }
 
   override def open(path: String, size: Long): InputStream = native.open(Names.bytes(path))
 

@@ -18,6 +18,7 @@ import org.apache.spark.util.SerializableConfiguration
  * @param threads calls that a task has under way at once
  * @param isMarked whether the driver has made a directory with the name of the working directory in the destination
  * @param filter which entries take part; None for all
+ * @param files the only paths that take part; None for all
  * @param extras what is wanted of local trees besides the usual
  */
 private[sync] final case class Site(
@@ -27,6 +28,7 @@ private[sync] final case class Site(
     threads: Int,
     isMarked: Boolean,
     filter: Option[FilterRules],
+    files: Option[Broadcast[FileList]],
     extras: Extras,
     conf: Broadcast[SerializableConfiguration]) {
 
@@ -55,10 +57,13 @@ private[sync] final case class Site(
 
   /** The filter, which lives as long as the task, or the driver's program. */
   def openFilter(): Option[Filter] = filter.map { rules =>
-    val opened = rules.open()
+    val opened = rules.open(isKnown)
     Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => opened.close()))
     opened
   }
+
+  /** Whether a path is listed, or leads to one that is. */
+  def isKnown(path: String): Boolean = files.exists(_.value.knows(path))
 
   def open(side: String, extras: Extras = Extras()): Tree = {
     val attempt = Option(TaskContext.get()).fold(TemporaryNames.OfDriver)(_.taskAttemptId())
@@ -71,6 +76,7 @@ private[sync] final case class Site(
   /** Closes what the driver has opened. */
   def close(): Unit = {
     opened.forEach(_.close())
+    files.foreach(_.destroy())
     conf.destroy()
   }
 }
@@ -86,9 +92,10 @@ private[sync] object Site {
       threads: Option[Int],
       isMarked: Boolean,
       filter: Option[FilterRules],
+      files: Option[FileList],
       extras: Extras): Site = {
     val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
-    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(Threads), isMarked, filter, extras, conf)
+    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(Threads), isMarked, filter, files.map(context.broadcast(_)), extras, conf)
   }
 }
 

@@ -36,7 +36,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   private val session = spark.newSession()
   private val settings = SyncSettings.of(spark)
   private val site =
-    Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = !options.dryRun, filter, options.extras)
+    Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = !options.dryRun, filter, options.files, options.extras)
   private val describing = new Jobs(spark.sparkContext, s"Millstream sync $source to $destination")
   private val notices = Seq.newBuilder[String]
   private lazy val tops =
@@ -46,7 +46,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     // Without a slash, the source itself is part of the transfer, and the root is above it.
     val roots = Seq(source, destination).map(new Path(_)).map(side => if (options.prefix.isEmpty) side else Option(side.getParent).getOrElse(side))
     val Seq(from, to) = roots.map(_.toUri.getPath)
-    FilterRules(options.filter, options.delete, options.deleteExcluded, options.prefix, from, to, isOfList = options.files.nonEmpty)
+    FilterRules(options.filter, options.delete, options.deleteExcluded, options.prefix, from, to)
   }
 
   private def notice(text: String): Unit = {
@@ -174,8 +174,12 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     }
   }
 
-  /** What the root becomes like; None if a list says nothing about it. */
-  private def wanted: Option[Entry] = tops.get(Source).filter(_ => timesOfDirectories && options.files.forall(_.names("")))
+  /** Whether something may have been done. */
+  private var isChanged = true
+
+  /** What the root becomes like: what it was, if a list says nothing about it, and nothing is done. */
+  private def wanted: Option[Entry] =
+    if (options.files.exists(!_.names(""))) tops.get(Destination).filter(_ => !isChanged) else tops.get(Source).filter(_ => timesOfDirectories)
 
   /** Gives the root of a tree its time back, which what was temporary in it has changed. */
   private def settle(tree: Tree, like: Option[Entry]): Unit =
@@ -237,8 +241,9 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     if (phases.hasRefusedDeletions) notice(NothingDeleted)
     if (phases.undeleted > 0) notice(s"deletions stopped due to max-delete limit (${phases.undeleted} skipped)")
     if (work.isKept) work.complete(Finished)
-    counting.summary(SyncSummary.of(source, destination, options, ofSource), phases.undeleted)
-      .copy(manifest = Option.when(work.isKept)(work.path.toString))
+    val summary = counting.summary(SyncSummary.of(source, destination, options, ofSource), phases.undeleted)
+    isChanged = Seq(summary.created, summary.copiedFiles, summary.amended, summary.deleted, summary.errors).exists(_ > 0)
+    summary.copy(manifest = Option.when(work.isKept)(work.path.toString))
   }
 
   private def rulesFor(ofSource: Census, ofDestination: Census, work: WorkingDirectory): Rules = {
@@ -246,7 +251,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     val isFailed = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0)
     val prevents = isFailed && !options.ignoreErrors
     val listsNothing = Seq(Kind.File, Kind.Link, Kind.Other).forall(ofSource.of(_) == 0) && ofSource.of(Kind.Directory) <= 1
-    val isEmpty = listsNothing && (options.filter.isEmpty || isFailed || holdsNothing)
+    // A list that does not name the root may be of nothing else than an empty directory.
+    val isEmpty = listsNothing && options.files.forall(_.names("")) && (options.filter.isEmpty || isFailed || holdsNothing)
     if (options.delete && prevents) notice("nothing is deleted, because not everything could be listed")
     else if (options.delete && isEmpty) notice(s"nothing is deleted, because the source is empty: $source")
     val probes = probing(work)

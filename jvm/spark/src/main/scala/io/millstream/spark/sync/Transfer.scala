@@ -67,7 +67,7 @@ private[sync] final class Transfer(
     }
 
   /**
-   * Copies between a local tree and objects by one request, without the data passing through the JVM, if the source is what was listed.
+   * Copies between a local tree and objects by native requests, without the data passing through the JVM, if the source is what was listed.
    * An object is read as of its version, and a file is sent after it has been looked at again.
    */
   private def withObjects(step: Step, listed: Entry): Option[Outcome] = (source.whole, destination.whole) match {

@@ -99,6 +99,9 @@ private[sync] trait Tree {
   /** What is at a path now. Symbolic links are not followed, except by the root. */
   def status(path: String): Option[Entry]
 
+  /** As [[status]], but the entry is as a listing has it, which tells what is mounted above it. */
+  def lookUp(path: String): Option[Entry] = status(path)
+
   /** The entry of a file with the time that belongs to its contents, which may need a request. */
   def withOwnTime(entry: Entry): Entry = entry
 

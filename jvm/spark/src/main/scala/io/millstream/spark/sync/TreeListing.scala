@@ -14,9 +14,9 @@ import org.apache.spark.TaskContext
  *
  * @param directories the directories to list; at least one of them is
  * @param maxEntries after how many entries it hands over
- * @param descends whether to list the directories that it finds
+ * @param descends whether to list a directory that it finds
  */
-private[sync] final class TreeListing(tree: Tree, directories: Seq[String], threads: Int, maxEntries: Long, descends: Boolean) extends Iterator[Entry] {
+private[sync] final class TreeListing(tree: Tree, directories: Seq[String], threads: Int, maxEntries: Long, descends: String => Boolean) extends Iterator[Entry] {
   import TreeListing._
 
   private val pool = Executors.newFixedThreadPool(threads, InFlight.daemon)
@@ -95,7 +95,7 @@ private[sync] final class TreeListing(tree: Tree, directories: Seq[String], thre
       batch += entry
       TreeListing.this.synchronized {
         listed += 1
-        if (entry.isDirectory && descends) {
+        if (entry.isDirectory && descends(entry.path)) {
           found.push(entry.path)
           TreeListing.this.notify()
         }

@@ -28,7 +28,7 @@ class TreeListingTest {
     override def mayGiveAway(path: String): Boolean = none
   }
 
-  private def listed(tree: Tree, directories: Seq[String], most: Long) = new TreeListing(tree, directories, threads = 4, most).toVector
+  private def listed(tree: Tree, directories: Seq[String], most: Long) = new TreeListing(tree, directories, threads = 4, most, _ => true).toVector
 
   @Test def roundsListEveryEntryOnce(): Unit = for (most <- Seq(1L, 10L, 100L, 100000L)) {
     val tree = new Levels(4, 3)
