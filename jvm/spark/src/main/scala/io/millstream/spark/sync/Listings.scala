@@ -111,7 +111,8 @@ private[sync] final class Listings(
     }
     if (delete) {
       // What only the destination has goes with all that is in it.
-      val unlisted = entries(Destination).filter(entry => entry.isDirectory && (!files.isRecursive || site.isKnown(entry.path)))
+      val isRecursive = files.isRecursive
+      val unlisted = entries(Destination).filter(entry => entry.isDirectory && (!isRecursive || site.isKnown(entry.path)))
       val directories = entries(Source).filter(col("kind") === Kind.Directory)
       val surplus = unlisted.join(directories.select("path"), Seq("path"), "left_anti").select("path").as[String]
       list(Destination, site.destination, surplus, part = "surplus", descends = Descent.All)
