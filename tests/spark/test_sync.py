@@ -165,7 +165,8 @@ def test_an_empty_source_deletes_nothing(ours, pair):
     source.mkdir()
     files(destination, a__b="kept", c="kept")
     done = sync(ours, source, destination, delete=True)
-    assert done["deleted"] == 0 and done["notices"] == [f"nothing is deleted, because the source is empty: file:{source}"]
+    told = f"nothing is deleted, because the source is empty: file:{source}; to empty the destination, remove what is in it"
+    assert (done["deleted"], done["notices"], done["exit_code"]) == (0, [told], 23)
     assert (destination / "a/b").read_text() == "kept"
 
 

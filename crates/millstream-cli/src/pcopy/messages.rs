@@ -123,7 +123,7 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
             .name(source)
             .text(" through just-created symlink ")
             .name(destination),
-        Trouble::DirectoryInTheWay => {
+        Trouble::DirectoryInTheWay | Trouble::DirectoryKept => {
             message.text("cannot overwrite directory ").name(destination).text(" with non-directory")
         }
         Trouble::FileInTheWay => message

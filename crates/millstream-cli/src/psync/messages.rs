@@ -43,6 +43,9 @@ impl Sink for Output<'_> {
                 let message = message.text("a directory with contents is in the way: ").name(destination);
                 message.text("; --delete or --force removes it")
             }
+            Trouble::DirectoryKept => message
+                .text("a directory is in the way, which --max-delete keeps from being removed: ")
+                .name(destination),
             Trouble::FileInTheWay => {
                 message.text("directory not made, because something else has its name: ").name(destination)
             }
@@ -95,7 +98,7 @@ impl Sink for Output<'_> {
             }
             Notice::EmptySource(path) => {
                 let message = warning().text("nothing is deleted, because the source is empty: ").name(path);
-                message.text("; to empty the destination, use prm").send();
+                message.text("; to empty the destination, use pfind DESTINATION -mindepth 1 -delete").send();
             }
             Notice::Nested(outer, inner) => {
                 let message = warning().text("nothing is deleted, because the destination ").name(inner);
@@ -147,6 +150,7 @@ pub(super) fn summary(stats: &Stats, report: Report) -> Vec<u8> {
             number("copied_files", stats.copied_files),
             number("copied_bytes", stats.copied_bytes),
             number("amended", stats.amended),
+            number("undeleted", stats.undeleted),
             number("errors", stats.errors),
         ];
         let object = Object::begin(&mut record).string("action", b"stats");

@@ -102,7 +102,10 @@ fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Re
                 _ => NO_PLACE,
             };
             let message = diagnostics.error(code).text("cannot use the destination ");
-            message.name(operands::path_of(&destination)).errno(error.errno).send();
+            let message = message.name(operands::path_of(&destination)).errno(error.errno);
+            let advice =
+                if error.errno == Errno::NOENT { "; make the directory that it is in first" } else { "" };
+            message.text(advice).send();
         }
     }
     output.lines.finish(diagnostics, PARTIAL);

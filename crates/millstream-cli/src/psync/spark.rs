@@ -73,6 +73,12 @@ impl Request {
             self.submission.waits = true;
             self.submission.spark_settings.insert(0, setting("spark.master", "local[*]".as_ref()));
         }
+        let master = self.submission.master.as_ref().map(|master| master.as_bytes());
+        if let Some(master) = master.filter(|master| !is_master(master)) {
+            let message = diagnostics.error(USAGE).text("--spark: no master of Spark's: ").name(master);
+            message.text("; it is local[N], yarn, spark://HOST:PORT or k8s://HOST").send();
+            return Err(Refused);
+        }
         match &self.lonely {
             Some(option) if !self.is_wanted => {
                 let text = [option, " is an option for --spark and for URLs"].concat();
@@ -223,7 +229,9 @@ fn escaped(text: &[u8]) -> String {
 fn is_master(operand: &[u8]) -> bool {
     operand == b"local"
         || operand == b"yarn"
-        || [&b"local["[..], b"spark://", b"k8s://"].iter().any(|start| operand.starts_with(start))
+        || [&b"local["[..], b"local-cluster[", b"spark://", b"k8s://"]
+            .iter()
+            .any(|start| operand.starts_with(start))
 }
 
 #[cfg(test)]

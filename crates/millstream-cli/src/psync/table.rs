@@ -253,6 +253,13 @@ pub(super) static PSYNC: Command<Id> = Command {
             OTHER,
             "accepted: nothing goes from one program to another one",
         ),
+        flag(
+            Id::AllowsNothing,
+            None,
+            &["no-whole-file", "no-W", "no-inc-recursive", "no-i-r", "no-inplace", "no-progress", "no-compress", "no-z"],
+            OTHER,
+            "",
+        ),
         flag(Id::NoRecursive, None, &["no-recursive", "no-r"], OTHER, ""),
         flag(Id::NoDirs, None, &["no-dirs", "no-d"], OTHER, ""),
         flag(Id::NoLinks, None, &["no-links", "no-l"], OTHER, ""),

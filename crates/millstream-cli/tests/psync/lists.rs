@@ -164,3 +164,18 @@ fn an_empty_list_changes_nothing() {
         assert_eq!(Tree::read(&scratch.at("dst")).touched(&before), Vec::<String>::new());
     }
 }
+
+#[test]
+fn a_new_destination_that_no_list_names_is_a_plain_directory() {
+    let scratch = Scratch::new();
+    grow(&mut Random::from_seed(3), &scratch.at("src"));
+    set_mode(&scratch.at("src"), 0o700);
+    fs::write(scratch.at("src/f"), "content").expect("a file");
+    fs::write(scratch.at("list"), "f").expect("a list");
+    let options = ["-ai", "--files-from=list", "src/"];
+    let ours = run(psync_command(User::Own, scratch.path()).args(options).arg("dst/"));
+    let theirs = run(command(Path::new(RSYNC), User::Own, scratch.path()).args(options).arg("theirs/"));
+    assert_eq!(text(&ours.stdout), text(&theirs.stdout).replace("theirs", "dst"));
+    let mode = |name| fs::metadata(scratch.at(name)).expect("examined").permissions();
+    assert_eq!(mode("dst"), mode("theirs"));
+}

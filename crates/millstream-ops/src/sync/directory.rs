@@ -72,7 +72,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 self.tell_change(buffers, item, FileKind::Directory, Update::Attributes, differs, None);
                 (Origin::Found, differs)
             }
-            None => (self.make_directory(buffers, item, source, found.is_some())?, Difference::NEW),
+            None => {
+                let origin = self.make_directory(buffers, item, source, (found.is_some(), is_decided))?;
+                (origin, Difference::NEW)
+            }
         };
         let symlinks = item.target.symlinks_of(item.below);
         let parent = &item.level.place;
@@ -143,7 +146,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
         source: &Metadata,
-        is_in_the_way: bool,
+        (is_in_the_way, is_plain): (bool, bool),
     ) -> Done<Origin> {
         let mut origin = Origin::Imagined;
         if self.is_real() {
@@ -153,7 +156,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             // The sticky bit is kept with the other permissions only.
             let kept = if self.options.preserve.mode { 0o1777 } else { 0o777 };
-            let mode = self.attributes_of(source).creation_mode(source) & kept;
+            // A list that does not name it says nothing about its attributes.
+            let mode = if is_plain { 0o777 } else { self.attributes_of(source).creation_mode(source) & kept };
             self.within(item.level, |place| place.create_dir(item.name, mode))
                 .map_err(self.failed(item, Trouble::CreateDirectory))?;
             origin = Origin::Made;
@@ -162,8 +166,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.write(&mut buffers.lines);
             self.notice(&Notice::Created(&item.target.path));
         }
-        count(&self.counters.created);
-        self.tell_change(buffers, item, FileKind::Directory, Update::Create, Difference::NEW, None);
+        if !is_plain {
+            count(&self.counters.created);
+            self.tell_change(buffers, item, FileKind::Directory, Update::Create, Difference::NEW, None);
+        }
         Ok(origin)
     }
 

@@ -20,7 +20,7 @@ use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
 use super::stats::count;
 use super::syncer::{Buffers, Syncer};
-use super::watchers::{Done, Reported};
+use super::watchers::Done;
 use crate::transfer::Identity;
 use crate::transfer::attributes::XattrValues;
 use crate::transfer::carriers::Crew;
@@ -333,8 +333,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if remove_tree(self.volume, base, item.name, &removals, Threads::Fixed(1)) {
             Ok(())
         } else if !self.counters.is_within_bound() {
-            // That the bound on deletions was met is told at the end.
-            Err(Reported)
+            Err(self.trouble(item, Trouble::DirectoryKept, None))
         } else {
             Err(self.trouble(item, Trouble::DirectoryInTheWay, None))
         }

@@ -75,6 +75,8 @@ pub enum Trouble {
     ThroughJustCreatedLink,
     /// A directory is in the way of a file.
     DirectoryInTheWay,
+    /// A directory is in the way of a file, and has more in it than may be deleted.
+    DirectoryKept,
     /// A file is in the way of a directory.
     FileInTheWay,
     /// The destination is a dangling symbolic link.
@@ -141,6 +143,7 @@ impl Trouble {
             | Trouble::JustCreated
             | Trouble::ThroughJustCreatedLink
             | Trouble::DirectoryInTheWay
+            | Trouble::DirectoryKept
             | Trouble::FileInTheWay
             | Trouble::ThroughDanglingLink
             | Trouble::BackupIsSource
@@ -153,7 +156,7 @@ impl Trouble {
     /// The closest error number, if no call has failed.
     pub fn nearest_errno(self) -> Errno {
         match self {
-            Trouble::OmittedDirectory | Trouble::DirectoryInTheWay => Errno::ISDIR,
+            Trouble::OmittedDirectory | Trouble::DirectoryInTheWay | Trouble::DirectoryKept => Errno::ISDIR,
             Trouble::FileInTheWay | Trouble::ParentNotDirectory => Errno::NOTDIR,
             Trouble::SameFile | Trouble::NotReplaced | Trouble::JustCreated | Trouble::BackupIsSource => {
                 Errno::EXIST

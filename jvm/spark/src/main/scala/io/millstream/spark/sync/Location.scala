@@ -23,6 +23,9 @@ private[sync] object Location {
   /** HDFS answers to several protocols, each at a port of its own. */
   private val Hdfs = Set("hdfs", "webhdfs", "swebhdfs")
 
+  private val IsOfHost =
+    "other hosts are not supported; mount the directory of the host, or use rsync. The path of a local file with a colon begins with ./"
+
   /** The location of an absolute URL, whose directory need not exist. */
   def of(url: String, conf: Configuration): Location = {
     val path = new Path(url)
@@ -37,6 +40,7 @@ private[sync] object Location {
   /** The file system's own absolute URL of an operand, which may be a path without a scheme. */
   def absolute(given: String, conf: Configuration): String = {
     val hasScheme = given.matches("[A-Za-z][A-Za-z0-9+.-]*:/.*")
+    if (!hasScheme && given.takeWhile(_ != '/').contains(':')) throw new SyncFailure(s"$given: $IsOfHost")
     val isLocal = if (hasScheme) given.startsWith("file:") else FileSystem.getDefaultUri(conf).getScheme == "file"
     if (isLocal) {
       val local = LocalPaths.get(if (hasScheme) new Path(given).toUri.getPath else given).toAbsolutePath

@@ -174,6 +174,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     }
   }
 
+  /** Whether deletions were wanted that cannot be meant, which is an error. */
+  private var isRefused = false
   /** Whether something may have been done. */
   private var isChanged = true
 
@@ -241,7 +243,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     if (phases.hasRefusedDeletions) notice(NothingDeleted)
     if (phases.undeleted > 0) notice(s"deletions stopped due to max-delete limit (${phases.undeleted} skipped)")
     if (work.isKept) work.complete(Finished)
-    val summary = counting.summary(SyncSummary.of(source, destination, options, ofSource), phases.undeleted)
+    val counted = counting.summary(SyncSummary.of(source, destination, options, ofSource), phases.undeleted)
+    val summary = if (isRefused) counted.copy(errors = counted.errors + 1) else counted
     isChanged = Seq(summary.created, summary.copiedFiles, summary.amended, summary.deleted, summary.errors).exists(_ > 0)
     summary.copy(manifest = Option.when(work.isKept)(work.path.toString))
   }
@@ -254,7 +257,10 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     // A list that does not name the root may be of nothing else than an empty directory.
     val isEmpty = listsNothing && options.files.forall(_.names("")) && (options.filter.isEmpty || isFailed || holdsNothing)
     if (options.delete && prevents) notice("nothing is deleted, because not everything could be listed")
-    else if (options.delete && isEmpty) notice(s"nothing is deleted, because the source is empty: $source")
+    else if (options.delete && isEmpty) {
+      isRefused = true
+      notice(s"nothing is deleted, because the source is empty: $source; to empty the destination, remove what is in it")
+    }
     val probes = probing(work)
     val keeps = probes.forall(_.keepsAttributes(""))
     lazy val givesAway = keeps && probes.fold(site.openDestination().seemsToGiveAway)(_.mayGiveAway(""))

@@ -200,7 +200,8 @@ private[sync] object Transfer {
   private val SmallBytes = 4 << 20
   private val BufferBytes = 1 << 20
 
-  private val IsInTheWay = "a directory with contents is in the way; --delete or --force (delete=True, force=True) removes it"
+  private val IsInTheWay =
+    "a directory with contents is in the way; --delete or --force (delete=True, force=True) removes it, if nothing failed and --max-delete allows it"
   val IsMounted = "what is in the way is mounted in the destination"
 
   private def text(sum: CRC32C): String = text(sum.getValue.toInt)
