@@ -311,8 +311,9 @@ def hashed(spark, path, code):
 
 def indexed(spark, path):
     """What the job of `millstream index --spark` does with the files of a directory."""
-    scala = spark._jvm.scala
-    job = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.IndexJob(spark._jsparkSession, scala.Option.empty(), scala.Option.apply(0), False)
+    # A number of Python's would become an Integer.
+    smallest = spark._jvm.scala.jdk.javaapi.OptionConverters.toScala(spark._jvm.java.util.OptionalLong.of(0))
+    job = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.IndexJob(spark._jsparkSession, spark._jvm.scala.Option.empty(), smallest, False)
     outcomes = job.make(spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala([path]).toSeq())
     return [outcomes.apply(i).action() for i in range(outcomes.length())]
 
