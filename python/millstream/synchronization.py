@@ -55,7 +55,7 @@ class SyncSummary:
         deleted: entries that were deleted.
         undeleted: entries that were not deleted because of `max_delete`.
         moving: files that vanished or changed while they were copied.
-        errors: number of problems; the first of them are in `problems`.
+        errors: number of problems, the first of which are in `problems`, and one more if nothing is deleted because `src` is empty.
         dry_run: whether this is only a prediction.
         milliseconds: duration.
         exit_code: that of `psync`: 0, or 23 after errors, 25 if `max_delete` kept something, 24 if something moved.

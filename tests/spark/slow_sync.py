@@ -50,9 +50,7 @@ class Remote:
         return f"{self.place.url}/sync{next(self.numbers)}/tree ü"
 
     def sync(self, source, destination, **options):
-        found = self.session.call("sync_calls:sync", src=str(source), dst=str(destination), **options)
-        assert "crash" not in found, found["crash"]
-        return found
+        return sync_trees.sync(self.session, source, destination, **options)
 
     def contents(self, url: str) -> dict[str, str]:
         return {name: about[3] if about[0] == "file" else "directory" for name, about in self.walk(url).items()}

@@ -16,6 +16,13 @@ SIZES = (0, 1, 10, 1000, 70_000)
 FIRST_S, LAST_S = 1_000_000_000, 1_700_000_000
 
 
+def sync(session, source, destination, **options):
+    """What `millstream.sync` returns in a session, as a dictionary; its refusal is the member `error`."""
+    found = session.call("sync_calls:sync", src=str(source), dst=str(destination), **options)
+    assert "crash" not in found, found["crash"]
+    return found
+
+
 def names_for(chance: random.Random, count: int, allowed=lambda name: True) -> list[str]:
     """Names that are all different."""
     nasty = [name for name in NASTY_NAMES if len(name.encode()) < 200 and allowed(name)]

@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 import sync_trees
+from sync_trees import sync
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
 from latency_mount import LatencyMount  # noqa: E402
-
-
-def sync(session, source, destination, **options):
-    found = session.call("sync_calls:sync", src=str(source), dst=str(destination), **options)
-    assert "crash" not in found, found["crash"]
-    return found
 
 
 def write_list(file: Path, *paths: str) -> Path:

@@ -306,6 +306,18 @@ mod tests {
     }
 
     #[test]
+    fn masters_are_told_from_paths() {
+        for master in
+            ["local", "local[*]", "local-cluster[2,1,1024]", "yarn", "spark://h:7077", "k8s://https://h"]
+        {
+            assert!(is_master(master.as_bytes()), "{master}");
+        }
+        for other in ["", "bogus", "locals", "/local", "yarn/x", "hdfs://n/p"] {
+            assert!(!is_master(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
     fn what_the_job_cannot_do_is_refused() {
         let recursive = Options { recursion: Recursion::Recursive, ..Options::default() };
         assert!(settings(&["/a/", "/b"], &Options::default()).is_err());

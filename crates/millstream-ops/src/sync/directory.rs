@@ -73,8 +73,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 (Origin::Found, differs)
             }
             None => {
-                let origin = self.make_directory(buffers, item, source, (found.is_some(), is_decided))?;
-                (origin, Difference::NEW)
+                let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
+                (self.make_directory(buffers, item, source, (found.is_some(), is_left))?, Difference::NEW)
             }
         };
         let symlinks = item.target.symlinks_of(item.below);
@@ -117,7 +117,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         source: &Metadata,
     ) -> Option<State<'p, V>> {
         // A list of files says nothing about the directory that they are in.
-        level.is_left = item.below.is_empty() && standing.is_some_and(|standing| !standing.is_listed);
+        level.is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
         level.is_partial = standing.is_some_and(|standing| !self.enters_all(standing));
         let is_root_of_contents = item.below.is_empty() && item.target.prefix.is_empty();
         let is_entered = match standing {
@@ -146,7 +146,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
         source: &Metadata,
-        (is_in_the_way, is_plain): (bool, bool),
+        (is_in_the_way, is_left): (bool, bool),
     ) -> Done<Origin> {
         let mut origin = Origin::Imagined;
         if self.is_real() {
@@ -157,7 +157,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             // The sticky bit is kept with the other permissions only.
             let kept = if self.options.preserve.mode { 0o1777 } else { 0o777 };
             // A list that does not name it says nothing about its attributes.
-            let mode = if is_plain { 0o777 } else { self.attributes_of(source).creation_mode(source) & kept };
+            let mode = if is_left { 0o777 } else { self.attributes_of(source).creation_mode(source) & kept };
             self.within(item.level, |place| place.create_dir(item.name, mode))
                 .map_err(self.failed(item, Trouble::CreateDirectory))?;
             origin = Origin::Made;
@@ -166,7 +166,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.write(&mut buffers.lines);
             self.notice(&Notice::Created(&item.target.path));
         }
-        if !is_plain {
+        if !is_left {
             count(&self.counters.created);
             self.tell_change(buffers, item, FileKind::Directory, Update::Create, Difference::NEW, None);
         }

@@ -51,6 +51,11 @@ impl Standing {
         Standing { is_parent: self.is_parent, ..Standing::default() }
     }
 
+    /// Whether nothing is said about a root itself, whatever is in it.
+    pub fn leaves_root(self, below: &[u8]) -> bool {
+        below.is_empty() && !self.is_listed
+    }
+
     /// Whether the path takes part, if it is known what its directory does.
     pub fn takes_part(self) -> bool {
         self.is_listed || self.is_parent || self.is_content

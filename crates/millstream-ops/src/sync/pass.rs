@@ -229,8 +229,8 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
             self.syncer.counterpart(item);
             return Ok(());
         }
-        let is_decided = earlier.is_some()
-            || (item.below.is_empty() && standing.is_some_and(|standing| !standing.is_listed));
+        let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
+        let is_decided = earlier.is_some() || is_left;
         if source.kind() != FileKind::Directory {
             return self.syncer.entry(buffers, item, entry, &source, self);
         }

@@ -60,7 +60,7 @@ private[sync] final class Listings(
       case Some(files) => makeOf(files, tops.contains(Destination))
       case None => makeWhole(tops)
     }
-    Seq(Source, Destination).filter(open(site, _).capabilities.impliesDirectories).foreach(noteAmbiguous)
+    tops.keys.filter(open(site, _).capabilities.impliesDirectories).foreach(noteAmbiguous)
   }
 
   private def makeWhole(tops: Map[String, Entry]): Unit = {
@@ -165,7 +165,10 @@ private[sync] final class Listings(
 
   /** An object and the prefix of others can have the same path, which no other file system can have: neither takes part. */
   private def noteAmbiguous(side: String): Unit = {
-    val twice = found(side).select("path", "kind").distinct().groupBy("path").agg(count(lit(1)).as("times")).filter(col("times") > 1).select("path").as[String].limit(MaxAmbiguous).collect()
+    val names = found(side).select("path", "kind")
+    // With a list, one entry may have been found twice.
+    val once = if (files.isEmpty) names else names.distinct()
+    val twice = once.groupBy("path").agg(count(lit(1)).as("times")).filter(col("times") > 1).select("path").as[String].limit(MaxAmbiguous).collect()
     if (twice.nonEmpty) {
       work.save(ambiguous(side), session.createDataset(twice.toSeq).map(Entry(_, Kind.Failed, message = Some(IsBoth))))
       counted.merge(side, Census(Map(Kind.Failed -> twice.length.toLong), 0), _ + _)
