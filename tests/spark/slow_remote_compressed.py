@@ -402,18 +402,19 @@ def test_an_index_that_cannot_be_read_or_written_costs_no_row(place, second, lar
 @pytest.mark.parametrize("who", ["ours", "by_client"], ids=["native", "client"])
 @pytest.mark.parametrize("form", ["text", "csv", "rdd"])
 def test_a_whole_read_has_several_requests_in_flight(place, directory, tmp_path, form, who):
-    """And makes no more of them than one for each 8 MiB."""
+    """And makes one for each 8 MiB. A job decodes the file before, and finds that it is one frame: before the second count of lines."""
     read = {"text": "spark.read.text(root).selectExpr('count(*)')", "csv": "spark.read.csv(root, schema='a string').selectExpr('count(*)')",
             "rdd": "[sc.textFile(root).count()]"}[form]
     file, lines = whole(place, directory, tmp_path)
     size = (tmp_path / "whole.zst").stat().st_size
     place.bed.set_delay(200)
-    place.bed.reset_statistics()
-    got = getattr(place, who).call("compressed_calls:hashed", path=file, code=read)
-    statistics = place.bed.statistics()
-    assert str(lines) in str(got), got
-    assert statistics.by_kind["GetObject"] == -(-size // (8 * MEGABYTE)) > 2
-    assert statistics.max_in_flight > 2
+    for passes in (*([1] if form == "text" else []), 2, 1):
+        place.bed.reset_statistics()
+        got = getattr(place, who).call("compressed_calls:hashed", path=file, code=read)
+        statistics = place.bed.statistics()
+        assert str(lines) in str(got), got
+        assert statistics.by_kind["GetObject"] == passes * -(-size // (8 * MEGABYTE)) > 2
+        assert statistics.max_in_flight > 2
 
 
 @S3
