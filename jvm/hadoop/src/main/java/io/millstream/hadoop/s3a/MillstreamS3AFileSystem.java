@@ -342,7 +342,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
   /**
    * A root below which there are no keys: a file, an empty directory (null), or missing; S3A looks in this order, too.
    *
-   * @param isOneOfMany whether there are other roots: Spark ignores hidden files among them, but not a single one
+   * @param isOneOfMany whether there are other roots: Spark ignores hidden files among them, but, since 4.3, not a single one
    */
   private DirectoryListing withoutKeys(Path path, int root, boolean isOneOfMany) throws IOException {
     try {

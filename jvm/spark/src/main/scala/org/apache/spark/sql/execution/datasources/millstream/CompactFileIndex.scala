@@ -3,7 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.DirectoryListing
+import io.millstream.hadoop.{DatasetNames, DirectoryListing}
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import org.apache.spark.metrics.source.HiveCatalogMetrics
@@ -166,6 +166,11 @@ object CompactFileIndex {
       (listings, failed) = found.asScala.partition(_.errno == 0)
       // As in Spark, a missing root is empty, and a directory that vanishes during the listing is an error unless ignored.
       if failed.forall(f => f.isMissing && (ignoreMissing || f.isRoot))
-    } yield listings
+    } yield if (ignoresHiddenRoots) listings.filterNot(isHiddenFile) else listings
   }
+
+  /** Whether Spark ignores a hidden file that is the only path, even where it lists a path with all below it: before 4.3, it does. */
+  private lazy val ignoresHiddenRoots: Boolean = !new PathFilterWrapper(null).accept(new Path("/.hidden"))
+
+  private def isHiddenFile(root: DirectoryListing) = root.isFile && root.count > 0 && DatasetNames.isHidden(root.name(0))
 }
