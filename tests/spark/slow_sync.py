@@ -5,7 +5,6 @@ Run with `make test-group GROUP=sync-spark`.
 
 import http.server
 import itertools
-import json
 import os
 import random
 import shutil
@@ -21,14 +20,11 @@ import pytest
 import sync_trees
 from clusters import SPECULATION, executors_of, two_hosts, wait_for
 from sessions import Session
-from slow_compact import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "testbed"))
 from bed_jars import s3a_jars  # noqa: E402
 from latency_mount import LatencyMount  # noqa: E402
-
-TOOL = Path(os.environ.get("MILLSTREAM_PSYNC", ROOT / "target/release/psync"))
 
 
 def allowed_in(kind: str):
@@ -193,7 +189,7 @@ def test_between_two_trees_of_a_store(remote, local, seed):
 
 def test_the_server_copies_within_s3(places, local):
     s3, source = Remote(places["s3"]), local / "source"
-    many_files(source, 40, 4)
+    sync_trees.many_files(source, 40, 4)
     (source / "large").write_bytes(random.Random(1).randbytes(9 << 20))
     one, other = s3.new(), s3.new()
     s3.sync(source, one)
@@ -210,7 +206,7 @@ def test_the_server_copies_within_s3(places, local):
 @pytest.mark.parametrize("kind", ["s3", "hdfs"])
 def test_only_what_is_listed_goes_to_a_store_and_back(places, local, kind):
     remote, source = Remote(places[kind]), local / "source"
-    many_files(source, 40, 4)
+    sync_trees.many_files(source, 40, 4)
     (source / "d1/below").mkdir()
     (source / "d1/below/f").write_text("1")
     (local / "list").write_text("d0/f4\nd1/\nd3\n")
@@ -228,7 +224,7 @@ def test_only_what_is_listed_goes_to_a_store_and_back(places, local, kind):
 
 def test_a_file_or_an_object_is_one_request(places, local):
     s3, source, back = Remote(places["s3"]), local / "source", local / "back"
-    many_files(source, 40, 4)
+    sync_trees.many_files(source, 40, 4)
     (source / "large").write_bytes(random.Random(2).randbytes(9 << 20))
     there, checkpoint = s3.new(), local / "checkpoint"
     s3.place.bed.reset_statistics()
@@ -294,7 +290,7 @@ def test_a_large_file_of_a_mount_that_waits_is_read_by_several_threads(ours, loc
 
 def test_without_native_requests_the_same_is_copied(places, local):
     s3, source = Remote(places["s3"]), local / "source"
-    many_files(source, 40, 4)
+    sync_trees.many_files(source, 40, 4)
     s3.session = places["s3"].by_client
     there = s3.new()
     assert s3.sync(source, there)["copied_files"] == 40
@@ -325,7 +321,7 @@ def test_a_full_disk_is_an_error_of_each_object(places, local):
 @pytest.mark.parametrize("answer", [{"status": 403, "code": "AccessDenied"}, {"status": 501, "code": "NotImplemented"}], ids=lambda answer: answer["code"])
 def test_where_the_server_does_not_copy_executors_do(places, local, answer):
     s3, source = Remote(places["s3"]), local / "source"
-    many_files(source, 20, 2)
+    sync_trees.many_files(source, 20, 2)
     one, other = s3.new(), s3.new()
     s3.sync(source, one)
     try:
@@ -351,7 +347,7 @@ def test_from_one_store_to_the_other(places, local):
 
 def test_a_name_node_with_two_names_is_one(places, local):
     hdfs, source = Remote(places["hdfs"]), local / "source"
-    many_files(source, 20, 2)
+    sync_trees.many_files(source, 20, 2)
     there = hdfs.new()
     hdfs.sync(source, there)
     hdfs.sync(source, f"{there}/in/side")
@@ -369,7 +365,7 @@ def test_a_name_node_with_two_names_is_one(places, local):
 def test_owners_that_this_machine_does_not_know_are_left_alone(places, local):
     """HDFS gives files to the group `supergroup`."""
     hdfs, source, back = Remote(places["hdfs"]), local / "source", local / "back"
-    many_files(source, 20, 2)
+    sync_trees.many_files(source, 20, 2)
     there = hdfs.new()
     hdfs.sync(source, there, owner=False, group=False)
     done = hdfs.sync(there, back)
@@ -436,13 +432,6 @@ def test_an_empty_source_deletes_nothing(remote, local):
 FILES = 3000
 
 
-def many_files(top: Path, files: int = FILES, directories: int = 30) -> None:
-    for number in range(files):
-        path = top / f"d{number % directories}" / f"f{number}"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(f"{number}\n".encode() * (number % 50))
-
-
 def copied(top: Path) -> int:
     found = 0
     for _, folders, names in os.walk(top):
@@ -459,7 +448,7 @@ def litter(top: Path) -> list[str]:
 def slow(local):
     """A source whose calls take some milliseconds."""
     (local / "source").mkdir()
-    many_files(local / "source")
+    sync_trees.many_files(local / "source", FILES)
     with LatencyMount(local / "source", delay_us=2000, ttl_s=0) as mount:
         yield mount.path
 
@@ -507,7 +496,7 @@ def phases(checkpoint: Path) -> list[str]:
 def test_a_run_is_resumed_from_every_phase(ours, local):
     """As if the driver had ended when a phase had begun: what that phase and later ones do is done again, or for the first time."""
     source, target, checkpoint = local / "source", local / "target", local / "checkpoint"
-    many_files(source, 60, 6)
+    sync_trees.many_files(source, 60, 6)
     (source / "deep/er").mkdir(parents=True, mode=0o500)
     os.link(source / "d0/f0", source / "d1/linked")
     (source / "d2/link").symlink_to("f2")
@@ -584,7 +573,7 @@ def test_killed_executors_and_speculative_attempts(local, slow):
 def test_an_executor_that_has_another_destination_writes_nothing(local):
     """The machines of a cluster lack what the driver has at the destination: they have an empty directory there."""
     source, target = local / "source", local / "target"
-    many_files(source)
+    sync_trees.many_files(source, FILES)
     target.mkdir()
     (local / "cluster").mkdir()
     elsewhere = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(target)]
@@ -659,7 +648,7 @@ def test_files_that_change_while_they_are_read(ours, local, slow, change, status
 ], ids=lambda fault: f"{fault['do']}-{fault.get('status', '')}")
 def test_requests_that_fail_lose_nothing(places, local, operation, fault):
     s3, source = Remote(places["s3"]), local / "source"
-    many_files(source, 60, 5)
+    sync_trees.many_files(source, 60, 5)
     one, other = s3.new(), s3.new()
     try:
         s3.place.bed.inject({"operation": operation, **fault})
@@ -727,7 +716,7 @@ def test_an_object_that_is_replaced_while_it_is_read_is_read_again(places, local
 def test_calls_to_the_name_node_that_are_lost(places, local):
     """Without high availability, HDFS's client does not repeat every call: then the run says what failed, and the next one completes the tree."""
     hdfs, source = Remote(places["hdfs"]), local / "source"
-    many_files(source, 100, 10)
+    sync_trees.many_files(source, 100, 10)
     for method in ("create", "complete", "rename2", "setTimes", "getListing", "mkdirs"):
         there = hdfs.new()
         hdfs.place.bed.at_call(method, 3, lambda: None)
@@ -754,46 +743,6 @@ def test_overwritten_files_of_hdfs_are_never_missing(places, local):
     seen = hdfs.place.stock.answer()
     assert "crash" not in seen, seen
     assert set(seen) == {"a" * 5000, "b" * 6000}, {text[:80]: len(text) for text in seen}
-
-
-def run(*arguments, expected: int = 0):
-    conf = ["--conf=spark.ui.enabled=false", "--conf=spark.ui.showConsoleProgress=false"]
-    done = subprocess.run([TOOL, "--spark=local[2]", *conf, *map(str, arguments)], env=environment(), capture_output=True, text=True)
-    assert done.returncode == expected, done.stderr[-3000:]
-    return done
-
-
-def test_command_line(local):
-    source, target = local / "source", local / "target"
-    many_files(source, 50, 5)
-    done = run("-av", source, target)
-    assert sync_trees.contents(target / "source") == sync_trees.contents(source)
-    names = {f"source/{name}/" if content == "directory" else f"source/{name}" for name, content in sync_trees.contents(source).items()}
-    assert set(done.stdout.splitlines()[:-1]) == {"source/", *names}
-    (target / "extra").mkdir()
-    dry = run("-rltn", "--delete", "-v", f"{source}/", target)
-    assert "deleting extra/" in dry.stdout.splitlines() and (target / "extra").exists()
-    assert json.loads(run("-a", "--delete", "--json", f"{source}/", target).stdout)["deleted"] == 57
-    assert sync_trees.snapshot(target) == sync_trees.snapshot(source)
-    (source / "d0/f0").chmod(0)
-    (source / "d0/f5").unlink()
-    (source / "d0/f5").symlink_to("loop")
-    missing = run("-a", f"{local}/nothing/", target, expected=23)
-    assert missing.stderr.splitlines()[-1] == f"psync: file:{local}/nothing: there is no such directory, so nothing was done"
-    assert "twice" in run("-a", "-ii", f"{source}/", target, expected=1).stderr
-    (local / "list").write_text("absent\n")
-    listed = run("-a", f"--files-from={local / 'list'}", f"{source}/", target, expected=23)
-    assert "absent" in listed.stderr and "does not exist" in listed.stderr, listed.stderr
-    assert "needs -r or -a" in run(f"{source}/", target, expected=1).stderr
-
-
-def test_urls_need_no_option(local):
-    source, target = local / "source", local / "target"
-    many_files(source, 50, 5)
-    command = [TOOL, "-a", "--conf=spark.ui.enabled=false", f"file://{source}/", target]
-    done = subprocess.run(list(map(str, command)), env=environment(), capture_output=True, text=True)
-    assert done.returncode == 0 and "50 files" in done.stdout, done.stderr[-3000:]
-    assert sync_trees.snapshot(target) == sync_trees.snapshot(source)
 
 
 class Bucket(http.server.BaseHTTPRequestHandler):

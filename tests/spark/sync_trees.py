@@ -49,6 +49,14 @@ def make(top: Path, seed: int, files: int = 120, directories: int = 25, allowed=
         set_time(directory, chance)
 
 
+def many_files(top: Path, files: int, directories: int = 30) -> None:
+    """Small files in a few directories."""
+    for number in range(files):
+        path = top / f"d{number % directories}" / f"f{number}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(f"{number}\n".encode() * (number % 50))
+
+
 def enrich(top: Path, seed: int, changes: int = 30) -> None:
     """Adds what only local file systems have: hard links, access control lists, other attributes, holes, pipes, sockets and devices."""
     chance = random.Random(seed)

@@ -416,6 +416,25 @@ def test_what_exists_stays_in_the_way_of_directories_if_it_is_ignored(ours, pair
     assert (destination / "d").read_text() == "precious" and os.readlink(destination / "l") == "nowhere" and (destination / "e/f").read_text() == "old"
 
 
+@pytest.mark.parametrize("options", [{"ignore_existing": True}, {"links": False, "specials": False}, {"links": False, "specials": False, "filters": ["P *.keep"]}])
+def test_a_directory_that_keeps_its_place_keeps_what_is_in_it(ours, pair, tmp_path, options):
+    """The source has something else of that name, which is not copied, so what is in the directory is no surplus."""
+    source, destination = pair
+    files(source, file="new", d__e="new")
+    (source / "link").symlink_to("file")
+    os.mkfifo(source / "pipe")
+    for name in ("link", "pipe", *(["file", "d/e"] if "ignore_existing" in options else [])):
+        files(destination / name, inside="1", below__more="2")
+    files(destination, gone__inside="x", extra="y")
+    shutil.copytree(destination, tmp_path / "expected")
+    words = {"ignore_existing": ["--ignore-existing"], "links": ["--no-links"], "specials": ["--no-specials"], "filters": ["--filter=P *.keep"]}
+    rsync("-a", "--delete", *(word for key in options for word in words[key]), f"{source}/", f"{tmp_path}/expected/")
+    done = sync(ours, source, destination, delete=True, **options)
+    assert done["problems"] == [] and done["deleted"] == 3, done
+    assert sync_trees.contents(destination) == sync_trees.contents(tmp_path / "expected")
+    assert (destination / "pipe/below/more").read_text() == "2" and not (destination / "gone").exists()
+
+
 def test_without_perms_modes_are_as_rsync_makes_them(ours, pair, tmp_path):
     source, destination = pair
     names = {"secret": 0o600, "exe": 0o755, "sticky": 0o4755, "priv/f": 0o640, "priv/deep/f": 0o644, "replaced": 0o644, "same": 0o644, "was/f": 0o666}

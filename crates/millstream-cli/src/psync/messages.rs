@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use millstream_ops::json::Object;
-use millstream_ops::sync::{Notice, Problem, Report, Sink, Stats, Trouble, escape};
+use millstream_ops::sync::{HighBytes, Notice, Problem, Report, Sink, Stats, Trouble, escape};
 
 use crate::diagnostics::Diagnostics;
 use crate::progress::grouped;
@@ -14,13 +14,14 @@ pub(super) struct Output<'a> {
     pub(super) diagnostics: &'a Diagnostics,
     pub(super) lines: Lines,
     pub(super) report: Report,
+    pub(super) high_bytes: HighBytes,
 }
 
 impl Output<'_> {
     /// Writes a line about a path to standard output, as rsync does.
     fn remark(&self, before: &[u8], path: &[u8], after: &[u8]) {
         let mut line = before.to_vec();
-        escape(path, &mut line);
+        escape(path, self.high_bytes, &mut line);
         line.extend_from_slice(after);
         self.lines.write(&line);
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::sync::{Destination, Report, sync};
+use millstream_system::locale::Encoding;
 use millstream_system::process;
 use millstream_vfs::{Errno, PosixVolume};
 
@@ -45,14 +46,14 @@ pub fn reference() -> Reference {
 
 /// Runs `psync` with the arguments of the process.
 pub fn run() -> ExitCode {
-    let Startup { arguments, diagnostics, .. } = startup(PSYNC.name);
+    let Startup { arguments, diagnostics, locale, .. } = startup(PSYNC.name);
     // The diagnostics hold the exit code.
-    let _: Result<(), Refused> = prepare(arguments, &diagnostics);
+    let _: Result<(), Refused> = prepare(arguments, locale.encoding(), &diagnostics);
     diagnostics.exit_code()
 }
 
-fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
-    let mut settings = Settings::new(diagnostics);
+fn prepare(arguments: Vec<OsString>, encoding: Encoding, diagnostics: &Diagnostics) -> Result<(), Refused> {
+    let mut settings = Settings::new(encoding, diagnostics);
     let mut request = spark::Request::default();
     let operands = take_options(&PSYNC, arguments, diagnostics, USAGE, |option| match option {
         Ok(option) => {
@@ -79,7 +80,7 @@ fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Re
         if options.report == Report::Nothing { StdoutUse::WithoutProgress } else { StdoutUse::Streams };
     let progress = Progress::start(&activity, stdout, diagnostics);
     let lines = Lines::new(progress.screen().clone());
-    let output = Output { diagnostics, lines, report: options.report };
+    let output = Output { diagnostics, lines, report: options.report, high_bytes: options.high_bytes };
     let synced = sync(&PosixVolume, &sources, &destination, &options, &output, &activity);
     drop(progress);
     match synced {

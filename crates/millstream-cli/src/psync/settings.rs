@@ -8,9 +8,10 @@ use std::sync::Arc;
 use millstream_ops::sync::files::FileList;
 use millstream_ops::sync::filter::{BadRule, Effect, Filter, Unsided};
 use millstream_ops::sync::{
-    Comparison, Conflicts, Deletion, Errors, Execution, FileSystems, Missing, Newer, Options, Present,
-    Recursion, Report, Separator, Sparse, TimeAccuracy, Timing, User, Verification, Xattrs,
+    Comparison, Conflicts, Deletion, Errors, Execution, FileSystems, HighBytes, Missing, Newer, Options,
+    Present, Recursion, Report, Separator, Sparse, TimeAccuracy, Timing, User, Verification, Xattrs,
 };
+use millstream_system::locale::Encoding;
 
 use super::rate::parse_rate;
 use super::table::Id;
@@ -53,8 +54,11 @@ pub(super) struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    pub(super) fn new(diagnostics: &'a Diagnostics) -> Self {
+    pub(super) fn new(encoding: Encoding, diagnostics: &'a Diagnostics) -> Self {
         let mut options = Options::default();
+        if encoding == Encoding::SingleByte {
+            options.high_bytes = HighBytes::Escaped;
+        }
         if !rustix::process::geteuid().is_root() {
             // Without a list of groups, none can be set.
             let mut groups: std::collections::HashSet<u32> = rustix::process::getgroups()
@@ -168,6 +172,7 @@ impl<'a> Settings<'a> {
             Id::From0 => self.separator = Separator::Nul,
             Id::Verbose => self.verbose = true,
             Id::Itemize => self.items = self.items.saturating_add(1),
+            Id::EightBit => options.high_bytes = HighBytes::Printed,
             Id::Json => self.json = true,
             Id::Stats => self.shows_stats = true,
             Id::Exclude => self.filter.push(Part::Pattern(Effect::Exclude, option.bytes().to_vec())),

@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use millstream_ops::sync::{
-    Comparison, Conflicts, Errors, Execution, FileSystems, Missing, Newer, Options, Present, Recursion,
-    Report, Sparse, TimeAccuracy, Timing, Verification, Xattrs, means_contents,
+    Comparison, Conflicts, Errors, Execution, FileSystems, HighBytes, Missing, Newer, Options, Present,
+    Recursion, Report, Sparse, TimeAccuracy, Timing, Verification, Xattrs, means_contents,
 };
 
 use super::USAGE;
@@ -126,8 +126,8 @@ impl Request {
         if let Some(advice) = others.into_iter().filter(|operand| !is_url(operand)).find_map(of_host) {
             return Err(advice.trim_start_matches(": "));
         }
-        if options.report == Report::AllItems {
-            return Err("-i twice cannot be combined with --spark, whose plan has only what changes");
+        if options.high_bytes == HighBytes::Printed {
+            return Err("--8-bit-output (-8) cannot be combined with --spark, which prints UTF-8");
         }
         let preserve = &options.preserve;
         let deletion = options.deletion;
@@ -161,6 +161,8 @@ impl Request {
             ("dry-run", options.execution == Execution::DryRun),
             ("names", options.report == Report::Names),
             ("items", options.report == Report::Items),
+            ("all-items", options.report == Report::AllItems),
+            ("ascii-output", options.high_bytes == HighBytes::Escaped),
         ];
         // The paths of a list are relative to the source, whatever it ends with.
         let takes_contents = means_contents(source.as_bytes()) || self.files_from.is_some();
@@ -321,8 +323,8 @@ mod tests {
     fn what_the_job_cannot_do_is_refused() {
         let recursive = Options { recursion: Recursion::Recursive, ..Options::default() };
         assert!(settings(&["/a/", "/b"], &Options::default()).is_err());
-        let all_items = Options { report: Report::AllItems, ..recursive.clone() };
-        assert!(settings(&["/a/", "/b"], &all_items).is_err());
+        let raw = Options { high_bytes: HighBytes::Printed, ..recursive.clone() };
+        assert!(settings(&["/a/", "/b"], &raw).is_err_and(|message| message.contains("-8")));
         let master = settings(&["local[2]", "/a/", "/b"], &recursive);
         assert!(master.is_err_and(|message| message.contains("--spark=")));
         for operands in [

@@ -39,6 +39,7 @@ pub(super) enum Id {
     IncludeFrom,
     Info,
     Itemize,
+    EightBit,
     Jar,
     Json,
     Links,
@@ -218,6 +219,13 @@ pub(super) static PSYNC: Command<Id> = Command {
             &["itemize-changes"],
             OUTPUT,
             "print what changes of each; twice, also what does not change",
+        ),
+        flag(
+            Id::EightBit,
+            Some(b'8'),
+            &["8-bit-output"],
+            OUTPUT,
+            "print bytes of names that the locale does not have as they are",
         ),
         flag(Id::Stats, None, &["stats"], OUTPUT, "print what was done, at the end"),
         value(

@@ -5,7 +5,7 @@
 use millstream_vfs::FileKind;
 
 use super::difference::Difference;
-use super::options::{Execution, Report};
+use super::options::{Execution, HighBytes, Report};
 use crate::json::Object;
 
 /// What is done to an entry.
@@ -57,17 +57,23 @@ pub(super) struct Change<'a> {
 
 impl Report {
     /// Appends a line about a change.
-    pub(super) fn change(self, change: &Change<'_>, execution: Execution, out: &mut Vec<u8>) {
+    pub(super) fn change(
+        self,
+        change: &Change<'_>,
+        execution: Execution,
+        high: HighBytes,
+        out: &mut Vec<u8>,
+    ) {
         let is_nothing = change.update == Update::Attributes && change.differs.is_empty();
         match self {
             Report::Nothing => {}
             _ if is_nothing && self != Report::AllItems => {}
             Report::Names if change.update == Update::Attributes && change.kind != FileKind::Directory => {}
-            Report::Names => name(change, out),
+            Report::Names => name(change, high, out),
             Report::Items | Report::AllItems => {
                 letters(change, out);
                 out.push(b' ');
-                name(change, out);
+                name(change, high, out);
             }
             Report::Json => {
                 let action = in_words(change.update.word(), execution);
@@ -89,7 +95,14 @@ impl Report {
     }
 
     /// Appends that an entry of the destination is deleted; the name of a directory ends with a slash.
-    pub(super) fn deletion(self, path: &[u8], is_directory: bool, execution: Execution, out: &mut Vec<u8>) {
+    pub(super) fn deletion(
+        self,
+        path: &[u8],
+        is_directory: bool,
+        execution: Execution,
+        high: HighBytes,
+        out: &mut Vec<u8>,
+    ) {
         match self {
             Report::Nothing => return,
             Report::Json => {
@@ -102,7 +115,7 @@ impl Report {
             Report::Names => out.extend_from_slice(b"deleting "),
             Report::Items | Report::AllItems => out.extend_from_slice(b"*deleting   "),
         }
-        escape(path, out);
+        escape(path, high, out);
         out.extend_from_slice(if is_directory { b"/\n" } else { b"\n" });
     }
 }
@@ -147,34 +160,37 @@ fn letters(change: &Change<'_>, out: &mut Vec<u8>) {
 }
 
 /// The name, with a slash for a directory, and what it leads to.
-fn name(change: &Change<'_>, out: &mut Vec<u8>) {
+fn name(change: &Change<'_>, high: HighBytes, out: &mut Vec<u8>) {
     if change.name.is_empty() {
         out.push(b'.');
     }
-    escape(change.name, out);
+    escape(change.name, high, out);
     if change.kind == FileKind::Directory {
         out.push(b'/');
     }
     if let Some(target) = change.target {
         out.extend_from_slice(if change.update == Update::Link { b" => " } else { b" -> " });
-        escape(target, out);
+        escape(target, high, out);
     }
     out.push(b'\n');
 }
 
-/// Appends a name as rsync prints it: control characters, bytes that are no UTF-8, and what looks like an escape are written as
-/// `\#ooo`.
-pub fn escape(text: &[u8], out: &mut Vec<u8>) {
+/// Appends a name as rsync prints it: what comes before the space in ASCII (apart from the tab), bytes of which `high` says so, and
+/// what looks like an escape are written as `\#ooo`.
+pub fn escape(text: &[u8], high: HighBytes, out: &mut Vec<u8>) {
     for chunk in text.utf8_chunks() {
         let valid = chunk.valid().as_bytes();
         for (at, &byte) in valid.iter().enumerate() {
             let is_like_escape = byte == b'\\'
                 && valid.get(at + 1) == Some(&b'#')
                 && valid.get(at + 2..at + 5).is_some_and(|digits| digits.iter().all(u8::is_ascii_digit));
-            let is_control = (byte < b' ' && byte != b'\t') || byte == 0x7f;
-            if is_control || is_like_escape { octal(byte, out) } else { out.push(byte) }
+            let is_control = byte < b' ' && byte != b'\t';
+            let is_escaped = is_control || is_like_escape || !byte.is_ascii() && high == HighBytes::Escaped;
+            if is_escaped { octal(byte, out) } else { out.push(byte) }
         }
-        chunk.invalid().iter().for_each(|&byte| octal(byte, out));
+        for &byte in chunk.invalid() {
+            if high == HighBytes::Printed { out.push(byte) } else { octal(byte, out) }
+        }
     }
 }
 
@@ -212,8 +228,21 @@ mod tests {
         ] {
             let change = Change { update, kind, differs, name, target, bytes: None };
             let mut out = Vec::new();
-            Report::Items.change(&change, Execution::Real, &mut out);
+            Report::Items.change(&change, Execution::Real, HighBytes::Utf8, &mut out);
             assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(expected));
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_ascii() {
+        for (high, expected) in [
+            (HighBytes::Utf8, &b"\xc3\xa9\\#377\x7f\\#001\t"[..]),
+            (HighBytes::Escaped, b"\\#303\\#251\\#377\x7f\\#001\t"),
+            (HighBytes::Printed, b"\xc3\xa9\xff\x7f\\#001\t"),
+        ] {
+            let mut out = Vec::new();
+            escape(b"\xc3\xa9\xff\x7f\x01\t", high, &mut out);
+            assert_eq!(out.escape_ascii().to_string(), expected.escape_ascii().to_string());
         }
     }
 }

@@ -61,6 +61,8 @@ pub struct Options {
     pub execution: Execution,
     /// How to report changes.
     pub report: Report,
+    /// Which bytes of names are printed as they are, of those that are not ASCII.
+    pub high_bytes: HighBytes,
     /// Number of workers.
     pub threads: Threads,
     /// Ends the work early.
@@ -94,6 +96,7 @@ impl Default for Options {
             bytes_per_second: None,
             execution: Execution::Real,
             report: Report::Nothing,
+            high_bytes: HighBytes::Utf8,
             threads: Threads::default(),
             cancellation: Cancellation::default(),
             temporaries: Temporaries::with_prefix("psync"),
@@ -237,6 +240,17 @@ choice!(
         AllItems,
         /// A JSON record.
         Json,
+    }
+);
+choice!(
+    /// Which bytes of names are printed as they are, of those that are not ASCII; the others are printed as `\#ooo`.
+    HighBytes {
+        /// Those of characters in UTF-8.
+        Utf8,
+        /// None, as in the C locale.
+        Escaped,
+        /// All (`-8`).
+        Printed,
     }
 );
 

@@ -67,7 +67,8 @@ impl<D: Sync + Send> Removals<'_, '_, D> {
         let name = self.target.transfer_name(&self.below(path));
         let mut line = Vec::new();
         let is_directory = kind == RemoveKind::Directory;
-        self.options.report.deletion(&name, is_directory, self.options.execution, &mut line);
+        let Options { report, execution, high_bytes, .. } = *self.options;
+        report.deletion(&name, is_directory, execution, high_bytes, &mut line);
         if !line.is_empty() {
             self.watchers.sink.lines(&line);
         }

@@ -148,7 +148,7 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
 
     /// Reports a change.
     pub(super) fn tell(&self, lines: &mut Vec<u8>, change: &Change<'_>) {
-        self.options.report.change(change, self.options.execution, lines);
+        self.options.report.change(change, self.options.execution, self.options.high_bytes, lines);
         if lines.len() >= LINES {
             self.write(lines);
         }

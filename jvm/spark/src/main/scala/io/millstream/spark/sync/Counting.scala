@@ -40,10 +40,13 @@ private[sync] final class Counting(work: WorkingDirectory) {
     manifest.filter(col("status") === Status.Failed).limit(MaxShown).collect().toSeq
       .map(outcome => Problem(Names.shown(outcome.path), outcome.operation.getOrElse(outcome.action), outcome.message.fold("")(Names.shown))).sortBy(_.path)
 
-  /** Lines about what was changed, or would be, one part after the other, as of [[Itemized.line]]. */
-  def lines(prefix: String, isItemized: Boolean): Iterator[String] =
+  /** Lines about what was changed, or would be, and about what stays, if that was noted, one part after the other, as of [[Itemized.line]]. */
+  def lines(options: SyncOptions): Iterator[String] =
     if (parts.isEmpty) Iterator.empty
-    else manifest.filter(col("status").isin(Status.Done, Status.Grown, Status.Wanted)).toLocalIterator().asScala.flatMap(Itemized.line(_, prefix, isItemized))
+    else {
+      val shown = manifest.filter(col("status").isin(Status.Done, Status.Grown, Status.Wanted, Status.Same))
+      shown.toLocalIterator().asScala.flatMap(Itemized.line(_, options.prefix, options.items, options.asciiOutput))
+    }
 
   /** What is no error, but should be known. */
   def notices: Seq[String] =

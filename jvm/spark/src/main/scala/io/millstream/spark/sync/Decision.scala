@@ -28,6 +28,9 @@ private[sync] final case class Preserved(
     specials: Boolean = false,
     hardLinks: Boolean = false,
     extended: Boolean = false) {
+  /** Whether entries of all kinds are copied. */
+  def copiesAll: Boolean = links && devices && specials
+
   def timeOf(entry: Entry): Boolean = if (entry.isDirectory) directoryTimes else if (entry.isLink) linkTimes else times
 }
 
@@ -36,6 +39,7 @@ private[sync] final case class Preserved(
  *
  * @param examinesDeletions whether not all that only the destination has may be deleted
  * @param keepsTimes whether files of the destination have the times of their sources, and not those at which they were written
+ * @param notesAll whether the plan also has what stays as it is
  */
 private[sync] final case class Rules(
     preserved: Preserved,
@@ -48,7 +52,8 @@ private[sync] final case class Rules(
     delete: Boolean = false,
     examinesDeletions: Boolean = false,
     modifyWindow: Option[Long] = None,
-    keepsTimes: Boolean = true)
+    keepsTimes: Boolean = true,
+    notesAll: Boolean = false)
 
 /** What happens to a path. */
 private[sync] object Action {
@@ -67,6 +72,10 @@ private[sync] object Action {
   val Surplus = "examine for deletion"
   /** A directory that cannot be deleted because of what is in it. */
   val Keep = "keep"
+  /** Nothing: a directory keeps the place of something that is not copied, and what is in it. */
+  val Leave = "leave"
+  /** Nothing, because both sides are alike. */
+  val Stay = "stay"
   /** Nothing, and it is reported. */
   val Skip = "skip"
   /** Nothing, and it is an error. */
@@ -101,9 +110,13 @@ private[sync] object Decision {
   def of(source: Option[Entry], destination: Option[Entry], rules: Rules): Option[Step] = (source, destination) match {
     case (None, Some(found)) => Option.when(rules.delete)(deletion(found, rules))
     case (Some(entry), None) => if (rules.existing) None else creation(entry, None, "new", rules)
-    case (Some(entry), Some(found)) => between(entry, found, rules)
+    case (Some(entry), Some(found)) => between(entry, found, rules).orElse(if (leaves(entry, found, rules)) None else staying(entry, Some(found), rules))
     case (None, None) => None
   }
+
+  /** What stays as it is, if that is noted. */
+  def staying(entry: Entry, found: Option[Entry], rules: Rules): Option[Step] =
+    Option.when(rules.notesAll)(Step(entry.path, Action.Stay, "up to date", Some(entry), found, changes = Itemized.amended(entry, Nil)))
 
   private def deletion(found: Entry, rules: Rules): Step =
     if (found.mount.isEmpty) Step(found.path, if (rules.examinesDeletions) Action.Surplus else Action.Delete, "not in the source", None, Some(found))
@@ -139,7 +152,7 @@ private[sync] object Decision {
 
   private def between(entry: Entry, found: Entry, rules: Rules): Option[Step] =
     if (rules.ignoreExisting && !entry.isDirectory) {
-      None
+      Option.when(found.isDirectory && rules.delete)(Step(entry.path, Action.Leave, "it exists", Some(entry), Some(found)))
     } else if (rules.ignoreExisting && !found.isDirectory) {
       Some(Step(entry.path, Action.Fail, Blocked, Some(entry), Some(found)))
     } else if (entry.kind != found.kind) {

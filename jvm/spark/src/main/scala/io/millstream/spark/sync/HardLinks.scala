@@ -54,7 +54,10 @@ private[sync] object HardLinks {
     val counts = together.flatMap(inodeOf).groupBy(identity).map { case (inode, names) => inode -> names.length }
     val ordered = together.map(name => if (name.isShared) anew(name, rules) else name)
       .sortBy(name => (isMade(name), -inodeOf(name).fold(0)(counts), name.entry.path))
-    val steps = ordered.headOption.toSeq.flatMap(first => first.step ++ ordered.tail.flatMap(linkOf(_, first, rules)))
+    val steps = ordered.headOption.toSeq.flatMap { first =>
+      val ofFirst = first.step.orElse(Decision.staying(first.entry, first.found, rules))
+      ofFirst ++ ordered.tail.flatMap(name => linkOf(name, first, rules).orElse(stayingLink(name, rules)))
+    }
     apart.flatMap(_.step) ++ steps
   }
 
@@ -73,6 +76,9 @@ private[sync] object HardLinks {
   }
 
   private def isMade(name: LinkCandidate): Boolean = name.step.exists(step => Set(Action.Copy, Action.Link)(step.action))
+
+  private def stayingLink(name: LinkCandidate, rules: Rules): Option[Step] =
+    Decision.staying(name.entry, name.found, rules).map(_.copy(changes = Itemized.linked(name.entry, name.found, rules)))
 
   private def linkOf(name: LinkCandidate, first: LinkCandidate, rules: Rules): Option[Step] = {
     val (entry, found) = (name.entry, name.found)

@@ -23,7 +23,7 @@ private[sync] object Itemized {
     if (!rules.preserved.times) "T" else if (Decision.sameTime(entry, found, rules)) "." else "t"
 
   /** The letters for an entry of which attributes change, as of [[Decision.differingAttributes]]. */
-  def amended(entry: Entry, differing: Seq[String]): String = s".${attributesOf(entry, differing)}"
+  def amended(entry: Entry, differing: Seq[String]): String = "." + attributesOf(entry, differing)
 
   /** The letters for an entry that becomes a hard link to another one. */
   def linked(entry: Entry, found: Option[Entry], rules: Rules): String =
@@ -31,7 +31,8 @@ private[sync] object Itemized {
       s"h${attributesOf(entry, Decision.differingAttributes(entry.copy(acls = found.acls, xattrs = found.xattrs), found, rules))}"
     }
 
-  private def attributesOf(entry: Entry, differing: Seq[String]) = s"${kind(entry)}..${if (differing.contains("time")) "t" else "."}${letters(differing.toSet)}"
+  private def attributesOf(entry: Entry, differing: Seq[String]) =
+    kind(entry) + (if (differing.isEmpty) " " * 9 else s"..${if (differing.contains("time")) "t" else "."}${letters(differing.toSet)}")
 
   private def letters(attributes: Set[String]): String = {
     def letter(name: String, letter: String) = if (attributes(name)) letter else "."
@@ -54,12 +55,14 @@ private[sync] object Itemized {
    *
    * @param prefix what names of the transfer begin with
    * @param isItemized whether the line says what changes, as with `-i`, or is the name, as with `-v`
+   * @param isAscii whether all that is not ASCII is escaped
    */
-  def line(outcome: Outcome, prefix: String, isItemized: Boolean): Option[String] = {
+  def line(outcome: Outcome, prefix: String, isItemized: Boolean, isAscii: Boolean = false): Option[String] = {
+    def shown(name: String) = escaped(Names.bytes(name), isAscii)
     val isDirectory = outcome.kind == Kind.Directory
-    val name = escaped(Names.bytes(Paths.within(prefix, outcome.path))) + (if (isDirectory) "/" else "")
+    val name = shown(Paths.within(prefix, outcome.path)) + (if (isDirectory) "/" else "")
     val target = outcome.target.fold("") { target =>
-      if (outcome.action == Action.HardLink) s" => ${escaped(Names.bytes(Paths.within(prefix, target)))}" else s" -> ${escaped(Names.bytes(target))}"
+      if (outcome.action == Action.HardLink) s" => ${shown(Paths.within(prefix, target))}" else s" -> ${shown(target)}"
     }
     outcome.action match {
       case Action.Delete => Some(s"${if (isItemized) "*deleting  " else "deleting"} $name")
@@ -68,25 +71,33 @@ private[sync] object Itemized {
     }
   }
 
-  /** A name as rsync prints it: control characters, bytes that are no UTF-8, and what looks like an escape are written as `\#ooo`. */
-  def escaped(name: Array[Byte]): String = {
+  /**
+   * A name as rsync prints it: what comes before the space in ASCII (apart from the tab), bytes that are no UTF-8, and what looks like an
+   * escape are written as `\#ooo`.
+   *
+   * @param isAscii whether all that is not ASCII is, too
+   */
+  def escaped(name: Array[Byte], isAscii: Boolean = false): String = {
     val text = new StringBuilder
     val decoder = UTF_8.newDecoder().onMalformedInput(REPORT).onUnmappableCharacter(REPORT)
     val (in, out) = (ByteBuffer.wrap(name), CharBuffer.allocate(name.length))
     while (in.hasRemaining) {
       val result = decoder.reset().decode(in, out, true)
-      text ++= escapedText(out.flip().toString)
+      text ++= escapedText(out.flip().toString, isAscii)
       out.clear()
       if (result.isError) for (_ <- 0 until result.length) text ++= octal(in.get() & 0xff)
     }
     text.toString
   }
 
-  private def escapedText(text: String): String = text.indices.map { at =>
-    val char = text.charAt(at)
-    def isLikeEscape = char == '\\' && text.substring(at, math.min(text.length, at + 5)).matches("""\\#[0-9]{3}""")
-    if (char < ' ' && char != '\t' || char == 0x7f || isLikeEscape) octal(char) else char.toString
-  }.mkString
+  private def escapedText(text: String, isAscii: Boolean): String = {
+    def isLikeEscape(at: Int) = text.substring(at, math.min(text.length, at + 5)).matches("""\\#[0-9]{3}""")
+    val escaped = text.indices.map { at =>
+      val char = text.charAt(at)
+      if (char < ' ' && char != '\t' || char == '\\' && isLikeEscape(at)) octal(char) else char.toString
+    }.mkString
+    if (isAscii) escaped.getBytes(UTF_8).map(byte => if (byte < 0) octal(byte & 0xff) else byte.toChar.toString).mkString else escaped
+  }
 
   private def octal(byte: Int): String = f"\\#$byte%03o"
 }

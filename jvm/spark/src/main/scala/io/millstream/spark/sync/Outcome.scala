@@ -33,6 +33,8 @@ object Status {
   val Wanted = "would be done"
   /** It was done already. */
   val Kept = "kept"
+  /** Both sides are alike, which is noted. */
+  val Same = "up to date"
   val Skipped = "skipped"
   val Failed = "failed"
   /** The source is gone. */

@@ -47,6 +47,7 @@ private[sync] final class Phases(
       site.openDestination().deleteTree(names.working)
     }
     if (hasFailures || shares.of(Action.Skip, Action.Fail) > 0) unlisted()
+    if (shares.of(Action.Stay) > 0) note("stays", "note what stays as it is", Action.Stay, Status.Same)
     if (options.deleteBefore) delete()
     makeDirectories()
     copy()
@@ -140,7 +141,8 @@ private[sync] final class Phases(
     val total = shares.of(Action.Delete)
     val most = options.maxDelete.filter(_ < total)
     refused = total > 0 && !options.ignoreErrors && hasFailed
-    if (isReal && !refused && shares.of(Action.Keep) > 0) noteKept()
+    // Directories that cannot be deleted because of what the filter protects in them.
+    if (isReal && !refused && shares.of(Action.Keep) > 0) note("kept", "note which directories stay", Action.Keep, Status.NotEmpty)
     if (total > 0 && !refused && most.forall(_ > 0)) {
       val all = planning.steps(Action.Delete)
       val chosen = most.fold(all) { most =>
@@ -161,10 +163,10 @@ private[sync] final class Phases(
     parts.nonEmpty && !work.load[Outcome](parts: _*).filter(col("status") === Status.Failed && col("action") =!= Action.Amend).isEmpty
   }
 
-  /** Directories that cannot be deleted because of what the filter protects in them. */
-  private def noteKept(): Unit = {
-    val part = s"$Manifest-kept"
-    if (!work.has(part)) describing("note which directories stay")(work.save(part, planning.steps(Action.Keep).map(Outcome.of(_, Status.NotEmpty))))
+  /** Makes a part of the manifest from steps that need no work. */
+  private def note(name: String, what: String, action: String, status: String): Unit = {
+    val part = s"$Manifest-$name"
+    if (!work.has(part)) describing(what)(work.save(part, planning.steps(action).map(Outcome.of(_, status))))
   }
 
   /** How many deletions the limit has prevented. */

@@ -15,10 +15,11 @@ private[sync] final case class Shares(all: Seq[Share]) {
 
   def bytesOf(actions: String*): Long = all.filter(share => actions.contains(share.action)).map(_.bytes).sum
 
-  def isEmpty: Boolean = all.isEmpty
+  /** Whether everything stays as it is. */
+  def isEmpty: Boolean = all.forall(share => Set(Action.Stay, Action.Leave)(share.action))
 }
 
-/** Joins the two listings and decides about each path. The plan has what happens, not what stays as it is. */
+/** Joins the two listings and decides about each path. The plan has what happens, and what stays as it is only if that is noted. */
 private[sync] final class Planning(session: SparkSession, work: WorkingDirectory, site: Site, listings: Listings, describing: Jobs) {
   import Planning._
 
@@ -29,39 +30,50 @@ private[sync] final class Planning(session: SparkSession, work: WorkingDirectory
     val pairs = source.joinWith(destination, source("path") === destination("path"), "full_outer")
     val site = this.site
     work.save(Plan, pairs.mapPartitions(decided(site, rules, _)))
-    if (rules.ignoreExisting) {
-      val paths = blocked
-      if (paths.size == MaxBlocked) throw new SyncFailure(s"more than $MaxBlocked directories cannot be made: ${Decision.Blocked}")
-      if (paths.nonEmpty) work.save(Unblocked, work.load[Step](Plan).filter(step => !Paths.ancestors(step.path).exists(paths)))
+    if (rules.ignoreExisting || rules.delete && !rules.preserved.copiesAll) {
+      val paths = closed
+      if (paths.size == MaxClosed) throw new SyncFailure(s"more than $MaxClosed directories have the name of something else on the other side, which stays")
+      if (paths.nonEmpty) work.save(Open, work.load[Step](Plan).filter(step => !Paths.ancestors(step.path).exists(paths)))
     }
-    val planned = if (rules.checksum) shares else Shares(Nil)
-    val (count, bytes) = (planned.of(Action.Compare), planned.bytesOf(Action.Compare))
+    val compared = if (rules.checksum) shares else Shares(Nil)
+    val (count, bytes) = (compared.of(Action.Compare), compared.bytesOf(Action.Compare))
     if (count > 0) describing(s"compare the contents of $count files ($bytes bytes)") {
       val steps = Packing.packed(work.load[Step](Plan).filter(col("action") === Action.Compare).rdd, count, 2 * bytes)
-      work.save(Compared, session.createDataset(steps.mapPartitions(compared(site, rules, _))))
+      work.save(Compared, session.createDataset(steps.mapPartitions(comparison(site, rules, _))))
     }
     if (rules.preserved.hardLinks) describing("find the names of the same files") {
-      val planned = all.filter(col("source.inode").isNotNull && col("action") =!= Action.Compare)
-      work.save(Linked, HardLinks.steps(source, destination, planned, rules))
+      val named = all.filter(col("source.inode").isNotNull && !col("action").isin(Action.Compare, Action.Stay))
+      work.save(Linked, HardLinks.steps(source, destination, named, rules))
     }
     if (rules.examinesDeletions) describing("find out what may be deleted") {
-      val surplus = work.load[Step](Plan).filter(col("action") === Action.Surplus)
+      val surplus = planned.filter(col("action") === Action.Surplus)
       work.save(Deletable, new Surplus(work, site, listings).steps(surplus))
     }
     work.complete(Ready)
   }
 
+  /** The parts of the plan by name. */
+  private def parts = work.parts(Plan).toSet
+
+  /** What was decided about each path without regard to others, apart from what is in directories that stay closed. */
+  private def planned = work.load[Step](if (parts(Open)) Open else Plan)
+
   private def all = {
-    val parts = work.parts(Plan).toSet
-    val steps = work.load[Step](Seq(if (parts(Unblocked)) Unblocked else Plan, Compared, Deletable).filter(parts): _*)
+    val parts = this.parts
+    val steps = work.load[Step](Seq(if (parts(Open)) Open else Plan, Compared, Deletable).filter(parts): _*)
     if (parts(Linked)) steps.filter(col("source.inode").isNull).union(work.load[Step](Linked)) else steps
   }
 
   def steps(actions: String*): Dataset[Step] = all.filter(col("action").isin(actions: _*))
 
-  /** Directories that cannot be made, because something that stays has their names. */
-  private def blocked: Set[String] =
-    work.load[Step](Plan).filter(col("reason") === Decision.Blocked).select("path").as[String].limit(MaxBlocked).collect().toSet
+  /**
+   * What is a directory on one side only, and stays as the destination has it: nothing is copied into it if it is one in the source, and
+   * nothing in it is deleted if it is one in the destination.
+   */
+  private def closed: Set[String] = {
+    val isLeft = col("action").isin(Action.Leave, Action.Skip) && col("source.kind") =!= Kind.Directory && col("destination.kind") === Kind.Directory
+    work.load[Step](Plan).filter(col("reason") === Decision.Blocked || isLeft).select("path").as[String].limit(MaxClosed).collect().toSet
+  }
 
   def shares: Shares = {
     val kind = coalesce(col("source.kind"), col("destination.kind"))
@@ -73,15 +85,15 @@ private[sync] final class Planning(session: SparkSession, work: WorkingDirectory
 private[sync] object Planning {
   /** Says that the plan is complete. */
   val Ready = "plan-ready"
-  /** The plan without what would be in directories that cannot be made. */
-  private val Unblocked = "plan-unblocked"
+  /** The plan without what is in directories that one side has something else for, which stays. */
+  private val Open = "plan-open"
   private val Compared = "plan-compared"
   private val Deletable = "plan-deletable"
   /** What happens to files with several names. */
   private val Linked = "plan-linked"
   private val EntriesOfPartition = 200000L
   private val MaxPartitions = 20000L
-  private val MaxBlocked = 1000000
+  private val MaxClosed = 1000000
 
   private def partitions(entries: Long, cores: Int): Long = math.min(MaxPartitions, math.max(cores.toLong, entries / EntriesOfPartition + 1))
 
@@ -104,15 +116,15 @@ private[sync] object Planning {
     new InFlight[(Entry, Entry), Option[Step]](pairs, site.threads, pair => decide(Option(pair._1), Option(pair._2))).flatten
   }
 
-  private def compared(site: Site, rules: Rules, steps: Iterator[Step]): Iterator[Step] = {
+  private def comparison(site: Site, rules: Rules, steps: Iterator[Step]): Iterator[Step] = {
     val (source, destination) = (site.openSource(), site.openDestination())
     def compare(step: Step): Option[Step] = {
       val Seq(entry, found) = Seq(step.source, step.destination).map(_.get)
       try {
         if (!Transfer.areSame(source, destination, step.path, entry.size)) Some(step.copy(action = Action.Copy))
         else {
-          val amendment = Decision.amendment(source.withOwnTime(entry), destination.withOwnTime(found), rules)
-          amendment.map(_.copy(source = step.source, destination = step.destination))
+          val (own, other) = (source.withOwnTime(entry), destination.withOwnTime(found))
+          Decision.amendment(own, other, rules).orElse(Decision.staying(own, Some(other), rules)).map(_.copy(source = step.source, destination = step.destination))
         }
       } catch {
         case e if Tree.isOfEntry(e) => Some(step.copy(action = Action.Fail, reason = Tree.oneLine(e)))

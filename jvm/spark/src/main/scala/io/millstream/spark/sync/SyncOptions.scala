@@ -22,6 +22,8 @@ class SyncFailure(message: String) extends RuntimeException(message)
  * @param modifyWindow by how many seconds times may differ; to the nanosecond if it is negative
  * @param names whether to print the names of what was changed
  * @param items whether to print what was changed of each
+ * @param allItems whether to print what stays as it is, too
+ * @param asciiOutput whether to escape what is not ASCII in the names that are printed
  * @param checkpoint a directory for listings, plan and manifest, from which an interrupted run is resumed
  */
 final case class SyncOptions(
@@ -62,6 +64,8 @@ final case class SyncOptions(
     dryRun: Boolean = false,
     names: Boolean = false,
     items: Boolean = false,
+    allItems: Boolean = false,
+    asciiOutput: Boolean = false,
     checkpoint: Option[String] = None) {
 
   def extras: Extras = Extras(hardLinks, acls, xattrs, sparse, oneFileSystem)
@@ -73,13 +77,13 @@ final case class SyncOptions(
   def ofExtended: Option[String] = Seq(acls -> "acls", xattrs -> "xattrs").collectFirst { case (true, name) => name }
 
   /** What a run must have in common with an interrupted one to continue it. */
-  def identity: String = copy(checkpoint = None, verify = false, names = false, items = false, bytesPerSecond = None).toString
+  def identity: String = copy(checkpoint = None, verify = false, names = false, items = false, asciiOutput = false, bytesPerSecond = None).toString
 }
 
 object SyncOptions {
   private val Flags = Set(
     "delete", "checksum", "size-only", "ignore-times", "update", "existing", "ignore-existing", "links", "perms", "times", "owner",
-    "group", "omit-dir-times", "omit-link-times", "verify", "dry-run", "names", "items", "delete-before", "delete-excluded",
+    "group", "omit-dir-times", "omit-link-times", "verify", "dry-run", "names", "items", "all-items", "ascii-output", "delete-before", "delete-excluded",
     "ignore-errors", "force", "devices", "specials", "hard-links", "acls", "xattrs", "sparse", "one-file-system", "from0", "recursive")
   private val Values = Set("source", "destination", "files-from", "prefix", "max-delete", "modify-window", "bytes-per-second", "checkpoint")
   /** A rule of the filter; the number is its position. */
@@ -143,7 +147,9 @@ object SyncOptions {
       verify = is("verify"),
       dryRun = is("dry-run"),
       names = is("names"),
-      items = is("items"),
+      items = is("items") || is("all-items"),
+      allItems = is("all-items"),
+      asciiOutput = is("ascii-output"),
       checkpoint = settings.get("checkpoint"))
   }
 }

@@ -239,7 +239,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
       hasFailures = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0))
     val counting = new Counting(work)
     counting.notices.foreach(notice)
-    if (options.names || options.items) counting.lines(options.prefix, options.items).foreach(show)
+    if (options.names || options.items) counting.lines(options).foreach(show)
     if (phases.hasRefusedDeletions) notice(NothingDeleted)
     if (phases.undeleted > 0) notice(s"deletions stopped due to max-delete limit (${phases.undeleted} skipped)")
     if (work.isKept) work.complete(Finished)
@@ -292,7 +292,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
       delete = options.delete && !prevents && !isEmpty,
       examinesDeletions = options.filter.nonEmpty || isFailed || options.oneFileSystem,
       modifyWindow = options.modifyWindow,
-      keepsTimes = keeps)
+      keepsTimes = keeps,
+      notesAll = options.allItems)
   }
 
   /** Whether the source is empty, also of what is excluded. */

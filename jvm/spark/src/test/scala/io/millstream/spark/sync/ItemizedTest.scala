@@ -55,8 +55,11 @@ class ItemizedTest {
   }
 
   @Test def namesAreEscapedAsByRsync(): Unit =
-    Seq("a\nb" -> "a\\#012b", "\t\u007f" -> "\t\\#177", "\\#012" -> "\\#134#012", "\\#12" -> "\\#12", "é漢🙂" -> "é漢🙂")
+    Seq("a\nb" -> "a\\#012b", "\t\u007f" -> "\t\u007f", "\\#012" -> "\\#134#012", "\\#12" -> "\\#12", "é漢🙂" -> "é漢🙂")
       .foreach { case (name, expected) => assertEquals(expected, Itemized.escaped(name.getBytes(UTF_8))) }
+
+  @Test def whatIsNotAsciiIsEscapedInTheCLocale(): Unit =
+    assertEquals("\\#303\\#251\u007f\\#001\\#134#012", Itemized.escaped("é\u007f\u0001\\#012".getBytes(UTF_8), isAscii = true))
 
   @Test def bytesThatAreNoUtf8AreEscaped(): Unit =
     Seq("\u00ff\u00e9a" -> "\\#377\\#351a", "a\u00c3" -> "a\\#303", "\u00ed\u00a0\u0080" -> "\\#355\\#240\\#200").foreach { case (name, expected) =>
