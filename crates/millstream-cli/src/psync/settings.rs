@@ -139,6 +139,11 @@ impl<'a> Settings<'a> {
     fn take_choice(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
         let options = &mut self.options;
         match option.id {
+            Id::OneFileSystem if options.file_systems == FileSystems::One => {
+                let text = "-x twice, which leaves out the directories that file systems are mounted on, cannot be had";
+                self.diagnostics.error(USAGE).text(text).send();
+                return Err(Refused);
+            }
             Id::OneFileSystem => options.file_systems = FileSystems::One,
             Id::Existing => options.missing = Missing::Skipped,
             Id::IgnoreExisting => options.present = Present::Left,
@@ -316,7 +321,8 @@ impl<'a> Settings<'a> {
     }
 
     fn refuse(&self, error: &BadRule) -> Refused {
-        self.diagnostics.error(USAGE).text(&error.to_string()).send();
+        let exit_code = if error.lacks_file { NO_FILE } else { USAGE };
+        self.diagnostics.error(exit_code).text(&error.to_string()).send();
         Refused
     }
 

@@ -40,6 +40,14 @@ echo apart >src/apart1; ln src/apart1 src/apart2; echo apart >dst/apart1; echo a
 chmod 640 src/modes/file; chmod 600 dst/modes/file; chmod 6755 src/modes/set; chmod 755 dst/modes/set
 chmod 700 src/modes/directory; chmod 755 dst/modes/directory; chmod 750 src/modes
 if [ "$(id -u)" = 0 ]; then chown 1:0 src/modes/owner; chown 0:1 src/modes/group; chown 12345:2 src/newdir/x; fi
+# New entries get the group of a directory, or not. The owner may not list his own directory.
+mkdir src/inherits dst/inherits src/passes dst/passes; echo new >src/inherits/new; echo new >src/passes/new
+if [ "$(id -u)" = 0 ]; then chgrp 3 dst/inherits dst/passes; fi
+chmod 2755 src/inherits dst/passes
+if [ "$(id -u)" != 0 ]; then
+    mkdir src/closed dst/closed; echo new >src/closed/new; echo same >src/closed/same; echo same >dst/closed/same
+    echo extra >dst/closed/extra; chmod 300 dst/closed
+fi
 setfattr -n user.a -v 1 src/attribute; setfattr -n user.b -v 2 dst/noattribute; setfattr -n user.a -v 0 dst/attribute
 setfattr -n user.n -v 1 src/d/new; setfattr -n user.d -v 1 src/listed
 setfacl -m u:1:rw,g:2:r src/list; setfacl -m u:3:r dst/list; setfacl -d -m u:1:rwx,g::rx src/listed

@@ -54,6 +54,8 @@ struct Open<D> {
     destination: Chain<D>,
     /// The sources that have this destination.
     sources: Vec<Chain<D>>,
+    /// How many of them come before the operand.
+    earlier: usize,
 }
 
 /// Why nothing is deleted for an operand.
@@ -130,8 +132,9 @@ impl<V: Volume> Deleter<'_, '_, V> {
             .handle(self.budget)
             .and_then(|place| place.open_dir_for_names(&target.name, target.symlinks))
             .map_err(|error| Refusal { operand, trouble: Trouble::OpenDestinationDirectory, error })?;
-        let mut sources = Vec::new();
-        for at in target.earlier.iter().copied().chain([operand]).chain(self.later(operand)) {
+        let (mut sources, sharing) = (Vec::new(), self.sharing(target));
+        let earlier = sharing.iter().take_while(|at| **at < operand).count();
+        for at in sharing {
             let of = &self.targets[at];
             let root = self.base.open_dir_for_names(&of.source, SymlinkBehavior::Follow);
             let root = root.and_then(|root| match of.identity.get() {
@@ -143,13 +146,16 @@ impl<V: Volume> Deleter<'_, '_, V> {
             let refused = |error| Refusal { operand: at, trouble: Trouble::ReadDirectory, error };
             sources.push(Chain::new(root.map_err(refused)?));
         }
-        Ok(Open { operand, destination: Chain::new(destination), sources })
+        Ok(Open { operand, destination: Chain::new(destination), sources, earlier })
     }
 
-    /// The operands after one that have the same destination.
-    fn later(&self, operand: usize) -> impl Iterator<Item = usize> {
-        let later = self.targets.iter().filter(move |target| target.earlier.contains(&operand));
-        later.map(|target| target.operand)
+    /// The operands that have the destination of one, itself included, in their order.
+    fn sharing(&self, target: &Target<'_, V::Dir>) -> Vec<usize> {
+        let mut sharing = target.others.clone();
+        sharing.retain(|other| self.targets[*other].prefix == target.prefix);
+        sharing.push(target.operand);
+        sharing.sort_unstable();
+        sharing
     }
 
     fn record(&self, open: &mut Option<Open<V::Dir>>, record: &Record) {
@@ -163,6 +169,12 @@ impl<V: Volume> Deleter<'_, '_, V> {
             }
         }
         let Some(open) = open else { return };
+        // Where nothing is deleted, what earlier operands lack, too, has been told of already.
+        let is_told = self.options.execution == Execution::DryRun
+            && open.sources.iter_mut().take(open.earlier).any(|source| source.reach(&record.below).is_ok());
+        if is_told {
+            return;
+        }
         // Sources that share a destination have records of the same directories, whose times are to stay.
         let _alone =
             (open.sources.len() > 1).then(|| self.alone.lock().unwrap_or_else(PoisonError::into_inner));

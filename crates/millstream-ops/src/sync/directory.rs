@@ -15,6 +15,7 @@ use super::item::{Item, State};
 use super::itemize::Update;
 use super::level::{Level, Target};
 use super::options::{FileSystems, Missing, Present, Recursion};
+use super::pass::Purpose;
 use super::removal::Removals;
 use super::report::{Notice, Problem, Trouble};
 use super::stats::count;
@@ -72,22 +73,46 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 self.tell_change(buffers, item, FileKind::Directory, Update::Attributes, differs, None);
                 (Origin::Found, differs)
             }
+            // An earlier operand would have made it.
+            None if is_decided && !self.is_real() => (Origin::Imagined, Difference::NEW),
             None => {
                 let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
                 (self.make_directory(buffers, item, source, (found.is_some(), is_left))?, Difference::NEW)
             }
         };
+        let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
+        let found = found.filter(|_| is_there).map(|found| match is_left {
+            true => found,
+            false => self.inheriting(item, source, found),
+        });
         let symlinks = item.target.symlinks_of(item.below);
         let parent = &item.level.place;
         let device = if item.below.is_empty() { source.dev } else { parent.device };
         let place = Place::copy_of(source, device, item.operand, parent, (item.name, symlinks), origin);
         place.xattrs.get_or_init(|| xattrs);
         let above = Some(Arc::clone(item.level));
-        let level = Level::new(above, place, found.filter(|_| is_there), differs, found_xattrs);
+        let level = Level::new(above, place, found, differs, found_xattrs);
+        self.admit_owner(&level);
         if item.below.is_empty() {
             self.note_roots(item, &level, identity)?;
         }
         Ok(self.entered(item, level, standing, source))
+    }
+
+    /// Makes new entries of a directory inherit its group, or not, as those of its source do: by the time that it gets its other
+    /// permissions, they are there. Returns the directory as it is then.
+    fn inheriting(&self, item: &Item<'_, 'p, V>, source: &Metadata, found: Metadata) -> Metadata {
+        const INHERITS: u32 = 0o2000;
+        if !self.is_real() || !self.options.preserve.mode || (found.mode ^ source.mode) & INHERITS == 0 {
+            return found;
+        }
+        let mode = found.mode ^ INHERITS;
+        let set =
+            item.level.place.handle(self.budget).and_then(|place| {
+                place.set_mode(item.name, mode & 0o7777, item.target.symlinks_of(item.below))
+            });
+        // Where that fails, setting all of the mode fails, too, and is reported.
+        if set.is_ok() { Metadata { mode, ..found } } else { found }
     }
 
     /// Remembers an operand that is a directory, and its copy.
@@ -128,6 +153,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.options.file_systems == FileSystems::One && source.dev != level.place.device;
         let level = Arc::new(level);
         level.place.begin();
+        if is_root_of_contents && self.targets.len() > 1 {
+            level.place.begin();
+            self.roots.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&level));
+        }
         if is_entered && !is_other_device {
             return Some(level);
         }
@@ -182,6 +211,16 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.finish_directory(level);
             level.place.close(self.budget);
         }
+    }
+
+    /// All operands have been traversed: the destination gets the attributes that the first one of them gives it whose contents go
+    /// into it. Others may have changed them meanwhile.
+    pub(super) fn finish_roots(&self, purpose: Purpose) {
+        let roots = std::mem::take(&mut *self.roots.lock().unwrap_or_else(PoisonError::into_inner));
+        if let (Some(first), true) = (roots.first(), purpose != Purpose::Deletion) {
+            first.note_change();
+        }
+        roots.iter().rev().for_each(|level| self.done_in(level));
     }
 
     /// Everything in a directory is done: sets its attributes, if any differ or may have been changed.

@@ -15,7 +15,7 @@ use super::difference::Difference;
 use super::item::{Item, Leader, State};
 use super::itemize::{Change, Update};
 use super::load::Plan;
-use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion, Report};
+use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion, Report, TimeAccuracy};
 use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
 use super::stats::count;
@@ -139,7 +139,11 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn keeps_newer(&self, source: &Metadata, found: &Metadata) -> bool {
         self.options.newer == Newer::Kept
             && [source.kind(), found.kind()] == [FileKind::File; 2]
-            && found.mtime > source.mtime
+            && match self.options.time_accuracy {
+                // As by rsync: a source that is newer by less than the window is not newer.
+                TimeAccuracy::Seconds(window @ 1..) => source.mtime.sec - found.mtime.sec < i64::from(window),
+                _ => found.mtime > source.mtime,
+            }
     }
 
     /// Decides what to do about an entry.

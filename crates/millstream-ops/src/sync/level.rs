@@ -149,8 +149,8 @@ pub(super) struct Target<'p, D> {
     pub(super) operand: usize,
     /// The directory that it was when it was traversed, if it was one.
     pub(super) identity: OnceLock<Identity>,
-    /// The operands before it that have the same destination, and decide first.
-    pub(super) earlier: Vec<usize>,
+    /// The others whose copies may have the names of its copies, in their order.
+    pub(super) others: Vec<usize>,
     /// Whether the copy's name may be a symbolic link to a directory.
     pub(super) symlinks: SymlinkBehavior,
 }
@@ -178,6 +178,14 @@ impl<D> Target<'_, D> {
     /// Its name in the transfer, without a slash at its end: empty for an operand whose contents are copied.
     pub(super) fn transfer_name(&self, below: &[u8]) -> Vec<u8> {
         joined(&self.prefix, below)
+    }
+
+    /// Path below the operand of what has a name in the transfer, if it may have that.
+    pub(super) fn below_of<'n>(&self, transfer_name: &'n [u8]) -> Option<&'n [u8]> {
+        match transfer_name.strip_prefix(&self.prefix[..])? {
+            below if self.prefix.is_empty() || below.is_empty() => Some(below),
+            below => below.strip_prefix(b"/"),
+        }
     }
 
     /// Whether the copy of an entry is looked for behind a symbolic link.

@@ -22,7 +22,7 @@
 //! complete.
 //!
 //! **Operands** that have the same destination are synchronized one after the other, and the first operand that
-//! contains an entry wins.
+//! contains an entry wins, unless a later one has a directory of that name.
 
 mod chain;
 mod delete;
@@ -144,6 +144,7 @@ pub fn sync<V: Volume>(
             threads_peak = threads_peak.max(run(volume, &syncer, first, count, purpose));
             first += count;
         }
+        syncer.finish_roots(purpose);
     };
     let delete = || {
         report_missing(&base, &targets[0], watchers, options);
@@ -288,7 +289,7 @@ fn targets<'p, V: Volume>(
             let prefix = last_component(source.to_bytes()).to_vec();
             let roots = [parent(&source), parent(path)].map(|path| absolute(&path));
             let (path, name) = (path.to_bytes().to_vec(), path.clone());
-            let (symlinks, earlier) = (SymlinkBehavior::NoFollow, Vec::new());
+            let (symlinks, others) = (SymlinkBehavior::NoFollow, Vec::new());
             let (operand, identity) = (0, OnceLock::new());
             return Ok(vec![Target {
                 source,
@@ -299,7 +300,7 @@ fn targets<'p, V: Volume>(
                 roots,
                 operand,
                 identity,
-                earlier,
+                others,
                 symlinks,
             }]);
         }
@@ -337,9 +338,9 @@ fn targets<'p, V: Volume>(
             let (level, path, name) = (Arc::clone(&base), directory.to_bytes().to_vec(), directory.clone());
             let roots = [source.to_bytes(), directory.to_bytes()].map(absolute);
             let (source, prefix, symlinks) = (source.clone(), Vec::new(), SymlinkBehavior::Follow);
-            let earlier = Vec::new();
+            let others = Vec::new();
             let (operand, identity) = (0, OnceLock::new());
-            return Target { source, path, prefix, level, name, roots, operand, identity, earlier, symlinks };
+            return Target { source, path, prefix, level, name, roots, operand, identity, others, symlinks };
         }
         Target {
             source: source.clone(),
@@ -350,17 +351,27 @@ fn targets<'p, V: Volume>(
             roots: [&parent(source)[..], directory.to_bytes()].map(absolute),
             operand: 0,
             identity: OnceLock::new(),
-            earlier: Vec::new(),
+            others: Vec::new(),
             symlinks: SymlinkBehavior::NoFollow,
         }
     };
     let mut targets: Vec<Target<'p, V::Dir>> = sources.iter().map(target).collect();
-    let mut by_path: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+    let prefixes: Vec<Vec<u8>> = targets.iter().map(|target| target.prefix.clone()).collect();
+    let mut by_prefix: HashMap<&[u8], Vec<usize>> = HashMap::new();
+    for (at, prefix) in prefixes.iter().enumerate() {
+        by_prefix.entry(prefix).or_default().push(at);
+    }
+    let of_contents = by_prefix.get(&b""[..]).cloned().unwrap_or_default();
     for (at, target) in targets.iter_mut().enumerate() {
-        let same = by_path.entry(normal(&target.path)).or_default();
         target.operand = at;
-        target.earlier.clone_from(same);
-        same.push(at);
+        // The contents of one operand may have the name of another one.
+        let same = by_prefix.get(&target.prefix[..]).into_iter().flatten().chain(&of_contents);
+        target.others = match target.prefix.is_empty() {
+            true => (0..prefixes.len()).collect(),
+            false => same.copied().collect(),
+        };
+        target.others.retain(|other| *other != at);
+        target.others.sort_unstable();
     }
     Ok(targets)
 }

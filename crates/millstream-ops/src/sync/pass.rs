@@ -75,6 +75,17 @@ impl<V: Volume> Drop for AbandonOnPanic<'_, '_, '_, V> {
     }
 }
 
+/// What an entry counts among those of the same name that several operands have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rank {
+    /// It is what the name becomes.
+    First,
+    /// A directory that an earlier operand has, too, which decides what it is like.
+    Merged,
+    /// Another one has the name.
+    Beaten,
+}
+
 /// What a worker of the traversal has for itself.
 pub(super) struct Hands<'s, 'a, 'p, V: Volume> {
     buffers: Buffers,
@@ -218,19 +229,24 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         if self.purpose == Purpose::Deletion {
             return self.look_for_deletions(item, entry, standing, descend);
         }
-        let earlier = self.earlier(hands, item)?;
-        let buffers = &mut hands.buffers;
-        if earlier.is_none() && self.syncer.transfer_new(buffers, item, entry, self)? {
+        let is_alone = item.target.others.is_empty();
+        if is_alone && self.syncer.transfer_new(&mut hands.buffers, item, entry, self)? {
             return Ok(());
         }
         let Some(source) = self.syncer.source_of(item, entry)? else { return Ok(()) };
         self.syncer.counters.meet(source.kind(), source.size);
-        if earlier.is_some_and(|kind| [kind, source.kind()] != [FileKind::Directory; 2]) {
+        let rank = if is_alone {
+            Rank::First
+        } else {
+            self.rank(hands, item, source.kind() == FileKind::Directory)?
+        };
+        if rank == Rank::Beaten {
             self.syncer.counterpart(item);
             return Ok(());
         }
+        let buffers = &mut hands.buffers;
         let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
-        let is_decided = earlier.is_some() || is_left;
+        let is_decided = rank == Rank::Merged || is_left;
         if source.kind() != FileKind::Directory {
             return self.syncer.entry(buffers, item, entry, &source, self);
         }
@@ -240,22 +256,53 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         Ok(())
     }
 
-    /// What an operand with the same destination, which comes before that of an entry, has under its name.
-    fn earlier(&self, hands: &mut Hands<'_, '_, 'p, V>, item: &Item<'_, 'p, V>) -> Done<Option<FileKind>> {
-        for &at in &item.target.earlier {
-            let failed = self.syncer.failed(item, Trouble::StatSource);
-            if item.below.is_empty() {
-                let (base, source) = (self.syncer.volume.base(), &self.syncer.targets[at].source);
-                let found = base.metadata(source, SymlinkBehavior::NoFollow, Fields::KIND);
-                return found.map(|found| Some(found.kind())).map_err(failed);
-            }
-            match self.look_up(hands, at, item.below) {
-                Ok(None) => {}
-                Ok(kind) => return Ok(kind),
-                Err(error) => return Err(failed(error)),
+    /// What an entry counts among those that other operands have under its name: a directory comes before all else.
+    fn rank(
+        &self,
+        hands: &mut Hands<'_, '_, 'p, V>,
+        item: &Item<'_, 'p, V>,
+        is_directory: bool,
+    ) -> Done<Rank> {
+        let name = item.target.transfer_name(item.below);
+        for &other in &item.target.others {
+            let is_earlier = other < item.operand;
+            match self.kind_in(hands, item, &name, other)? {
+                Some(FileKind::Directory) if is_directory && is_earlier => return Ok(Rank::Merged),
+                Some(kind) if !is_directory && (is_earlier || kind == FileKind::Directory) => {
+                    return Ok(Rank::Beaten);
+                }
+                _ => {}
             }
         }
-        Ok(None)
+        Ok(Rank::First)
+    }
+
+    /// The kind of what another operand has under the name of an entry in the transfer, if that takes part.
+    fn kind_in(
+        &self,
+        hands: &mut Hands<'_, '_, 'p, V>,
+        item: &Item<'_, 'p, V>,
+        name: &[u8],
+        operand: usize,
+    ) -> Done<Option<FileKind>> {
+        let failed = self.syncer.failed(item, Trouble::StatSource);
+        let other = &self.syncer.targets[operand];
+        let Some(below) = other.below_of(name) else { return Ok(None) };
+        if below.is_empty() {
+            let base = self.syncer.volume.base();
+            let found = base.metadata(&other.source, SymlinkBehavior::NoFollow, Fields::KIND);
+            return found.map(|found| Some(found.kind())).map_err(failed);
+        }
+        let found = match self.look_up(hands, operand, below) {
+            // The operand is no directory.
+            Err(error) if error.errno == Errno::NOTDIR => None,
+            found => found.map_err(failed)?,
+        };
+        let (filter, root) = (&self.syncer.options.filter, &item.target.roots[0]);
+        Ok(found.filter(|kind| {
+            let is_directory = *kind == FileKind::Directory;
+            filter.includes(Side::Sender, &Subject { path: name, root, is_directory, is_in_deleted: false })
+        }))
     }
 
     /// Whether a listed path below a directory exists, and takes part. One that cannot be examined may; its turn will tell.

@@ -87,7 +87,9 @@ impl<D: Sync + Send> Removals<'_, '_, D> {
 
 impl<D: Sync + Send> Guard for Removals<'_, '_, D> {
     fn admits(&self, path: &[u8], is_directory: bool) -> bool {
-        self.is_filtered_in(path, is_directory, path.contains(&b'/'))
+        // What makes way is no deletion: rules count for what is in it.
+        let makes_way = self.is_in_the_way && !path.contains(&b'/');
+        makes_way || self.is_filtered_in(path, is_directory, path.contains(&b'/'))
     }
 
     fn take(&self) -> bool {

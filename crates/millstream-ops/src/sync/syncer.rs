@@ -56,6 +56,8 @@ pub(super) struct Syncer<'a, 'p, V: Volume> {
     pub(super) protected: &'a HashSet<Identity>,
     /// Directories that are the copies of operands.
     pub(super) destinations: RwLock<HashSet<Identity>>,
+    /// The destination as each of several operands has it whose contents go into it: it is done when all of them are.
+    pub(super) roots: Mutex<Vec<State<'p, V>>>,
     /// Whether a source is an empty directory.
     pub(super) has_empty_source: AtomicBool,
     pub(super) mover: Mover<'a>,
@@ -100,6 +102,7 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
             owners: Mutex::default(),
             protected,
             destinations: RwLock::default(),
+            roots: Mutex::default(),
             has_empty_source: AtomicBool::new(false),
             mover: Mover::new(options.data(), watchers.activity),
             carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
@@ -249,6 +252,15 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
     pub(super) fn open_up(&self, level: &Level<'p, V::Dir>) {
         let lacks_permission = level.found.is_some_and(|found| found.mode & 0o300 != 0o300);
         if self.is_real() && !self.options.is_superuser() && lacks_permission {
+            self.widen(level);
+        }
+    }
+
+    /// Gives the owner of a directory of the destination the permissions to look into it, if he lacks one and is the process.
+    pub(super) fn admit_owner(&self, level: &Level<'p, V::Dir>) {
+        let lacks_permission = level.found.is_some_and(|found| found.mode & 0o500 != 0o500);
+        if self.is_real() && !self.options.is_superuser() && lacks_permission {
+            // Where that fails, what needs them is reported.
             self.widen(level);
         }
     }

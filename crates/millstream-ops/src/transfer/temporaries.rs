@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::num::NonZeroI32;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -141,10 +142,16 @@ fn process() -> NonZeroI32 {
     *PROCESS.get_or_init(|| rustix::process::getpid().as_raw_nonzero())
 }
 
-/// This machine, or container, by its name.
+/// This machine, or container, by its name and the namespace in which process IDs have a meaning: a container with the network of its
+/// machine has that one's name, too.
 fn machine() -> u32 {
     static MACHINE: OnceLock<u32> = OnceLock::new();
-    *MACHINE.get_or_init(|| xxh3_64(rustix::system::uname().nodename().to_bytes()) as u32)
+    *MACHINE.get_or_init(|| {
+        // Without procfs, the name has to do.
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let name = rustix::system::uname();
+        xxh3_64(&[name.nodename().to_bytes(), b"/", namespace.as_os_str().as_bytes()].concat()) as u32
+    })
 }
 
 impl Drop for Temporary {
@@ -170,7 +177,6 @@ fn is_zombie(stat: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
 
     use millstream_vfs::{Error, Operation, PosixVolume, SymlinkBehavior, Volume};

@@ -28,6 +28,8 @@ pub struct BadRule {
     pub file: Option<OsString>,
     /// The mistake, or the unsupported feature and its replacement.
     pub cause: String,
+    /// Whether a file that it names cannot be read.
+    pub lacks_file: bool,
 }
 
 fn origin(file: Option<&OsStr>) -> String {
@@ -124,7 +126,12 @@ impl Filter {
             _ => (effect, pattern),
         };
         if text.is_empty() {
-            return Err(BadRule { rule: pattern.to_vec(), file: None, cause: NO_PATTERN.into() });
+            return Err(BadRule {
+                rule: pattern.to_vec(),
+                file: None,
+                cause: NO_PATTERN.into(),
+                lacks_file: false,
+            });
         }
         self.add(effect, text, Modifiers::default());
         Ok(())
@@ -183,7 +190,8 @@ impl Parser<'_, '_> {
         if self.files.len() == MOST_FILES_DEEP {
             return Err(self.bad(rule, format!("files merge one another more than {MOST_FILES_DEEP} deep")));
         }
-        let content = (self.read)(file).map_err(|error| self.bad(rule, error.to_string()))?;
+        let content = (self.read)(file)
+            .map_err(|error| BadRule { lacks_file: true, ..self.bad(rule, error.to_string()) })?;
         if modifiers.hides_file
             && let Some(name) = Path::new(file).file_name()
         {
@@ -206,7 +214,12 @@ impl Parser<'_, '_> {
     }
 
     fn bad(&self, rule: &[u8], cause: impl Into<String>) -> BadRule {
-        BadRule { rule: rule.to_vec(), file: self.files.last().cloned(), cause: cause.into() }
+        BadRule {
+            rule: rule.to_vec(),
+            file: self.files.last().cloned(),
+            cause: cause.into(),
+            lacks_file: false,
+        }
     }
 }
 

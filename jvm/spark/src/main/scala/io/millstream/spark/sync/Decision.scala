@@ -146,8 +146,8 @@ private[sync] object Decision {
 
   /** Whether something of the destination is left alone, whatever the source has. */
   def leaves(entry: Entry, found: Entry, rules: Rules): Boolean = {
-    def isNewerFile = entry.isFile && found.isFile && isNewer(found, entry) && !(rules.keepsTimes && sameTime(entry, found, rules))
-    !isWanted(entry, rules.preserved) || rules.ignoreExisting && !entry.isDirectory || rules.update && isNewerFile
+    def isNewerFile = entry.isFile && found.isFile && keepsNewer(entry, found, rules)
+    !isWanted(entry, rules.preserved) || rules.ignoreExisting && !entry.isDirectory || isNewerFile
   }
 
   private def between(entry: Entry, found: Entry, rules: Rules): Option[Step] =
@@ -173,7 +173,7 @@ private[sync] object Decision {
     def step(action: String, reason: String) =
       Some(Step(entry.path, action, reason, Some(entry), Some(found), changes = Itemized.replaced(entry, found, rules)))
     lazy val isSameTime = if (rules.keepsTimes) sameTime(entry, found, rules) else !isNewer(entry, found)
-    if (rules.update && !isSameTime && isNewer(found, entry)) None
+    if (keepsNewer(entry, found, rules)) None
     else if (entry.size != found.size) step(Action.Copy, "size")
     else if (rules.checksum) step(Action.Compare, "contents")
     else if (rules.ignoreTimes && !rules.sizeOnly) step(Action.Copy, "all files are wanted")
@@ -212,6 +212,13 @@ private[sync] object Decision {
       "access control list" -> (wanted.extended && entry.acls != found.acls),
       "extended attributes" -> (wanted.extended && entry.xattrs != found.xattrs)).collect { case (name, true) => name }
   }
+
+  /** Whether a file stays because it is newer than its source; as by rsync, a source that is newer by less than a window is not newer. */
+  private def keepsNewer(entry: Entry, found: Entry, rules: Rules): Boolean = rules.update && (rules.modifyWindow match {
+    case Some(seconds) if seconds > 0 =>
+      entry.mtime.exists(time => found.mtime.exists(other => Math.floorDiv(time, Second) - Math.floorDiv(other, Second) < seconds))
+    case _ => isNewer(found, entry) && !(rules.keepsTimes && sameTime(entry, found, rules))
+  })
 
   private def isNewer(one: Entry, other: Entry): Boolean = one.mtime.exists(time => other.mtime.exists(_ < time))
 
