@@ -134,7 +134,7 @@ def mutate(top: Path, seed: int, changes: int = 40) -> None:
                 path.symlink_to("elsewhere")
             case 4 if not path.is_symlink():
                 path.chmod(0o711)
-            case 5 if not is_directory and not path.is_symlink():
+            case 5 if stat.S_ISREG(path.lstat().st_mode):
                 with path.open("ab") as file:
                     file.write(b"more")
             case 6:

@@ -10,6 +10,7 @@ import io.millstream.hadoop.NativeFilter
  *
  * @param rules as of [[FilterText.flat]]
  * @param deletes whether anything of the destination may be deleted
+ * @param counts whether deletions are counted, because there is a limit
  * @param deletesExcluded whether what rules exclude that name no side is deleted, too
  * @param prefix what paths of the transfer begin with: the name of the source, or nothing where its contents are copied
  * @param source absolute path of the root of the transfer, for rules of absolute paths
@@ -18,6 +19,7 @@ import io.millstream.hadoop.NativeFilter
 private[sync] final case class FilterRules(
     rules: Seq[String],
     deletes: Boolean,
+    counts: Boolean,
     deletesExcluded: Boolean,
     prefix: String,
     source: String,
@@ -28,12 +30,13 @@ private[sync] final case class FilterRules(
   /** @param isBeginning whether what is above a directory is not filtered */
   def open(isBeginning: String => Boolean = _ => false): Filter = {
     val roots = Seq(source, destination).map(root => Names.bytes(root.stripPrefix("/").stripSuffix("/")))
-    new Filter(NativeFilter.of(rules.map(FilterText.decode).toArray, deletesExcluded, roots.head, roots.last), prefix, deletes, isBeginning)
+    new Filter(NativeFilter.of(rules.map(FilterText.decode).toArray, deletesExcluded, roots.head, roots.last), prefix, deletes, counts, isBeginning)
   }
 }
 
 /** Decides about paths below source and destination. */
-private[sync] final class Filter(rules: NativeFilter, prefix: String, deletes: Boolean, isBeginning: String => Boolean) extends AutoCloseable {
+private[sync] final class Filter(rules: NativeFilter, prefix: String, deletes: Boolean, val counts: Boolean, isBeginning: String => Boolean)
+  extends AutoCloseable {
   /** Whether an entry of the source does not take part, whatever is said about the directories that it is in. */
   def hides(path: String, isDirectory: Boolean): Boolean = !rules.isCopied(named(path), isDirectory)
 
@@ -127,19 +130,19 @@ private[sync] final class FilteredDestination(tree: Tree, filter: Filter) extend
 
   override def deleteTree(path: String): Unit =
     if (TemporaryNames.makerOf(Paths.name(path)).nonEmpty) super.deleteTree(path)
-    else if (!removes(path, isInDeleted = false)) throw new IOException("a directory with contents that the filter protects is in the way")
+    else if (filter.counts && filter.leavesAlone(path) && tree.delete(path) == Deleted.NotEmpty) {
+      throw new IOException("a directory is in the way whose contents were not counted, because it is excluded; without --max-delete, it is removed")
+    } else if (!empties(path)) throw new IOException("a directory with contents that the filter protects is in the way")
 
-  /** Deletes a directory and what is in it, as far as the filter lets it; whether it is gone. */
-  private def removes(directory: String, isInDeleted: Boolean): Boolean =
-    !filter.protects(directory, isDirectory = true, isInDeleted) && {
-      val entries = Seq.newBuilder[Entry]
-      tree.list(directory)(entries += _)
-      val left = entries.result().filterNot { entry =>
-        if (entry.isDirectory) removes(entry.path, isInDeleted = true)
-        else !filter.protects(entry.path, isDirectory = false, isInDeleted = true) && isGone(tree.delete(entry.path))
-      }
-      left.isEmpty && isGone(tree.delete(directory))
+  /** Deletes a directory, whatever the filter says about it, and what is in it, as far as the filter lets it; whether it is gone. */
+  private def empties(directory: String): Boolean = {
+    val entries = Seq.newBuilder[Entry]
+    tree.list(directory)(entries += _)
+    val left = entries.result().filterNot { entry =>
+      !filter.protects(entry.path, entry.isDirectory, isInDeleted = true) && (if (entry.isDirectory) empties(entry.path) else isGone(tree.delete(entry.path)))
     }
+    left.isEmpty && isGone(tree.delete(directory))
+  }
 
   private def isGone(deleted: Deleted) = deleted == Deleted.Done || deleted == Deleted.Gone
 }

@@ -46,7 +46,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     // Without a slash, the source itself is part of the transfer, and the root is above it.
     val roots = Seq(source, destination).map(new Path(_)).map(side => if (options.prefix.isEmpty) side else Option(side.getParent).getOrElse(side))
     val Seq(from, to) = roots.map(_.toUri.getPath)
-    FilterRules(options.filter, options.delete, options.deleteExcluded, options.prefix, from, to)
+    FilterRules(options.filter, options.delete, options.maxDelete.nonEmpty, options.deleteExcluded, options.prefix, from, to)
   }
 
   private def notice(text: String): Unit = {
