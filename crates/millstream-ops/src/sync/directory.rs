@@ -70,7 +70,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let (origin, differs) = match found.filter(|_| is_there) {
             Some(found) => {
                 let differs = self.options.difference((source, &xattrs), (&found, &found_xattrs));
-                self.tell_change(buffers, item, FileKind::Directory, Update::Attributes, differs, None);
+                if !is_decided {
+                    self.tell_change(buffers, item, FileKind::Directory, Update::Attributes, differs, None);
+                }
                 (Origin::Found, differs)
             }
             // An earlier operand would have made it.
@@ -217,8 +219,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     /// into it. Others may have changed them meanwhile.
     pub(super) fn finish_roots(&self, purpose: Purpose) {
         let roots = std::mem::take(&mut *self.roots.lock().unwrap_or_else(PoisonError::into_inner));
-        if let (Some(first), true) = (roots.first(), purpose != Purpose::Deletion) {
-            first.note_change();
+        let mut levels = roots.iter().chain(self.targets.iter().map(|target| &target.level));
+        if purpose != Purpose::Deletion && levels.any(|level| level.has_changed()) {
+            roots.iter().take(1).for_each(|first| first.note_change());
         }
         roots.iter().rev().for_each(|level| self.done_in(level));
     }
