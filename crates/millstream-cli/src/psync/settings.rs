@@ -140,7 +140,7 @@ impl<'a> Settings<'a> {
         let options = &mut self.options;
         match option.id {
             Id::OneFileSystem if options.file_systems == FileSystems::One => {
-                let text = "-x twice, which leaves out the directories that file systems are mounted on, cannot be had";
+                let text = "-x twice is not supported; -x once leaves what is in other file systems out";
                 self.diagnostics.error(USAGE).text(text).send();
                 return Err(Refused);
             }

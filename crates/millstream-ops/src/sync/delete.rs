@@ -52,10 +52,8 @@ pub(super) struct Deleter<'x, 'p, V: Volume> {
 struct Open<D> {
     operand: usize,
     destination: Chain<D>,
-    /// The sources that have this destination.
-    sources: Vec<Chain<D>>,
-    /// How many of them come before the operand.
-    earlier: usize,
+    /// The operands that have this destination, and their directories.
+    sources: Vec<(usize, Chain<D>)>,
 }
 
 /// Why nothing is deleted for an operand.
@@ -132,11 +130,15 @@ impl<V: Volume> Deleter<'_, '_, V> {
             .handle(self.budget)
             .and_then(|place| place.open_dir_for_names(&target.name, target.symlinks))
             .map_err(|error| Refusal { operand, trouble: Trouble::OpenDestinationDirectory, error })?;
-        let (mut sources, sharing) = (Vec::new(), self.sharing(target));
-        let earlier = sharing.iter().take_while(|at| **at < operand).count();
-        for at in sharing {
+        let mut sources = Vec::new();
+        for at in self.sharing(target) {
             let of = &self.targets[at];
-            let root = self.base.open_dir_for_names(&of.source, SymlinkBehavior::Follow);
+            let root = self.base.open_dir_for_names(&of.source, of.symlinks);
+            let is_other_kind = |error: &Error| matches!(error.errno, Errno::NOTDIR | Errno::LOOP);
+            if at != operand && root.as_ref().err().is_some_and(is_other_kind) {
+                // There is nothing in it.
+                continue;
+            }
             let root = root.and_then(|root| match of.identity.get() {
                 Some(identity) if root.identity()? != *identity => {
                     Err(Error::new(Operation::OpenDir, Errno::STALE))
@@ -144,9 +146,9 @@ impl<V: Volume> Deleter<'_, '_, V> {
                 _ => Ok(root),
             });
             let refused = |error| Refusal { operand: at, trouble: Trouble::ReadDirectory, error };
-            sources.push(Chain::new(root.map_err(refused)?));
+            sources.push((at, Chain::new(root.map_err(refused)?)));
         }
-        Ok(Open { operand, destination: Chain::new(destination), sources, earlier })
+        Ok(Open { operand, destination: Chain::new(destination), sources })
     }
 
     /// The operands that have the destination of one, itself included, in their order.
@@ -170,8 +172,9 @@ impl<V: Volume> Deleter<'_, '_, V> {
         }
         let Some(open) = open else { return };
         // Where nothing is deleted, what earlier operands lack, too, has been told of already.
+        let mut earlier = open.sources.iter_mut().take_while(|(at, _)| *at < record.operand);
         let is_told = self.options.execution == Execution::DryRun
-            && open.sources.iter_mut().take(open.earlier).any(|source| source.reach(&record.below).is_ok());
+            && earlier.any(|(_, source)| source.reach(&record.below).is_ok());
         if is_told {
             return;
         }
@@ -331,7 +334,7 @@ impl<V: Volume> Removing<'_, '_, '_, V> {
     /// Whether one of the sources has an entry, and does not hide it.
     fn is_in_source(&mut self, name: &CStr, below: &[u8]) -> Result<bool, Error> {
         let options = self.deleter.options;
-        for source in &mut self.open.sources {
+        for (operand, source) in &mut self.open.sources {
             let found = source
                 .reach(&self.record.below)
                 .and_then(|directory| directory.metadata(name, LINK, Fields::KIND));
@@ -342,7 +345,7 @@ impl<V: Volume> Removing<'_, '_, '_, V> {
             };
             let path = self.target.transfer_name(below);
             let is_directory = found.kind() == FileKind::Directory;
-            let root = &self.target.roots[0];
+            let root = &self.deleter.targets[*operand].roots[0];
             let subject = Subject { path: &path, root, is_directory, is_in_deleted: false };
             if options.filter.is_empty() || options.filter.includes(Side::Sender, &subject) {
                 return Ok(true);

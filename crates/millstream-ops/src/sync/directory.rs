@@ -67,6 +67,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             Some(found) => (found, found_xattrs.clone()),
             None => (source, xattrs),
         };
+        let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
         let (origin, differs) = match found.filter(|_| is_there) {
             Some(found) => {
                 let differs = self.options.difference((source, &xattrs), (&found, &found_xattrs));
@@ -76,13 +77,11 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 (Origin::Found, differs)
             }
             // An earlier operand would have made it.
-            None if is_decided && !self.is_real() => (Origin::Imagined, Difference::NEW),
+            None if is_decided && !is_left && !self.is_real() => (Origin::Imagined, Difference::NEW),
             None => {
-                let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
                 (self.make_directory(buffers, item, source, (found.is_some(), is_left))?, Difference::NEW)
             }
         };
-        let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
         let found = found.filter(|_| is_there).map(|found| match is_left {
             true => found,
             false => self.inheriting(item, source, found),
@@ -215,13 +214,14 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
     }
 
-    /// All operands have been traversed: the destination gets the attributes that the first one of them gives it whose contents go
-    /// into it. Others may have changed them meanwhile.
+    /// All operands have been traversed: the destination gets the attributes of the first one whose contents go into it. Others may
+    /// have changed them meanwhile.
     pub(super) fn finish_roots(&self, purpose: Purpose) {
         let roots = std::mem::take(&mut *self.roots.lock().unwrap_or_else(PoisonError::into_inner));
         let mut levels = roots.iter().chain(self.targets.iter().map(|target| &target.level));
-        if purpose != Purpose::Deletion && levels.any(|level| level.has_changed()) {
-            roots.iter().take(1).for_each(|first| first.note_change());
+        let is_changed = purpose != Purpose::Deletion && levels.any(|level| level.has_changed());
+        if let (true, Some(first)) = (is_changed, roots.first()) {
+            first.note_change();
         }
         roots.iter().rev().for_each(|level| self.done_in(level));
     }

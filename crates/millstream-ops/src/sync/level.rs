@@ -149,7 +149,7 @@ pub(super) struct Target<'p, D> {
     pub(super) operand: usize,
     /// The directory that it was when it was traversed, if it was one.
     pub(super) identity: OnceLock<Identity>,
-    /// The others whose copies may have the names of its copies, in their order.
+    /// Other operands that may have entries of the same names, in their order.
     pub(super) others: Vec<usize>,
     /// Whether the copy's name may be a symbolic link to a directory.
     pub(super) symlinks: SymlinkBehavior,

@@ -14,6 +14,7 @@ use super::files::Standing;
 use super::filter::{Side, Subject};
 use super::item::{Item, State};
 use super::level::Level;
+use super::options::Recursion;
 use super::report::{Notice, Problem, Trouble};
 use super::syncer::{Buffers, Syncer};
 use super::watchers::Done;
@@ -75,7 +76,7 @@ impl<V: Volume> Drop for AbandonOnPanic<'_, '_, '_, V> {
     }
 }
 
-/// What an entry counts among those of the same name that several operands have.
+/// How an entry ranks among the entries of the same name in several operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rank {
     /// It is what the name becomes.
@@ -256,7 +257,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         Ok(())
     }
 
-    /// What an entry counts among those that other operands have under its name: a directory comes before all else.
+    /// How an entry ranks among those that other operands have under its name: a directory comes before all else.
     fn rank(
         &self,
         hands: &mut Hands<'_, '_, 'p, V>,
@@ -285,23 +286,29 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         name: &[u8],
         operand: usize,
     ) -> Done<Option<FileKind>> {
-        let failed = self.syncer.failed(item, Trouble::StatSource);
         let other = &self.syncer.targets[operand];
         let Some(below) = other.below_of(name) else { return Ok(None) };
-        if below.is_empty() {
+        let found = if below.is_empty() {
             let base = self.syncer.volume.base();
-            let found = base.metadata(&other.source, SymlinkBehavior::NoFollow, Fields::KIND);
-            return found.map(|found| Some(found.kind())).map_err(failed);
-        }
-        let found = match self.look_up(hands, operand, below) {
-            // The operand is no directory.
-            Err(error) if error.errno == Errno::NOTDIR => None,
-            found => found.map_err(failed)?,
+            base.metadata(&other.source, SymlinkBehavior::NoFollow, Fields::KIND)
+                .map(|found| Some(found.kind()))
+        } else {
+            self.look_up(hands, operand, below)
         };
-        let (filter, root) = (&self.syncer.options.filter, &item.target.roots[0]);
+        let found = match found {
+            // It is no directory, or gone.
+            Err(error) if matches!(error.errno, Errno::NOTDIR | Errno::LOOP | Errno::NOENT) => None,
+            // What is wrong with a later operand is reported when its turn comes.
+            Err(_) if operand > item.operand => None,
+            found => found.map_err(self.syncer.failed(item, Trouble::StatSource))?,
+        };
+        let options = self.syncer.options;
         Ok(found.filter(|kind| {
             let is_directory = *kind == FileKind::Directory;
-            filter.includes(Side::Sender, &Subject { path: name, root, is_directory, is_in_deleted: false })
+            let root = &other.roots[0];
+            let subject = Subject { path: name, root, is_directory, is_in_deleted: false };
+            let is_skipped = is_directory && options.recursion == Recursion::None;
+            name.is_empty() || !is_skipped && options.filter.includes(Side::Sender, &subject)
         }))
     }
 
@@ -337,8 +344,8 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         let chain = match hands.operands.entry(operand) {
             hash_map::Entry::Occupied(open) => open.into_mut(),
             hash_map::Entry::Vacant(closed) => {
-                let source = &self.syncer.targets[operand].source;
-                let root = self.syncer.volume.base().open_dir_for_names(source, SymlinkBehavior::Follow)?;
+                let target = &self.syncer.targets[operand];
+                let root = self.syncer.volume.base().open_dir_for_names(&target.source, target.symlinks)?;
                 closed.insert(Chain::new(root))
             }
         };

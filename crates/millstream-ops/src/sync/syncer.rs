@@ -56,7 +56,7 @@ pub(super) struct Syncer<'a, 'p, V: Volume> {
     pub(super) protected: &'a HashSet<Identity>,
     /// Directories that are the copies of operands.
     pub(super) destinations: RwLock<HashSet<Identity>>,
-    /// The destination as each of several operands has it whose contents go into it: it is done when all of them are.
+    /// The destination's level for each operand whose contents go into it, if there are several operands: finished after all of them.
     pub(super) roots: Mutex<Vec<State<'p, V>>>,
     /// Whether a source is an empty directory.
     pub(super) has_empty_source: AtomicBool,

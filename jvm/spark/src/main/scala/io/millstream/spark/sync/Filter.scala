@@ -130,8 +130,10 @@ private[sync] final class FilteredDestination(tree: Tree, filter: Filter) extend
 
   override def deleteTree(path: String): Unit =
     if (TemporaryNames.makerOf(Paths.name(path)).nonEmpty) super.deleteTree(path)
-    else if (filter.counts && filter.leavesAlone(path) && tree.delete(path) == Deleted.NotEmpty) {
-      throw new IOException("a directory is in the way whose contents were not counted, because it is excluded; without --max-delete, it is removed")
+    else if (filter.counts && filter.leavesAlone(path)) {
+      if (!isGone(tree.delete(path))) {
+        throw new IOException("a directory is in the way whose contents were not counted, because it is excluded; without --max-delete, it is removed")
+      }
     } else if (!empties(path)) throw new IOException("a directory with contents that the filter protects is in the way")
 
   /** Deletes a directory, whatever the filter says about it, and what is in it, as far as the filter lets it; whether it is gone. */
