@@ -739,7 +739,8 @@ def test_overwritten_files_of_hdfs_are_never_missing(places, local):
     for number in range(300):
         (source / f"f{number}").write_text("b" * 6000)
     hdfs.place.stock.ask("sync_calls:watch", url=there, names=[f"f{number}" for number in range(300)], until="b" * 6000)
-    assert hdfs.sync(source, there)["copied_files"] == 300
+    done = hdfs.sync(source, there)
+    assert done["copied_files"] == 300, done
     seen = hdfs.place.stock.answer()
     assert "crash" not in seen, seen
     assert set(seen) == {"a" * 5000, "b" * 6000}, {text[:80]: len(text) for text in seen}
