@@ -93,7 +93,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         place.xattrs.get_or_init(|| xattrs);
         let above = Some(Arc::clone(item.level));
         let level = Level::new(above, place, found, differs, found_xattrs);
-        self.admit_owner(&level);
+        self.open_up(&level, 0o500);
         if item.below.is_empty() {
             self.note_roots(item, &level, identity)?;
         }

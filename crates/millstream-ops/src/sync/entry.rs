@@ -320,7 +320,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             });
         }
         self.write(&mut buffers.lines);
-        self.open_up(item.level);
+        // What is in the way is removed from it.
+        self.open_up(item.level, 0o300);
         let removals = Removals {
             options: self.options,
             deletions: self.deletions,

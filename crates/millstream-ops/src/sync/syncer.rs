@@ -248,17 +248,9 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         made
     }
 
-    /// Gives the owner of a directory of the destination the permission to change it, before what is in it is removed.
-    pub(super) fn open_up(&self, level: &Level<'p, V::Dir>) {
-        let lacks_permission = level.found.is_some_and(|found| found.mode & 0o300 != 0o300);
-        if self.is_real() && !self.options.is_superuser() && lacks_permission {
-            self.widen(level);
-        }
-    }
-
-    /// Gives the owner of a directory of the destination the permissions to look into it, if he lacks one and is the process.
-    pub(super) fn admit_owner(&self, level: &Level<'p, V::Dir>) {
-        let lacks_permission = level.found.is_some_and(|found| found.mode & 0o500 != 0o500);
+    /// Gives the owner of a directory of the destination all permissions if he lacks one of those `needed`, and is the process.
+    pub(super) fn open_up(&self, level: &Level<'p, V::Dir>, needed: u32) {
+        let lacks_permission = level.found.is_some_and(|found| found.mode & needed != needed);
         if self.is_real() && !self.options.is_superuser() && lacks_permission {
             // Where that fails, what needs them is reported.
             self.widen(level);
