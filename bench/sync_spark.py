@@ -78,6 +78,9 @@ def linked_files(path: Path, files: int, directories: int, size: int, suffix: st
     return distinct
 
 
+AWS_VARIABLES = (f"AWS_ACCESS_KEY_ID={ACCESS_KEY}", f"AWS_SECRET_ACCESS_KEY={SECRET_KEY}", f"AWS_REGION={REGION}")
+
+
 def objects(files: int, directories: int) -> Path:
     """Below a bed's directory, which is the source of either direction: objects below `from`."""
     def make(path: Path) -> None:
@@ -218,7 +221,8 @@ class SparkSyncs:
         def sides(remote: str) -> list[str]:
             return [here, remote] if upload else [remote, here]
 
-        ours = self.psync(*sides(f"s3a://{BUCKET}/{there}"), *conf, kind=OfServer)
+        ours = self.native(sides(f"s3://{BUCKET}/{there}"))
+        by_spark = self.psync(*sides(f"s3a://{BUCKET}/{there}"), *conf, kind=OfServer)
         rivals = [self.rclone(sides(f"s3:{BUCKET}/{there}")), self.s5cmd(sides(f"s3://{BUCKET}/{there}{'' if upload else '*'}"))]
         checks = [
             *(wall_check(f"wall-{rival.label.split()[0]}", rival.label, ours.label, 1.0) for rival in rivals),
@@ -227,8 +231,11 @@ class SparkSyncs:
         way = "a local disk to S3" if upload else "S3 to a local disk"
         return self.contest(
             name, f"{files} files of 1 MB in {directories} directories, {way}, {DELAY_MS} ms a request; the destination is empty",
-            [*rivals, ours], checks, lambda: BucketSides(objects(files, directories), upload),
+            [*rivals, by_spark, ours], checks, lambda: BucketSides(objects(files, directories), upload),
         )
+
+    def native(self, sides: list[str]) -> Contender:
+        return OfServer("psync -a", ["env", *AWS_VARIABLES, "AWS_ENDPOINT_URL={url}", str(self.options.bin_dir.resolve() / "psync"), "-a", *sides])
 
     def rclone(self, sides: list[str]) -> Contender:
         remote = {"TYPE": "s3", "PROVIDER": "Other", "ENDPOINT": "{url}", "ACCESS_KEY_ID": ACCESS_KEY, "SECRET_ACCESS_KEY": SECRET_KEY, "REGION": REGION}
@@ -238,10 +245,9 @@ class SparkSyncs:
         return OfServer(" ".join(["rclone copy", *options]), ["env", *variables, str(RIVALS / "rclone"), "--config=", "copy", *fewest, *options, *sides])
 
     def s5cmd(self, sides: list[str]) -> Contender:
-        variables = [f"AWS_ACCESS_KEY_ID={ACCESS_KEY}", f"AWS_SECRET_ACCESS_KEY={SECRET_KEY}", f"AWS_REGION={REGION}"]
         options = ["--numworkers", S5CMD_WORKERS]
         program = [str(RIVALS / "s5cmd"), "--log", "error", "--endpoint-url", "{url}", *options, "sync", *sides]
-        return OfServer(" ".join(["s5cmd sync", *options]), ["env", *variables, *program])
+        return OfServer(" ".join(["s5cmd sync", *options]), ["env", *AWS_VARIABLES, *program])
 
     # ---- trees ----
 

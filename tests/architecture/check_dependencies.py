@@ -29,8 +29,9 @@ ALLOWED = {
     "millstream-ops": {"millstream-codec", "millstream-system", "millstream-vfs", "millstream-walk", "millstream-wire"},
     "millstream-parquet": {"millstream-wire"},
     "millstream-s3": set(),
+    "millstream-bucket": {"millstream-s3", "millstream-vfs"},
     "millstream-scan": {"millstream-codec", "millstream-system", "millstream-vfs", "millstream-wire"},
-    "millstream-cli": {"millstream-codec", "millstream-system", "millstream-vfs", "millstream-walk", "millstream-ops"},
+    "millstream-cli": {"millstream-bucket", "millstream-codec", "millstream-system", "millstream-vfs", "millstream-walk", "millstream-ops"},
     "millstream-jni": {
         "millstream-codec",
         "millstream-vfs",

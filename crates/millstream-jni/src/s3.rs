@@ -8,7 +8,9 @@ use std::time::Duration;
 use jni::objects::{GlobalRef, JByteArray, JClass, JObject, JObjectArray, JString};
 use jni::sys::{JNI_FALSE, jboolean, jbyteArray, jint, jlong};
 use jni::{JNIEnv, JavaVM};
-use millstream_s3::{Address, Client, Counts, CredentialSource, Credentials, Page, PageRequest, Settings};
+use millstream_s3::{
+    Address, Client, Counts, CredentialSource, Credentials, Page, PageRequest, Role, Settings,
+};
 use millstream_wire::Encoder;
 
 use crate::numbered::Numbered;
@@ -111,6 +113,7 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_open<'local>(
             throttle_retries: u32::try_from(throttle_retries).unwrap_or(0),
             connections: usize::try_from(connections).unwrap_or(0),
             certificates: trusted,
+            role: Role::Beside,
         };
         let credentials =
             JavaCredentials { vm: env.get_java_vm()?, source: env.new_global_ref(&credentials)? };
@@ -134,7 +137,8 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_page<'local>(
         let [prefix, delimiter, after, next] =
             [prefix, delimiter, after, next].map(|bytes| env.convert_byte_array(&bytes));
         let (prefix, delimiter, after, next) = (prefix?, delimiter?, after?, next?);
-        let asked = PageRequest { prefix: &prefix, delimiter: &delimiter, after: &after, next: &next };
+        let (prefix, delimiter, after, next) = (&prefix, &delimiter, &after, &next);
+        let asked = PageRequest { prefix, delimiter, after, next, is_probe: false };
         let mut counts = Counts::default();
         let page =
             client.page(&asked, &mut counts).map_err(|refusal| Failure::Unreadable(refusal.to_string()))?;

@@ -61,18 +61,31 @@ impl Address {
     /// The path of an object.
     pub(crate) fn object(&self, key: &[u8]) -> String {
         let mut path = self.directory.clone();
-        for (i, part) in key.split(|&b| b == b'/').enumerate() {
-            if i > 0 {
-                path.push('/');
-            }
-            encode(part, &mut path);
-        }
+        encode_path(key, &mut path);
         path
+    }
+
+    /// The server that the bucket is on: the host without the bucket's name, if that is its first part, as in Amazon's addresses.
+    pub(crate) fn server(&self) -> &str {
+        match (self.bucket(), self.host.split_once('.')) {
+            ("/", Some((_, server))) => server,
+            _ => &self.host,
+        }
+    }
+}
+
+/// Appends a key with its slashes.
+pub(crate) fn encode_path(key: &[u8], to: &mut String) {
+    for (i, part) in key.split(|&b| b == b'/').enumerate() {
+        if i > 0 {
+            to.push('/');
+        }
+        encode(part, to);
     }
 }
 
 /// Appends what a URL needs to express these bytes, as signatures want it.
-pub(crate) fn encode(bytes: &[u8], to: &mut String) {
+pub fn encode(bytes: &[u8], to: &mut String) {
     for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             to.push(char::from(byte));

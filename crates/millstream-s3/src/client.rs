@@ -2,8 +2,8 @@
 //!
 //! A request has a few attempts. One that is lost, cut off, or answered by 500 and its like is made again after a pause; a body
 //! that ends early is asked for again from there. An answer of 503 or 429 also slows the other requests to the bucket, and allows
-//! more attempts. If that does not help, and after every other answer, the bucket's real client has to ask ([`Refusal`]). Kinds of
-//! requests that are refused again and again are no longer made (`standing`).
+//! more attempts. If that does not help, and after every other answer, the request is refused ([`Refusal`]). If there is another
+//! client, the caller asks that one, and kinds of requests that are refused again and again are no longer made (`standing`).
 
 use std::io::{self, Read};
 use std::ops::{AddAssign, Range};
@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use ureq::http::Response;
+use ureq::http::{Method, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, BodyReader, Proxy};
 
-use crate::address::encode;
+use crate::address::{encode, encode_path};
 use crate::connections::Connections;
 use crate::page::{self, Page};
 use crate::refusal::{self, Refusal};
@@ -24,9 +24,10 @@ use crate::standing::Standing;
 use crate::throttle::Throttle;
 use crate::{Address, PageRequest, Version};
 
-/// Limit of [`Settings::retries`].
+/// Limit of [`Settings::retries`] if there is another client.
 const MAX_RETRIES: u32 = 2;
-/// Limit of [`Settings::throttle_retries`]. It is higher because elsewhere, the request would be made without regard to the others.
+/// Limit of [`Settings::throttle_retries`] then. It is higher because elsewhere, the request would be made without regard to the
+/// others.
 const MAX_THROTTLE_RETRIES: u32 = 7;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -52,14 +53,25 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// Timeout of a read: longest wait for the next bytes; and of sending the content of an object.
     pub read_timeout: Duration,
-    /// Maximum retries of a request, capped at two.
+    /// Maximum retries of a request, capped at two if there is another client.
     pub retries: u32,
-    /// Maximum retries of a request that the server turns away for now, capped at seven.
+    /// Maximum retries of a request that the server turns away for now, capped at seven if there is another client.
     pub throttle_retries: u32,
     /// Most requests at once, each of which has a connection, and most idle connections that are kept.
     pub connections: usize,
     /// Trusted root certificates (DER).
     pub certificates: Vec<Vec<u8>>,
+    /// Whether there is another client for what this one is refused.
+    pub role: Role,
+}
+
+/// Whether a bucket has another client in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It has, and that one makes the requests that this one is refused.
+    Beside,
+    /// It has none. Proxies are those of the environment (`HTTPS_PROXY` and the like).
+    Alone,
 }
 
 /// What requests cost.
@@ -103,6 +115,8 @@ pub struct Client {
     pages: Standing,
     objects: Standing,
     writes: Standing,
+    /// Of all other kinds of requests.
+    others: Standing,
 }
 
 /// Why an attempt has no result.
@@ -117,26 +131,57 @@ enum Failure {
 /// A request.
 #[derive(Default)]
 struct Request<'a> {
+    /// GET by default.
+    method: Method,
     path: &'a str,
     query: &'a str,
     headers: Vec<(&'a str, String)>,
-    /// The body of a PUT; none for a GET.
-    body: Option<&'a [u8]>,
+    /// The body, of a PUT or a POST.
+    body: &'a [u8],
+}
+
+/// What a server says of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Object {
+    /// Bytes.
+    pub size: u64,
+    /// Time of its last modification, in seconds since 1970.
+    pub mtime: i64,
+    /// Its version.
+    pub version: Version,
+    /// Its media type.
+    pub content_type: Option<String>,
+    /// Its user metadata.
+    pub metadata: Metadata,
+}
+
+/// A part of an object that is being read.
+pub struct Opened {
+    /// What the server says of the object.
+    pub object: Object,
+    body: BodyReader<'static>,
+}
+
+impl Read for Opened {
+    /// Reads what has arrived. An end before that of the part, and an error, are those of the connection.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.body.read(buffer)
+    }
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened").field("object", &self.object).finish_non_exhaustive()
+    }
 }
 
 impl Client {
     /// A client of a bucket. It makes no request yet.
     pub fn new(settings: Settings, credentials: Box<dyn CredentialSource>) -> Self {
-        let trusted = settings.certificates.iter().map(|der| Certificate::from_der(der).to_owned());
-        let tls = TlsConfig::builder()
-            .provider(TlsProvider::Rustls)
-            .root_certs(RootCerts::Specific(Arc::new(trusted.collect())))
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .build();
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
-            .proxy(None)
+            .proxy(if settings.role == Role::Alone { Proxy::try_from_env() } else { None })
             .user_agent(settings.user_agent.as_str())
             .timeout_connect(Some(settings.connect_timeout))
             .timeout_send_body(Some(settings.read_timeout))
@@ -145,7 +190,7 @@ impl Client {
             .max_idle_connections(settings.connections)
             .max_idle_connections_per_host(settings.connections)
             .max_idle_age(IDLE)
-            .tls_config(tls)
+            .tls_config(tls(&settings.certificates))
             .build()
             .new_agent();
         let bucket = format!("{}{}", settings.address.origin(), settings.address.bucket());
@@ -157,6 +202,7 @@ impl Client {
             pages: Standing::default(),
             objects: Standing::default(),
             writes: Standing::default(),
+            others: Standing::default(),
             settings,
         }
     }
@@ -260,10 +306,7 @@ impl Client {
         let (mut from, end) = (range.start, range.end);
         self.persist(&self.objects, counts, || {
             let is_whole = from == 0 && end == size;
-            let mut headers = vec![("if-match", format!("\"{version}\""))];
-            if !is_whole {
-                headers.push(("range", format!("bytes={from}-{}", end - 1)));
-            }
+            let headers = range_headers(&version, &(from..end), is_whole);
             let response = self.send(&Request { path: &path, headers, ..Request::default() })?;
             let mut response = expect(response, &[if is_whole { 200 } else { 206 }])?;
             check_answer(&response, &version, from..end, is_whole)?;
@@ -299,13 +342,188 @@ impl Client {
         self.persist(&self.writes, counts, || {
             let headers = headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
             let response =
-                self.send(&Request { path: &path, headers, body: Some(content), ..Request::default() })?;
-            let mut response = expect(response, &[200])?;
-            // Without a body, the connection can be used again.
-            match response.body_mut().as_reader().read(&mut [0]) {
-                Ok(0) | Err(_) => Ok(()),
-                Ok(1..) => Err(Failure::Final(Refusal::Malformed("the answer to a PUT has a body"))),
-            }
+                self.send(&Request { method: Method::PUT, path: &path, headers, body: content, query: "" })?;
+            require_no_body(expect(response, &[200])?)
+        })
+    }
+
+    /// What the server says of an object.
+    ///
+    /// # Errors
+    /// 404 if there is none.
+    pub fn head(&self, key: &[u8], counts: &mut Counts) -> Result<Object, Refusal> {
+        let path = self.settings.address.object(key);
+        self.persist(&self.others, counts, || {
+            let request = Request { method: Method::HEAD, path: &path, ..Request::default() };
+            object(&expect(self.send(&request)?, &[200])?)
+        })
+    }
+
+    /// Begins to read a part of an object of this version. The attempts of the request are made here, the caller makes those of
+    /// what breaks off later.
+    ///
+    /// # Errors
+    /// 404 if there is no object, 412 if it is another version.
+    pub fn open(
+        &self,
+        key: &[u8],
+        version: &Version,
+        part: &Part,
+        counts: &mut Counts,
+    ) -> Result<Opened, Refusal> {
+        let path = self.settings.address.object(key);
+        let (version, range) = (version.to_string(), &part.range);
+        let is_whole = *range == (0..part.of);
+        self.persist(&self.objects, counts, || {
+            let headers = range_headers(&version, range, is_whole);
+            let response = self.send(&Request { path: &path, headers, ..Request::default() })?;
+            let response = expect(response, &[if is_whole { 200 } else { 206 }])?;
+            check_answer(&response, &version, range.clone(), is_whole)?;
+            let object = Object { size: part.of, ..object(&response)? };
+            Ok(Opened { object, body: response.into_body().into_reader() })
+        })
+    }
+
+    /// Deletes an object, if there is one.
+    ///
+    /// # Errors
+    /// It may be there yet.
+    pub fn delete(&self, key: &[u8], counts: &mut Counts) -> Result<(), Refusal> {
+        let path = self.settings.address.object(key);
+        self.persist(&self.others, counts, || {
+            let request = Request { method: Method::DELETE, path: &path, ..Request::default() };
+            require_no_body(expect(self.send(&request)?, &[200, 204])?)
+        })
+    }
+
+    /// Begins to write an object in parts; returns the name of the upload. `headers` are as for [`Client::put`].
+    ///
+    /// # Errors
+    /// There may be an upload that nobody knows the name of.
+    pub fn begin_upload(
+        &self,
+        key: &[u8],
+        headers: &[(String, String)],
+        counts: &mut Counts,
+    ) -> Result<String, Refusal> {
+        let path = self.settings.address.object(key);
+        self.persist(&self.others, counts, || {
+            let headers = headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+            let (method, query) = (Method::POST, "uploads=");
+            let response = self.send(&Request { method, path: &path, query, headers, body: b"" })?;
+            let answer = content(expect(response, &[200])?)?;
+            refusal::element(&answer, b"UploadId")
+                .filter(|name| !name.is_empty())
+                .ok_or(Failure::Final(Refusal::Malformed("the answer names no upload")))
+        })
+    }
+
+    /// Writes a part of an upload, whose `number` is one of 1 to 10,000; returns its version.
+    ///
+    /// # Errors
+    /// It may be there nevertheless.
+    pub fn put_part(
+        &self,
+        key: &[u8],
+        upload: &str,
+        number: u32,
+        content: &[u8],
+        counts: &mut Counts,
+    ) -> Result<String, Refusal> {
+        let path = self.settings.address.object(key);
+        let mut query = format!("partNumber={number}&uploadId=");
+        encode(upload.as_bytes(), &mut query);
+        self.persist(&self.writes, counts, || {
+            let (method, headers) = (Method::PUT, Vec::new());
+            let response =
+                self.send(&Request { method, path: &path, query: &query, headers, body: content })?;
+            let response = expect(response, &[200])?;
+            let etag = response.headers().get("etag").and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+            require_no_body(response)?;
+            etag.ok_or(Failure::Final(Refusal::Malformed("the answer to a part has no ETag")))
+        })
+    }
+
+    /// Makes an object of the parts of an upload, whose versions are these, in their order from number 1 on.
+    ///
+    /// # Errors
+    /// It may be there nevertheless.
+    pub fn complete_upload(
+        &self,
+        key: &[u8],
+        upload: &str,
+        parts: &[String],
+        counts: &mut Counts,
+    ) -> Result<(), Refusal> {
+        let path = self.settings.address.object(key);
+        let mut query = "uploadId=".to_owned();
+        encode(upload.as_bytes(), &mut query);
+        let mut body = "<CompleteMultipartUpload>".to_owned();
+        for (number, etag) in (1..).zip(parts) {
+            let etag = etag.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+            body.push_str(&format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>"));
+        }
+        body.push_str("</CompleteMultipartUpload>");
+        self.persist(&self.others, counts, || {
+            let (method, headers) = (Method::POST, Vec::new());
+            let body = body.as_bytes();
+            let response = self.send(&Request { method, path: &path, query: &query, headers, body })?;
+            succeeded(&content(expect(response, &[200])?)?)
+        })
+    }
+
+    /// Makes an object of another one of this server, of this version, with these headers. `source` is the other one's
+    /// [`Client::copy_source`].
+    ///
+    /// # Errors
+    /// 412 if it is another version.
+    pub fn copy(
+        &self,
+        key: &[u8],
+        source: &str,
+        version: &Version,
+        headers: &[(String, String)],
+        counts: &mut Counts,
+    ) -> Result<(), Refusal> {
+        let path = self.settings.address.object(key);
+        let conditions = [
+            ("x-amz-copy-source", source.to_owned()),
+            ("x-amz-copy-source-if-match", format!("\"{version}\"")),
+            ("x-amz-metadata-directive", "REPLACE".to_owned()),
+        ];
+        self.persist(&self.writes, counts, || {
+            let given = headers.iter().map(|(name, value)| (name.as_str(), value.clone()));
+            let headers = conditions.iter().cloned().chain(given).collect();
+            let response =
+                self.send(&Request { method: Method::PUT, path: &path, headers, ..Request::default() })?;
+            succeeded(&content(expect(response, &[200])?)?)
+        })
+    }
+
+    /// What names an object of this bucket as the source of a copy.
+    pub fn copy_source(bucket: &str, key: &[u8]) -> String {
+        let mut source = format!("/{bucket}/");
+        encode_path(key, &mut source);
+        source
+    }
+
+    /// Whether the bucket of another client is on the same server, which can copy between both.
+    pub fn shares_server_with(&self, other: &Client) -> bool {
+        self.settings.address.server() == other.settings.address.server()
+    }
+
+    /// Gives up an upload, and what has been written of it.
+    ///
+    /// # Errors
+    /// It may be there yet.
+    pub fn abort_upload(&self, key: &[u8], upload: &str, counts: &mut Counts) -> Result<(), Refusal> {
+        let path = self.settings.address.object(key);
+        let mut query = "uploadId=".to_owned();
+        encode(upload.as_bytes(), &mut query);
+        self.persist(&self.others, counts, || {
+            let (method, headers) = (Method::DELETE, Vec::new());
+            let response = self.send(&Request { method, path: &path, query: &query, headers, body: b"" })?;
+            require_no_body(expect(response, &[200, 204])?)
         })
     }
 
@@ -316,9 +534,11 @@ impl Client {
         counts: &mut Counts,
         mut attempt: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, Refusal> {
-        if !standing.is_useful() {
+        let has_other = self.settings.role == Role::Beside;
+        if has_other && !standing.is_useful() {
             return Err(Refusal::Unused);
         }
+        let retries = |wanted: u32, most| if has_other { wanted.min(most) } else { wanted };
         let mut tried = 0;
         let refusal = loop {
             self.wait_for_turn()?;
@@ -337,17 +557,17 @@ impl Client {
                 Err(Failure::Throttled(refusal)) => {
                     counts.throttled += 1;
                     self.throttle.refused(Instant::now());
-                    (refusal, self.settings.throttle_retries.min(MAX_THROTTLE_RETRIES))
+                    (refusal, retries(self.settings.throttle_retries, MAX_THROTTLE_RETRIES))
                 }
                 Err(Failure::Again(reason)) => {
-                    (Refusal::Lost(reason), self.settings.retries.min(MAX_RETRIES))
+                    (Refusal::Lost(reason), retries(self.settings.retries, MAX_RETRIES))
                 }
             };
             if tried > retries {
                 break refusal;
             }
             counts.retries += 1;
-            std::thread::sleep((FIRST_PAUSE * 2_u32.pow(tried - 1)).min(LONGEST_PAUSE));
+            std::thread::sleep((FIRST_PAUSE * 2_u32.pow((tried - 1).min(8))).min(LONGEST_PAUSE));
         };
         standing.refused(&refusal);
         Err(refusal)
@@ -368,15 +588,8 @@ impl Client {
     fn send(&self, request: &Request<'_>) -> Result<Response<Body>, Failure> {
         let credentials = self.credentials.credentials().ok_or(Failure::Final(Refusal::Credentials))?;
         let Settings { address, region, .. } = &self.settings;
-        let Request { path, query, headers, body } = request;
-        let unsigned = Unsigned {
-            method: if body.is_some() { "PUT" } else { "GET" },
-            host: address.host(),
-            path,
-            query,
-            headers,
-            body: body.unwrap_or_default(),
-        };
+        let Request { method, path, query, headers, body } = request;
+        let unsigned = Unsigned { method: method.as_str(), host: address.host(), path, query, headers, body };
         let added = sign(&unsigned, &credentials, region, Timestamp::now());
         let mut url = [address.origin(), path].concat();
         if !query.is_empty() {
@@ -384,13 +597,17 @@ impl Client {
             url.push_str(query);
         }
         let headers = headers.iter().chain(&added);
-        let sent = match body {
-            None => headers
-                .fold(self.agent.get(url), |request, (name, value)| request.header(*name, value))
-                .call(),
-            Some(body) => headers
-                .fold(self.agent.put(url), |request, (name, value)| request.header(*name, value))
-                .send(*body),
+        let has_body = *method == Method::PUT || *method == Method::POST;
+        let sent = if has_body {
+            let request = if *method == Method::PUT { self.agent.put(url) } else { self.agent.post(url) };
+            headers.fold(request, |request, (name, value)| request.header(*name, value)).send(*body)
+        } else {
+            let request = match *method {
+                Method::HEAD => self.agent.head(url),
+                Method::DELETE => self.agent.delete(url),
+                _ => self.agent.get(url),
+            };
+            headers.fold(request, |request, (name, value)| request.header(*name, value)).call()
         };
         sent.map_err(|error| match error {
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -405,6 +622,16 @@ impl Client {
     }
 }
 
+/// Encryption of connections to servers that one of these certificates (DER) vouches for.
+pub fn tls(certificates: &[Vec<u8>]) -> TlsConfig {
+    let trusted = certificates.iter().map(|der| Certificate::from_der(der).to_owned());
+    TlsConfig::builder()
+        .provider(TlsProvider::Rustls)
+        .root_certs(RootCerts::Specific(Arc::new(trusted.collect())))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build()
+}
+
 /// Reads some bytes of a body; 0 at its end.
 fn read_once(body: &mut dyn Read, buffer: &mut [u8]) -> Result<usize, Failure> {
     loop {
@@ -412,6 +639,57 @@ fn read_once(body: &mut dyn Read, buffer: &mut [u8]) -> Result<usize, Failure> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             read => return read.map_err(|error| Failure::Again(error.to_string())),
         }
+    }
+}
+
+/// The headers that ask for a range of a version.
+fn range_headers(version: &str, range: &Range<u64>, is_whole: bool) -> Vec<(&'static str, String)> {
+    let mut headers = vec![("if-match", format!("\"{version}\""))];
+    if !is_whole {
+        headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
+    }
+    headers
+}
+
+/// What the headers of an answer say of an object.
+fn object(response: &Response<Body>) -> Result<Object, Failure> {
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let wrong = |what| Failure::Final(Refusal::Malformed(what));
+    let time = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp().as_second());
+    Ok(Object {
+        size: header("content-length")
+            .and_then(|size| size.parse().ok())
+            .ok_or(wrong("an object has no size"))?,
+        mtime: header("last-modified").and_then(time).ok_or(wrong("an object has no time"))?,
+        version: Version::pack(header("etag").unwrap_or_default().as_bytes()),
+        content_type: header("content-type").map(str::to_owned),
+        metadata: metadata(response),
+    })
+}
+
+/// The body of a short answer.
+fn content(mut response: Response<Body>) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    let read = response.body_mut().with_config().limit(MOST_ERROR_BYTES).reader().read_to_end(&mut body);
+    read.map(|_| body).map_err(|error| Failure::Again(error.to_string()))
+}
+
+/// The end of a request that S3 may answer by 200 before it knows whether it will succeed.
+fn succeeded(answer: &[u8]) -> Result<(), Failure> {
+    match refusal::code(answer) {
+        code if code.is_empty() && refusal::element(answer, b"ETag").is_some() => Ok(()),
+        code if code.is_empty() || code == "InternalError" || code == "SlowDown" => {
+            Err(Failure::Again("the server began to answer, and did not succeed".into()))
+        }
+        code => Err(Failure::Final(Refusal::Answer { status: 200, code })),
+    }
+}
+
+/// Ends an answer without a body; then the connection can be used again.
+fn require_no_body(mut response: Response<Body>) -> Result<(), Failure> {
+    match response.body_mut().as_reader().read(&mut [0]) {
+        Ok(0) | Err(_) => Ok(()),
+        Ok(1..) => Err(Failure::Final(Refusal::Malformed("an answer has a body that is not expected"))),
     }
 }
 
@@ -433,7 +711,8 @@ fn check_answer(
 ) -> Result<(), Failure> {
     let header = |name| response.headers().get(name).map(|value| value.as_bytes());
     let etag = header("etag").map(|etag| Version::pack(etag).to_string());
-    let stated = format!("bytes {}-{}/", range.start, range.end - 1);
+    // Only a part has bytes for certain.
+    let stated = if is_whole { String::new() } else { format!("bytes {}-{}/", range.start, range.end - 1) };
     let wrong = if etag.as_deref() != Some(version) {
         "another version, or none: the server does not know If-Match"
     } else if response.body().content_length().is_some_and(|length| length != range.end - range.start) {
@@ -456,12 +735,13 @@ impl std::fmt::Debug for Client {
 /// The query of a page, in the order of its names.
 fn query(asked: &PageRequest<'_>) -> String {
     let mut query = String::new();
+    let most = if asked.is_probe { b"1".as_slice() } else { b"1000" };
     let values: [(&str, &[u8]); 7] = [
         ("continuation-token", asked.next),
         ("delimiter", asked.delimiter),
         ("encoding-type", b"url"),
         ("list-type", b"2"),
-        ("max-keys", b"1000"),
+        ("max-keys", most),
         ("prefix", asked.prefix),
         ("start-after", asked.after),
     ];

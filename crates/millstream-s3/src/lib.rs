@@ -1,14 +1,13 @@
 #![forbid(unsafe_code)]
-//! Reads a bucket: pages of listings, and ranges of objects whose version is known. Writes small objects.
+//! Reads and writes a bucket: pages of listings, ranges of objects whose version is known, whole objects and uploads in parts.
 //!
 //! A [`Client`] makes blocking requests over HTTP/1.1 on the threads of its callers, and keeps its connections open. The caller
-//! owns the bucket's real client, and passes on what that knows: the address, the region, the certificates to trust and, for
-//! each request, the credentials.
+//! says where the bucket is, in which region, which certificates to trust and, for each request, the credentials.
 //!
 //! The client accepts only answers that cannot be misunderstood. Anything else, such as a missing object, another version, a
-//! redirection or an error, is a [`Refusal`], and the caller asks the real client. Requests that are lost, cut off or throttled
-//! are repeated a few times (`client`); a server that throttles requests slows all clients of its bucket in this process
-//! (`throttle`).
+//! redirection or an error, is a [`Refusal`]. A caller that owns another client of the bucket ([`Role::Beside`]: Spark's S3A) asks
+//! that one then. Requests that are lost, cut off or throttled are repeated (`client`); a server that throttles requests slows
+//! all clients of its bucket in this process (`throttle`).
 
 mod address;
 mod client;
@@ -20,10 +19,10 @@ mod standing;
 mod throttle;
 mod version;
 
-pub use address::Address;
-pub use client::{Client, Counts, Metadata, Part, Settings};
+pub use address::{Address, encode as encode_query};
+pub use client::{Client, Counts, Metadata, Object, Opened, Part, Role, Settings, tls};
 pub use page::{Item, Page};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, element};
 pub use signature::{CredentialSource, Credentials};
 pub use version::Version;
 
@@ -38,6 +37,8 @@ pub struct PageRequest<'a> {
     pub after: &'a [u8],
     /// [`Page::next`] of the page before; empty for none.
     pub next: &'a [u8],
+    /// Whether one key is enough.
+    pub is_probe: bool,
 }
 
 /// Parses an answer, for fuzz/.

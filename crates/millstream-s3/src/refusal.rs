@@ -3,11 +3,11 @@
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-/// Why the caller must ask the bucket's real client.
+/// Why a request has no result, so that the caller must ask the bucket's other client, if it has one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The server's answer is not the result.
-    #[error("the server answers {status} {code}")]
+    #[error("the server answers {status}{}{code}", if .code.is_empty() { "" } else { " " })]
     Answer {
         /// Status of HTTP.
         status: u16,
@@ -36,16 +36,22 @@ pub enum Refusal {
 
 /// The name of the error in the body of an answer; empty if there is none.
 pub(crate) fn code(xml: &[u8]) -> String {
+    let text = element(xml, b"Code").unwrap_or_default();
+    text.chars().take_while(char::is_ascii_alphanumeric).collect()
+}
+
+/// The text of the first element of this name that has any in an answer in XML, up to what is no plain text in it.
+pub fn element(xml: &[u8], name: &[u8]) -> Option<String> {
     let mut reader = Reader::from_reader(xml);
     let mut inside = false;
     loop {
         match reader.read_event() {
-            Ok(Event::Start(start)) => inside = start.name().as_ref() == b"Code",
-            Ok(Event::Text(text)) if inside => {
-                let is_plain = |c: &char| c.is_ascii_alphanumeric();
-                return String::from_utf8_lossy(&text).chars().take_while(is_plain).collect();
-            }
-            Ok(Event::Eof) | Err(_) => return String::new(),
+            Ok(Event::Start(start)) => inside = start.local_name().as_ref() == name,
+            Ok(Event::Text(text)) if inside => return Some(String::from_utf8_lossy(&text).into_owned()),
+            // Quotation marks of an ETag.
+            Ok(Event::GeneralRef(_)) if inside => return Some(String::new()),
+            Ok(Event::End(_)) => inside = false,
+            Ok(Event::Eof) | Err(_) => return None,
             Ok(_) => {}
         }
     }

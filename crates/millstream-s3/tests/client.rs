@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use millstream_s3::{
-    Address, Client, Counts, CredentialSource, Credentials, Metadata, PageRequest, Part, Refusal, Settings,
-    Version,
+    Address, Client, Counts, CredentialSource, Credentials, Metadata, Object, PageRequest, Part, Refusal,
+    Role, Settings, Version,
 };
 
 const OBJECT: &[u8] = b"0123456789";
@@ -124,6 +124,7 @@ fn settings(port: u16) -> Settings {
         throttle_retries: 9,
         connections: 4,
         certificates: Vec::new(),
+        role: Role::Beside,
     }
 }
 
@@ -403,11 +404,128 @@ fn a_put_that_fails_for_now_is_repeated_and_another_is_left_to_the_real_client()
 fn a_page_that_is_cut_off_is_asked_for_again() {
     let xml = "<ListBucketResult><IsTruncated>false</IsTruncated><CommonPrefixes><Prefix>p/</Prefix></CommonPrefixes></ListBucketResult>";
     let server = server(&[Act::Answer(200, "", xml, 40), error(200, xml)]);
-    let asked = PageRequest { prefix: b"a b", delimiter: b"/", after: b"a b+", next: b"" };
+    let asked = PageRequest { prefix: b"a b", delimiter: b"/", after: b"a b+", ..PageRequest::default() };
     let mut counts = Counts::default();
     let page = client(server.port).page(&asked, &mut counts).expect("a page");
     assert_eq!((page.prefixes, page.next, counts), (vec!["p/".to_owned()], None, costs(2, 1, 0)));
     let head = &server.heads.lock().expect("heads")[1];
     let query = "GET /bed?delimiter=%2F&encoding-type=url&list-type=2&max-keys=1000&prefix=a%20b&start-after=a%20b%2B HTTP/1.1";
     assert!(head.starts_with(query), "{head}");
+}
+
+/// A client without another one beside it, and a server of these acts.
+fn alone(acts: &[Act]) -> (Client, Server) {
+    let server = server(acts);
+    let settings = Settings { role: Role::Alone, ..settings(server.port) };
+    (Client::new(settings, Box::new(Given(key()))), server)
+}
+
+fn heads(server: Server) -> Vec<String> {
+    server.running.join().expect("the server");
+    let heads = server.heads.lock().expect("heads");
+    heads.iter().map(|head| head.to_lowercase()).collect()
+}
+
+#[test]
+fn a_client_that_is_alone_is_patient_and_never_gives_a_kind_of_request_up() {
+    let denied = error(403, "<Error><Code>AccessDenied</Code></Error>");
+    let mut acts = vec![denied; 20];
+    acts.extend([error(500, ""); 4]);
+    acts.push(ok("0123456789"));
+    let (client, server) = alone(&acts);
+    let mut buffer = [0; OBJECT.len()];
+    for _ in 0..20 {
+        assert!(matches!(get(&client, 0, &mut buffer).0, Err(Refusal::Answer { status: 403, .. })));
+    }
+    assert_eq!(get(&client, 0, &mut buffer), (Ok(()), costs(5, 4, 0)));
+    assert_eq!(heads(server).len(), 25);
+}
+
+#[test]
+fn the_head_of_an_object_tells_what_it_is() {
+    let about = "ETag: \"v\"\r\nLast-Modified: Thu, 01 Jan 1970 00:01:40 GMT\r\nContent-Type: text/csv\r\nx-amz-meta-A: 1\r\n";
+    let (client, server) = alone(&[Act::Answer(200, about, "", WHOLE), error(404, "")]);
+    let mut counts = Counts::default();
+    let expected = Object {
+        size: 0,
+        mtime: 100,
+        version: Version::pack(b"v"),
+        content_type: Some("text/csv".into()),
+        metadata: vec![("a".into(), "1".into())],
+    };
+    assert_eq!(client.head(b"k", &mut counts), Ok(expected));
+    assert!(matches!(client.head(b"k", &mut counts), Err(Refusal::Answer { status: 404, .. })));
+    assert!(heads(server)[0].starts_with("head /bed/k "));
+}
+
+#[test]
+fn an_opened_part_is_read_as_it_comes() {
+    let about = "ETag: \"v\"\r\nLast-Modified: Thu, 01 Jan 1970 00:01:40 GMT\r\n";
+    let (client, server) =
+        alone(&[Act::Answer(200, about, "0123456789", WHOLE), Act::Answer(412, "", "", WHOLE)]);
+    let part = Part { of: 10, range: 0..10 };
+    let mut counts = Counts::default();
+    let mut opened = client.open(b"k", &Version::pack(b"v"), &part, &mut counts).expect("an object");
+    assert_eq!((opened.object.size, opened.object.mtime), (10, 100));
+    let mut content = Vec::new();
+    opened.read_to_end(&mut content).expect("its content");
+    assert_eq!(content, OBJECT);
+    let other = client.open(b"k", &Version::pack(b"v"), &part, &mut counts).map(|_| ());
+    assert!(matches!(other, Err(Refusal::Answer { status: 412, .. })));
+    assert!(heads(server)[1].contains("if-match: \"v\""));
+}
+
+#[test]
+fn an_upload_in_parts_is_begun_written_and_completed() {
+    const TAGGED: &str = "ETag: \"p&1\"\r\n";
+    let (client, server) = alone(&[
+        ok("<InitiateMultipartUploadResult><UploadId>u/1</UploadId></InitiateMultipartUploadResult>"),
+        Act::Answer(200, TAGGED, "", WHOLE),
+        ok("<Error><Code>InternalError</Code></Error>"),
+        ok("<CompleteMultipartUploadResult><ETag>&quot;x&quot;</ETag></CompleteMultipartUploadResult>"),
+        ok("<Error><Code>InvalidPart</Code></Error>"),
+        Act::Answer(204, "", "", WHOLE),
+        ok("<InitiateMultipartUploadResult/>"),
+    ]);
+    let mut counts = Counts::default();
+    let time = [("x-amz-meta-t".to_owned(), "5".to_owned())];
+    assert_eq!(client.begin_upload(b"k", &time, &mut counts).as_deref(), Ok("u/1"));
+    let part = client.put_part(b"k", "u/1", 7, b"body", &mut counts).expect("a part");
+    assert_eq!(client.complete_upload(b"k", "u/1", &[part], &mut counts), Ok(()), "after one more attempt");
+    let wrong = client.complete_upload(b"k", "u/1", &[], &mut counts);
+    assert_eq!(wrong, Err(Refusal::Answer { status: 200, code: "InvalidPart".into() }));
+    assert_eq!(client.abort_upload(b"k", "u/1", &mut counts), Ok(()));
+    assert!(matches!(client.begin_upload(b"k", &time, &mut counts), Err(Refusal::Malformed(_))));
+    let heads = heads(server);
+    assert!(
+        heads[0].starts_with("post /bed/k?uploads= ") && heads[0].contains("x-amz-meta-t: 5"),
+        "{}",
+        heads[0]
+    );
+    assert!(heads[1].starts_with("put /bed/k?partnumber=7&uploadid=u%2f1 "), "{}", heads[1]);
+    assert!(heads[3].ends_with(
+        "<partnumber>1</partnumber><etag>&quot;p&amp;1&quot;</etag></part></completemultipartupload>"
+    ));
+    assert!(heads[5].starts_with("delete /bed/k?uploadid=u%2f1 "), "{}", heads[5]);
+}
+
+#[test]
+fn the_server_copies_a_version_and_deletes_an_object() {
+    let (client, server) = alone(&[
+        ok("<CopyObjectResult><ETag>&quot;x&quot;</ETag></CopyObjectResult>"),
+        Act::Answer(204, "", "", WHOLE),
+    ]);
+    let mut counts = Counts::default();
+    let source = Client::copy_source("other", b"a b/c");
+    assert_eq!(client.copy(b"k", &source, &Version::pack(b"v"), &[], &mut counts), Ok(()));
+    assert_eq!(client.delete(b"k", &mut counts), Ok(()));
+    let heads = heads(server);
+    for part in [
+        "x-amz-copy-source: /other/a%20b/c",
+        "x-amz-copy-source-if-match: \"v\"",
+        "x-amz-metadata-directive: replace",
+    ] {
+        assert!(heads[0].contains(part), "{part} in {}", heads[0]);
+    }
+    assert!(heads[1].starts_with("delete /bed/k "));
 }

@@ -90,6 +90,17 @@ pub struct Ownership {
     pub gid: Option<u32>,
 }
 
+/// What a file will be that is written under another name first.
+#[derive(Clone, Copy, Debug)]
+pub struct Intended<'a> {
+    /// The name that it will get.
+    pub name: &'a CStr,
+    /// About how many bytes it will have.
+    pub size: u64,
+    /// The time of its last change that it will be given; [`None`] if it gets none.
+    pub mtime: Option<Timestamp>,
+}
+
 /// A kind of access that a file's permissions grant or deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
@@ -219,6 +230,25 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Creates the file `name`, which must not exist, for reading and writing. As with `open(2)`, the process's mask or the
     /// directory's default access control list applies to the mode.
     fn create_file(&self, name: &CStr, mode: u32) -> Result<Self::File>;
+
+    /// [`Dir::create_file`] for a file that gets another name in this directory by [`Dir::rename`] when it is complete. A volume
+    /// that cannot rename writes it under that name then.
+    fn create_staged(&self, name: &CStr, mode: u32, intended: &Intended<'_>) -> Result<Self::File> {
+        let _ = intended;
+        self.create_file(name, mode)
+    }
+
+    /// Says that everything is done in this directory, which the process has made. On a volume where a directory exists by what
+    /// is in it, an empty one becomes visible then.
+    fn complete(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether the directories that lead to `path` must exist before something is made there.
+    fn needs_parents(&self, path: &CStr) -> bool {
+        let _ = path;
+        true
+    }
 
     /// This directory as an open file, to access its attributes.
     fn as_file(&self) -> Result<Self::File>;

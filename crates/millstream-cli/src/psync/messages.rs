@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use millstream_ops::json::Object;
 use millstream_ops::sync::{HighBytes, Notice, Problem, Report, Sink, Stats, Trouble, escape};
 
+use super::buckets::Remarks;
 use crate::diagnostics::Diagnostics;
 use crate::progress::grouped;
 use crate::standard_output::Lines;
@@ -15,6 +16,8 @@ pub(super) struct Output<'a> {
     pub(super) lines: Lines,
     pub(super) report: Report,
     pub(super) high_bytes: HighBytes,
+    /// What servers of objects said.
+    pub(super) remarks: &'a Remarks,
 }
 
 impl Output<'_> {
@@ -33,6 +36,7 @@ impl Sink for Output<'_> {
     }
 
     fn problem(&self, problem: &Problem<'_>) {
+        self.remarks.write(self.diagnostics);
         let (source, destination) = (problem.source, problem.destination);
         let message = self.diagnostics.warning();
         let message = match problem.trouble {

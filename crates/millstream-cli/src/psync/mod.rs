@@ -1,5 +1,6 @@
 //! `psync`: makes a tree like another one, as rsync does it.
 
+mod buckets;
 mod messages;
 mod operands;
 mod rate;
@@ -12,16 +13,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use millstream_ops::activity::Activity;
-use millstream_ops::sync::{Destination, Report, sync};
+use millstream_ops::sync::{Destination, Options, Report, sync};
 use millstream_system::locale::Encoding;
 use millstream_system::process;
-use millstream_vfs::{Errno, PosixVolume};
+use millstream_vfs::{Errno, PosixVolume, Volume};
 
 use crate::diagnostics::{Diagnostics, Refused};
 use crate::options::{Reference, take_options};
 use crate::progress::{Progress, StdoutUse};
 use crate::standard_output::Lines;
 use crate::startup::{Startup, startup};
+use buckets::Remarks;
 use messages::{Output, summary};
 use settings::Settings;
 use table::PSYNC;
@@ -64,11 +66,28 @@ fn prepare(arguments: Vec<OsString>, encoding: Encoding, diagnostics: &Diagnosti
     })?;
     let shows_stats = settings.shows_stats();
     let is_for_spark = request.is_wanted(&operands, diagnostics)?;
-    let options = settings.finish(!is_for_spark)?;
+    let mut options = settings.finish(!is_for_spark)?;
     if is_for_spark {
         return Err(request.submit(&operands, &options, diagnostics));
     }
-    let (sources, destination) = operands::operands(operands, &options, diagnostics)?;
+    let remarks = Remarks::default();
+    let output = (diagnostics, shows_stats, &remarks);
+    if !buckets::has_bucket(&operands) {
+        return carry_out(&PosixVolume, operands, &options, output);
+    }
+    buckets::adapt(&mut options, &operands, diagnostics)?;
+    let done = carry_out(&buckets::storage(&remarks, diagnostics)?, operands, &options, output);
+    remarks.write(diagnostics);
+    done
+}
+
+fn carry_out<V: Volume>(
+    volume: &V,
+    operands: Vec<OsString>,
+    options: &Options,
+    (diagnostics, shows_stats, remarks): (&Diagnostics, bool, &Remarks),
+) -> Result<(), Refused> {
+    let (sources, destination) = operands::operands(&volume.base(), operands, options, diagnostics)?;
     let temporaries = options.temporaries.clone();
     // If that fails, temporary files stay until the next run, as after any other abrupt end.
     let _ = process::before_termination(move |end| {
@@ -80,8 +99,9 @@ fn prepare(arguments: Vec<OsString>, encoding: Encoding, diagnostics: &Diagnosti
         if options.report == Report::Nothing { StdoutUse::WithoutProgress } else { StdoutUse::Streams };
     let progress = Progress::start(&activity, stdout, diagnostics);
     let lines = Lines::new(progress.screen().clone());
-    let output = Output { diagnostics, lines, report: options.report, high_bytes: options.high_bytes };
-    let synced = sync(&PosixVolume, &sources, &destination, &options, &output, &activity);
+    let (report, high_bytes) = (options.report, options.high_bytes);
+    let output = Output { diagnostics, lines, report, high_bytes, remarks };
+    let synced = sync(volume, &sources, &destination, options, &output, &activity);
     drop(progress);
     match synced {
         Ok(outcome) => {
@@ -98,6 +118,7 @@ fn prepare(arguments: Vec<OsString>, encoding: Encoding, diagnostics: &Diagnosti
             diagnostics.fail(code);
         }
         Err(error) => {
+            remarks.write(diagnostics);
             let code = match destination {
                 Destination::Into(_) if error.errno != Errno::NOTDIR => NO_FILE,
                 _ => NO_PLACE,

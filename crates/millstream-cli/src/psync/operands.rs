@@ -3,14 +3,16 @@
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 
+use millstream_bucket::is_bucket;
 use millstream_ops::sync::{Destination, Options, means_contents};
-use millstream_vfs::{Dir, Fields, FileKind, PosixVolume, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, Fields, FileKind, SymlinkBehavior};
 
 use super::USAGE;
 use crate::diagnostics::{Diagnostics, Refused};
 
 /// The sources and their destination.
-pub(super) fn operands(
+pub(super) fn operands<D: Dir>(
+    base: &D,
     given: Vec<OsString>,
     options: &Options,
     diagnostics: &Diagnostics,
@@ -19,7 +21,7 @@ pub(super) fn operands(
     let mut paths: Vec<CString> =
         given.into_iter().filter_map(|path| CString::new(path.into_vec()).ok()).collect();
     for path in &paths {
-        if let Some(advice) = of_host(path.to_bytes()) {
+        if let Some(advice) = of_host(path.to_bytes()).filter(|_| !is_bucket(path.to_bytes())) {
             diagnostics.error(USAGE).name(path.to_bytes()).text(advice).send();
             return Err(Refused);
         }
@@ -32,7 +34,7 @@ pub(super) fn operands(
         diagnostics.error(USAGE).text("a source and a destination are needed").send_with_hint();
         return Err(Refused);
     };
-    if options.files.is_some() && (paths.len() > 1 || kind(&paths[0]) != Some(FileKind::Directory)) {
+    if options.files.is_some() && (paths.len() > 1 || kind(base, &paths[0]) != Some(FileKind::Directory)) {
         diagnostics.error(USAGE).text("--files-from needs one source, which is a directory").send();
         return Err(Refused);
     }
@@ -41,13 +43,13 @@ pub(super) fn operands(
         paths[0] = CString::new([paths[0].to_bytes(), b"/"].concat()).unwrap_or_default();
     }
     let is_file = |path: &CStr| {
-        let found = PosixVolume.base().metadata(path, SymlinkBehavior::NoFollow, Fields::KIND);
+        let found = base.metadata(path, SymlinkBehavior::NoFollow, Fields::KIND);
         !means_contents(path.to_bytes()) && found.is_ok_and(|found| found.kind() != FileKind::Directory)
     };
     let is_exact = paths.len() == 1
         && is_file(&paths[0])
         && !destination.to_bytes().ends_with(b"/")
-        && kind(&destination) != Some(FileKind::Directory);
+        && kind(base, &destination) != Some(FileKind::Directory);
     let destination =
         if is_exact { Destination::Exactly(destination) } else { Destination::Into(destination) };
     Ok((paths, destination))
@@ -60,12 +62,12 @@ pub(super) fn path_of(destination: &Destination) -> &[u8] {
 }
 
 /// The kind of what a path leads to.
-fn kind(path: &CStr) -> Option<FileKind> {
-    let found = PosixVolume.base().metadata(path, SymlinkBehavior::Follow, Fields::KIND);
+fn kind<D: Dir>(base: &D, path: &CStr) -> Option<FileKind> {
+    let found = base.metadata(path, SymlinkBehavior::Follow, Fields::KIND);
     found.ok().map(|found| found.kind())
 }
 
-/// Whether an operand is the URL of a file system.
+/// Whether an operand is the URL of a file system; that of a bucket (`s3:`) is one, too.
 pub(super) fn is_url(operand: &[u8]) -> bool {
     before_colon(operand).is_some_and(|(scheme, rest)| match scheme {
         b"rsync" => false,

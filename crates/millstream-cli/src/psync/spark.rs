@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use millstream_bucket::is_bucket;
 use millstream_ops::sync::{
     Comparison, Conflicts, Errors, Execution, FileSystems, HighBytes, Missing, Newer, Options, Present,
     Recursion, Report, Sparse, TimeAccuracy, Timing, Verification, Xattrs, means_contents,
@@ -59,16 +60,23 @@ impl Request {
         }
     }
 
-    /// Whether the job is wanted: with a URL among the operands, it is, on this machine unless a master is given.
+    /// Whether the job is wanted: with a URL among the operands, it is, on this machine unless a master is given. Buckets (`s3:`)
+    /// need none.
     ///
     /// # Errors
-    /// If an option has no meaning without it.
+    /// If an option has no meaning without it, or a bucket is not beside a path of this machine.
     pub(super) fn is_wanted(
         &mut self,
         operands: &[OsString],
         diagnostics: &Diagnostics,
     ) -> Result<bool, Refused> {
-        if !self.is_wanted && operands.iter().any(|operand| is_url(operand.as_bytes())) {
+        let needs_spark = |operand: &[u8]| is_url(operand) && !is_bucket(operand);
+        if !self.is_wanted && operands.iter().any(|operand| needs_spark(operand.as_bytes())) {
+            if let Some(bucket) = operands.iter().find(|operand| is_bucket(operand.as_bytes())) {
+                let message = diagnostics.error(USAGE).name(bucket.as_bytes());
+                message.text(": beside other URLs, S3 is s3a://").send();
+                return Err(Refused);
+            }
             self.is_wanted = true;
             self.submission.waits = true;
             self.submission.spark_settings.insert(0, setting("spark.master", "local[*]".as_ref()));

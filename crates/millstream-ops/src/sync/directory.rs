@@ -233,6 +233,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if level.place.origin == Origin::Imagined || !is_touched || !self.is_real() {
             return;
         }
+        if level.place.origin == Origin::Made {
+            let completed = level.place.handle(self.budget).and_then(|place| place.complete());
+            if let Err(error) = completed {
+                return self.directory_trouble(level, Trouble::CreateDirectory, error);
+            }
+        }
         if level.is_left {
             return self.restore_mode(level);
         }

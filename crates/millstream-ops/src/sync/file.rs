@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use millstream_vfs::{
-    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume,
+    Access, Dir, Errno, Error, Fields, File, FileKind, Intended, Metadata, Operation, RemoveKind,
+    SymlinkBehavior, Volume,
 };
 use millstream_walk::Entry;
 
@@ -193,8 +194,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let place = &item.level.place;
         let expected = Expected::of(&attributes, place, self.budget, &metadata, &xattrs);
         let temporaries = &self.options.temporaries;
+        let mtime = attributes.options.preserve.timestamps.then_some(metadata.mtime);
+        let intended = Intended { name: item.name, size: metadata.size, mtime };
         let make = |place: &Arc<V::Dir>| {
-            temporaries.make(place, item.name, |name| place.create_file(name, expected.mode))
+            temporaries.make(place, item.name, |name| place.create_staged(name, expected.mode, &intended))
         };
         let made = self.within(item.level, make);
         let (temporary, destination) = made.map_err(self.failed(item, Trouble::CreateFile))?;
@@ -348,7 +351,11 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         inode: Option<Identity>,
     ) -> Done<()> {
         self.make_way_for(buffers, item, plan.found.as_ref())?;
-        self.take_name(item, temporary).map_err(self.failed(item, Trouble::Rename))?;
+        self.take_name(item, temporary).map_err(|error| {
+            // Some volumes only write it then.
+            let is_data = error.operation == Operation::Write;
+            self.trouble(item, if is_data { Trouble::Write } else { Trouble::Rename }, Some(error.errno))
+        })?;
         self.count_copy(plan, bytes);
         self.tell_transfer(buffers, item, plan, bytes);
         self.resolve(item, plan.claim, inode);

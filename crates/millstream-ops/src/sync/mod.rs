@@ -285,7 +285,7 @@ fn targets<'p, V: Volume>(
     let directory = match destination {
         Destination::Exactly(path) => {
             let source = sources[0].clone();
-            require_directory::<V>(&volume.base(), &parent(path))?;
+            require_parent::<V>(&volume.base(), path)?;
             let prefix = last_component(source.to_bytes()).to_vec();
             let roots = [parent(&source), parent(path)].map(|path| absolute(&path));
             let (path, name) = (path.to_bytes().to_vec(), path.clone());
@@ -318,7 +318,7 @@ fn targets<'p, V: Volume>(
         Err(_) => Origin::Imagined,
     };
     if origin == Origin::Imagined {
-        require_directory::<V>(&root, &parent(directory))?;
+        require_parent::<V>(&root, directory)?;
     }
     let needs_directory = sources.iter().any(|source| !means_contents(source.to_bytes()));
     let is_made = origin == Origin::Imagined
@@ -376,9 +376,13 @@ fn targets<'p, V: Volume>(
     Ok(targets)
 }
 
-/// Fails if the path that leads to a destination, which may be empty, leads to no directory.
-fn require_directory<V: Volume>(base: &V::Dir, path: &[u8]) -> Result<(), Error> {
-    let path = CString::new(if path.is_empty() { b"." } else { path }).unwrap_or_default();
+/// Fails if the path that leads to a destination leads to no directory, and has to.
+fn require_parent<V: Volume>(base: &V::Dir, destination: &CString) -> Result<(), Error> {
+    if !base.needs_parents(destination) {
+        return Ok(());
+    }
+    let path = parent(destination);
+    let path = CString::new(if path.is_empty() { b".".to_vec() } else { path }).unwrap_or_default();
     match base.metadata(&path, SymlinkBehavior::Follow, Fields::KIND)?.kind() {
         FileKind::Directory => Ok(()),
         _ => Err(Error::new(Operation::OpenDir, Errno::NOTDIR)),
@@ -401,8 +405,14 @@ fn parent(path: &CString) -> Vec<u8> {
     path[..end - last_component(path).len()].to_vec()
 }
 
-/// An absolute path without its first and last slash.
+/// An absolute path without its first and last slash; that of a URL is what follows its host.
 fn absolute(path: &[u8]) -> Vec<u8> {
+    let host = path.windows(3).position(|part| part == b"://").filter(|at| !path[..*at].contains(&b'/'));
+    if let Some(scheme) = host {
+        let rest = &path[scheme + 3..];
+        let key = rest.iter().position(|&b| b == b'/').map_or(&b""[..], |at| &rest[at + 1..]);
+        return key.strip_suffix(b"/").unwrap_or(key).to_vec();
+    }
     let path = std::path::Path::new(std::ffi::OsStr::from_bytes(if path.is_empty() { b"." } else { path }));
     // Where there is no current directory, rules of absolute paths match relative ones.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

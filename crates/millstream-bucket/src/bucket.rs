@@ -1,0 +1,360 @@
+//! A bucket: its client, what is being written to it, and its errors as those of a volume.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use millstream_s3::{Client, Counts, Object, Page, PageRequest, Refusal, Version};
+use millstream_vfs::{Errno, Error, Fields, FileKind, Metadata, Operation, Result, Timestamp};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::room::Room;
+
+/// Objects of listings that are remembered until their turn comes; what is beyond is asked for one by one.
+const REMEMBERED: usize = 1 << 18;
+/// User metadata: the time of the contents, in seconds since 1970.
+const TIME: &str = "millstream-mtime";
+/// The numbers of devices of buckets have this bit, which those of the kernel do not.
+const BUCKETS: u64 = 1 << 63;
+
+/// Takes a message about a bucket.
+pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A bucket.
+pub(crate) struct Bucket {
+    pub(crate) client: Client,
+    pub(crate) name: String,
+    device: u64,
+    /// Directories that were made, and that no object shows yet: their keys, without a slash.
+    made: Mutex<HashSet<Vec<u8>>>,
+    /// How many objects of listings are remembered.
+    remembered: AtomicUsize,
+    pub(crate) room: Arc<Room>,
+    tell: Tell,
+    told: Mutex<HashSet<String>>,
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bucket").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Bucket {
+    pub(crate) fn new(name: &str, client: Client, room: Arc<Room>, tell: Tell) -> Self {
+        Bucket {
+            client,
+            name: name.to_owned(),
+            device: xxh3_64(name.as_bytes()) | BUCKETS,
+            made: Mutex::default(),
+            remembered: AtomicUsize::new(0),
+            room,
+            tell,
+            told: Mutex::default(),
+        }
+    }
+
+    /// The result of a request; what the server says about a failure is told once.
+    pub(crate) fn answered<T>(
+        &self,
+        operation: Operation,
+        result: std::result::Result<T, Refusal>,
+    ) -> Result<T> {
+        result.map_err(|refusal| {
+            let errno = errno_of(&refusal);
+            if !matches!(errno, Errno::NOENT | Errno::STALE) {
+                let message = format!("s3://{}: {refusal}{}", self.name, advice(&refusal));
+                if lock(&self.told).insert(message.clone()) {
+                    (self.tell)(&message);
+                }
+            }
+            Error::new(operation, errno)
+        })
+    }
+
+    pub(crate) fn page(&self, operation: Operation, asked: &PageRequest<'_>) -> Result<Page> {
+        self.answered(operation, self.client.page(asked, &mut Counts::default()))
+    }
+
+    /// An object, if there is one.
+    pub(crate) fn object(&self, operation: Operation, key: &[u8]) -> Result<Option<Object>> {
+        let answer = self.client.head(key, &mut Counts::default());
+        if let Err(Refusal::Answer { status: 400..=403, .. }) = answer {
+            // The answer to a HEAD does not say why, but that to a listing does, if that is refused, too.
+            self.page(operation, &PageRequest { prefix: key, is_probe: true, ..Default::default() })?;
+        }
+        match self.answered(operation, answer) {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether there is a directory, by its key without a slash; the empty one is the bucket.
+    pub(crate) fn is_directory(&self, operation: Operation, key: &[u8]) -> Result<bool> {
+        if lock(&self.made).contains(key) {
+            return Ok(true);
+        }
+        let prefix = if key.is_empty() { Vec::new() } else { [key, b"/"].concat() };
+        let page =
+            self.page(operation, &PageRequest { prefix: &prefix, is_probe: true, ..Default::default() })?;
+        Ok(key.is_empty() || !page.items.is_empty() || !page.prefixes.is_empty())
+    }
+
+    /// Writes an object of a few bytes.
+    pub(crate) fn put(
+        &self,
+        operation: Operation,
+        key: &[u8],
+        content: &[u8],
+        headers: &[(String, String)],
+    ) -> Result<()> {
+        self.answered(operation, self.client.put(key, content, headers, &mut Counts::default()))?;
+        self.shows(key);
+        Ok(())
+    }
+
+    /// Makes an object of another one, by the server.
+    pub(crate) fn copy(
+        &self,
+        operation: Operation,
+        key: &[u8],
+        source: &str,
+        version: &Version,
+        headers: &[(String, String)],
+    ) -> Result<()> {
+        let copied = self.client.copy(key, source, version, headers, &mut Counts::default());
+        self.answered(operation, copied)
+    }
+
+    /// Gives an object another time; its other metadata stays.
+    pub(crate) fn set_time(&self, key: &[u8], object: &Object, time: (String, String)) -> Result<()> {
+        let others = object.metadata.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(TIME));
+        let others = others.map(|(name, value)| (format!("x-amz-meta-{name}"), value.clone()));
+        let mut headers: Vec<_> = others.chain([time]).collect();
+        headers.extend(object.content_type.clone().map(|kind| ("content-type".to_owned(), kind)));
+        let source = Client::copy_source(&self.name, key);
+        self.copy(Operation::SetTimes, key, &source, &object.version, &headers)
+    }
+
+    /// An object has been written, which shows the directories that it is in.
+    pub(crate) fn shows(&self, key: &[u8]) {
+        let mut made = lock(&self.made);
+        if made.is_empty() {
+            return;
+        }
+        for (at, _) in key.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+            made.remove(&key[..at]);
+        }
+    }
+
+    /// Makes a directory, which shows when something is in it, or when it is completed.
+    pub(crate) fn make_directory(&self, key: Vec<u8>) {
+        lock(&self.made).insert(key);
+    }
+
+    /// Makes a directory visible that was made, if nothing in it does.
+    pub(crate) fn complete_directory(&self, key: &[u8]) -> Result<()> {
+        let is_hidden = lock(&self.made).contains(key);
+        if is_hidden { self.put_marker(Operation::CreateDir, key) } else { Ok(()) }
+    }
+
+    fn put_marker(&self, operation: Operation, key: &[u8]) -> Result<()> {
+        self.put(operation, &[key, b"/"].concat(), b"", &[])
+    }
+
+    /// Removes an object.
+    pub(crate) fn remove_object(&self, key: &[u8]) -> Result<()> {
+        self.answered(Operation::Remove, self.client.delete(key, &mut Counts::default()))?;
+        self.keep_directory_of(key)
+    }
+
+    /// Removes an empty directory.
+    pub(crate) fn remove_directory(&self, key: &[u8]) -> Result<()> {
+        let prefix = [key, b"/"].concat();
+        let asked = PageRequest { prefix: &prefix, delimiter: b"/", ..Default::default() };
+        let page = self.page(Operation::Remove, &asked)?;
+        let has_more =
+            !page.prefixes.is_empty() || page.items.iter().any(|item| item.key.as_bytes() != prefix);
+        if has_more || page.next.is_some() {
+            return Err(Error::new(Operation::Remove, Errno::NOTEMPTY));
+        }
+        lock(&self.made).remove(key);
+        if !page.items.is_empty() {
+            let deleted = self.client.delete(&prefix, &mut Counts::default());
+            self.answered(Operation::Remove, deleted)?;
+        }
+        self.keep_directory_of(key)
+    }
+
+    /// Marks the directory that something was removed from, if nothing shows it any more.
+    fn keep_directory_of(&self, key: &[u8]) -> Result<()> {
+        let Some(end) = key.iter().rposition(|&b| b == b'/') else { return Ok(()) };
+        let directory = &key[..end];
+        if self.is_directory(Operation::Remove, directory)? {
+            return Ok(());
+        }
+        self.put_marker(Operation::Remove, directory)
+    }
+
+    /// Whether one more object of a listing may be remembered.
+    pub(crate) fn remember(&self) -> bool {
+        let is_within = self.remembered.fetch_add(1, Ordering::Relaxed) < REMEMBERED;
+        if !is_within {
+            self.forget(1);
+        }
+        is_within
+    }
+
+    pub(crate) fn forget(&self, count: usize) {
+        self.remembered.fetch_sub(count, Ordering::Relaxed);
+    }
+
+    /// Device and inode number of what has a key, without a slash at its end.
+    pub(crate) fn identity(&self, key: &[u8]) -> (u64, u64) {
+        (self.device, xxh3_64(key))
+    }
+
+    /// The metadata of a file or directory; without `mtime`, that of a file has no times.
+    pub(crate) fn metadata(
+        &self,
+        key: &[u8],
+        kind: FileKind,
+        size: u64,
+        mtime: Option<Timestamp>,
+    ) -> Metadata {
+        let (dev, ino) = self.identity(key);
+        let time = mtime.unwrap_or_default();
+        let times = Fields::ATIME | Fields::MTIME | Fields::CTIME;
+        let is_timed = mtime.is_some() || kind == FileKind::Directory;
+        Metadata {
+            fields: if is_timed { Fields::STAT } else { Fields::STAT - times },
+            mode: if kind == FileKind::Directory { 0o040_777 } else { 0o100_666 },
+            nlink: 1,
+            dev,
+            ino,
+            size,
+            blocks: size.div_ceil(512),
+            block_size: 1 << 20,
+            atime: time,
+            mtime: time,
+            ctime: time,
+            ..Metadata::default()
+        }
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time of the contents of an object: that in its metadata, otherwise its own.
+pub(crate) fn time_of(object: &Object) -> Timestamp {
+    let stated = object.metadata.iter().find(|(name, _)| name.eq_ignore_ascii_case(TIME));
+    let stated = stated.and_then(|(_, text)| decoded(text));
+    stated.unwrap_or(Timestamp { sec: object.mtime, nsec: 0 })
+}
+
+/// The header that states the time of an object's contents.
+pub(crate) fn time_header(time: Timestamp) -> (String, String) {
+    (format!("x-amz-meta-{TIME}"), encoded(time))
+}
+
+/// Seconds, with as many digits as there are.
+fn encoded(time: Timestamp) -> String {
+    let nanos = i128::from(time.sec) * 1_000_000_000 + i128::from(time.nsec);
+    let sign = if nanos < 0 { "-" } else { "" };
+    let (seconds, rest) = (nanos.unsigned_abs() / 1_000_000_000, nanos.unsigned_abs() % 1_000_000_000);
+    let digits = format!("{rest:09}");
+    match digits.trim_end_matches('0') {
+        "" => format!("{sign}{seconds}"),
+        digits => format!("{sign}{seconds}.{digits}"),
+    }
+}
+
+/// None if it is no time, or one with more digits than a nanosecond has.
+fn decoded(text: &str) -> Option<Timestamp> {
+    let (is_before, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (seconds, digits) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if seconds.is_empty() || !is_number(seconds) || !is_number(digits) || digits.len() > 9 {
+        return None;
+    }
+    let seconds: i64 = seconds.parse().ok()?;
+    let nanos: u32 = format!("{digits:0<9}").parse().ok()?;
+    Some(match (is_before, nanos) {
+        (false, nsec) => Timestamp { sec: seconds, nsec },
+        (true, 0) => Timestamp { sec: -seconds, nsec: 0 },
+        (true, nanos) => Timestamp { sec: -seconds - 1, nsec: 1_000_000_000 - nanos },
+    })
+}
+
+/// The number nearest to why a request was refused.
+fn errno_of(refusal: &Refusal) -> Errno {
+    match refusal {
+        // Not a missing entry, which would be made, or be a reason to delete its copy.
+        Refusal::Answer { code, .. } if code == "NoSuchBucket" => Errno::NXIO,
+        Refusal::Answer { code, .. } if code == "EntityTooLarge" => Errno::FBIG,
+        Refusal::Answer { status: 404, .. } => Errno::NOENT,
+        Refusal::Answer { status: 401 | 403, .. } => Errno::ACCESS,
+        Refusal::Answer { status: 412, .. } => Errno::STALE,
+        Refusal::Answer { status: 429 | 503, .. } => Errno::BUSY,
+        Refusal::Answer { status: 507, .. } => Errno::NOSPC,
+        Refusal::Answer { status: 301 | 307 | 308 | 400, .. } => Errno::INVAL,
+        Refusal::Answer { .. } | Refusal::Lost(_) | Refusal::NotTaken | Refusal::Unused => Errno::IO,
+        Refusal::Connection(_) => Errno::HOSTUNREACH,
+        Refusal::Malformed(_) => Errno::BADMSG,
+        Refusal::Credentials => Errno::ACCESS,
+    }
+}
+
+/// What to do about it.
+fn advice(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::Answer { status: 301 | 307 | 308, .. } => {
+            "; is the bucket in another region? AWS_REGION names it"
+        }
+        Refusal::Answer { code, .. } => match code.as_str() {
+            "AuthorizationHeaderMalformed" => "; is the bucket in another region? AWS_REGION names it",
+            "InvalidAccessKeyId" | "SignatureDoesNotMatch" => {
+                "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile, are not what the server knows"
+            }
+            "ExpiredToken" => "; the credentials have ended: get new ones and start again",
+            "NoSuchBucket" => "; make the bucket first",
+            _ => "",
+        },
+        Refusal::Credentials => {
+            ": set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `aws configure export-credentials --format env` \
+             prints those of a session"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_with_the_digits_that_they_have() {
+        for (sec, nsec, text) in [
+            (0, 0, "0"),
+            (1_700_000_000, 123_456_789, "1700000000.123456789"),
+            (1, 500_000_000, "1.5"),
+            (-1, 500_000_000, "-0.5"),
+            (-2, 0, "-2"),
+            (-2, 1, "-1.999999999"),
+        ] {
+            let time = Timestamp { sec, nsec };
+            assert_eq!(encoded(time), text);
+            assert_eq!(decoded(text), Some(time), "{text}");
+        }
+        for wrong in ["", "-", ".5", "x", "1.0000000001", "1e3", "+1", "1.-5", "99999999999999999999"] {
+            assert_eq!(decoded(wrong), None, "{wrong}");
+        }
+    }
+}

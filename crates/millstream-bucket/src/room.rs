@@ -1,0 +1,72 @@
+//! Bounds the memory of uploads.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Longest wait for room. Then it is taken all the same: those who have it may themselves wait for more.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Memory that may be in use.
+#[derive(Debug)]
+pub(crate) struct Room {
+    used: Mutex<usize>,
+    returned: Condvar,
+    limit: usize,
+}
+
+/// Memory that is in use, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    room: Arc<Room>,
+    bytes: usize,
+}
+
+impl Room {
+    pub(crate) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Room { used: Mutex::new(0), returned: Condvar::new(), limit })
+    }
+
+    /// Waits for so many bytes.
+    pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Taken {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = |used: &mut usize| *used > 0 && *used + bytes > self.limit;
+        let waited = self.returned.wait_timeout_while(used, PATIENCE, is_full);
+        let (mut used, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *used += bytes;
+        Taken { room: Arc::clone(self), bytes }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        *self.room.used.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
+        self.room.returned.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn no_more_than_the_limit_is_in_use() {
+        let (room, used, most) = (Room::new(100), AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let _taken = room.take(30);
+                        most.fetch_max(used.fetch_add(30, Ordering::SeqCst) + 30, Ordering::SeqCst);
+                        thread::yield_now();
+                        used.fetch_sub(30, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert!((30..=100).contains(&most.into_inner()));
+        let _more_than_there_is = room.take(1000);
+    }
+}

@@ -1,0 +1,77 @@
+//! Operands in buckets of S3, `s3://BUCKET/KEY`: what their volume needs, and which options mean nothing there.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use millstream_bucket::aws::Access;
+use millstream_bucket::{Storage, is_bucket};
+use millstream_ops::sync::{Options, Sparse, Verification, Xattrs};
+
+use super::{NO_PLACE, USAGE};
+use crate::diagnostics::{Diagnostics, Refused};
+
+/// What servers said about failures, until it is written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Remarks(Arc<Mutex<Vec<String>>>);
+
+impl Remarks {
+    /// Writes them, before the messages about what failed because of that.
+    pub(super) fn write(&self, diagnostics: &Diagnostics) {
+        let remarks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for remark in remarks {
+            diagnostics.warning().text(&remark).send();
+        }
+    }
+}
+
+/// Whether any operand is in a bucket.
+pub(super) fn has_bucket(operands: &[OsString]) -> bool {
+    operands.iter().any(|operand| is_bucket(operand.as_bytes()))
+}
+
+/// The volume of the machine and its buckets.
+pub(super) fn storage(remarks: &Remarks, diagnostics: &Diagnostics) -> Result<Storage, Refused> {
+    let remarks = Arc::clone(&remarks.0);
+    let tell = move |remark: &str| {
+        remarks.lock().unwrap_or_else(PoisonError::into_inner).push(remark.to_owned());
+    };
+    match Access::from_environment() {
+        Ok(access) => Ok(Storage::new(access, Arc::new(tell))),
+        Err(error) => {
+            diagnostics.error(NO_PLACE).text(&error.to_string()).send();
+            Err(Refused)
+        }
+    }
+}
+
+/// Refuses what is asked for and objects do not have. What `-a` asks for without need, they go without.
+pub(super) fn adapt(
+    options: &mut Options,
+    operands: &[OsString],
+    diagnostics: &Diagnostics,
+) -> Result<(), Refused> {
+    let is_destination = operands.last().is_some_and(|last| is_bucket(last.as_bytes()));
+    let preserve = &mut options.preserve;
+    let lacking = [
+        (preserve.links, "-H: objects of S3 have no hard links"),
+        (preserve.acls, "-A: objects of S3 have no access control lists of this kind"),
+        (preserve.xattrs != Xattrs::Ignore, "-X: objects of S3 have no extended attributes"),
+        (is_destination && options.sparse == Sparse::Always, "-S: objects of S3 have no holes"),
+        (
+            is_destination && options.verification == Verification::Checksum,
+            "--verify: S3 compares the checksum of all that it receives; psync --spark --verify with s3a:// reads objects again",
+        ),
+    ];
+    if let Some((_, reason)) = lacking.iter().find(|(is_asked, _)| *is_asked) {
+        diagnostics.error(USAGE).text(reason).send();
+        return Err(Refused);
+    }
+    (preserve.mode, preserve.owner, preserve.group) = (false, false, false);
+    options.untimed.directories = true;
+    if is_destination {
+        (options.kinds.devices, options.kinds.specials) = (false, false);
+        options.sparse = Sparse::Never;
+    }
+    Ok(())
+}
