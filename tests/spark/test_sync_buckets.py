@@ -3,60 +3,18 @@
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import sync_trees
+from bucket_calls import BUCKET, LIMIT_S, TOOL, Bucket, S3Bed, files_of, is_possible, lines, wait_until
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
-from s3_bed import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Bed  # noqa: E402
-
-TOOL = Path(os.environ.get("MILLSTREAM_PSYNC", Path(__file__).resolve().parents[2] / "target/release/psync"))
-# What the server of the tests, which stores objects as files, can have in a key.
-LIMIT_S = 120
 ONE_OF = [
     [[], ["--delete"], ["--delete-before"], ["--delete-excluded", "--max-delete=5"]],
     [[], [], ["-c"], ["--size-only"], ["-I"]],
     [[], [], ["-u"], ["--existing"], ["--ignore-existing"]],
 ]
 FILTERS = ["- *1*", "+ *2*", "P *3*", "- /*4*", "H *5*", "R *6*", "- *7/"]
-
-
-def is_possible(name: str) -> bool:
-    """Whether S3 can have such a name, and the server of the tests, which stores objects as files."""
-    return name.isprintable() and name not in (".", "..") and not name.startswith(".sgwtmp")
-
-
-class Bucket:
-    """The bucket of a bed, and `psync` with the settings to reach it."""
-
-    def __init__(self, bed: S3Bed):
-        self.bed = bed
-        self.count = 0
-
-    def environment(self, **more: str) -> dict[str, str]:
-        """Nothing of the user's own settings is in it."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        ours = {"AWS_ENDPOINT_URL": self.bed.endpoint, "AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY, "AWS_REGION": REGION}
-        return {key: value for key, value in (kept | ours | {"AWS_EC2_METADATA_DISABLED": "true"} | more).items() if value}
-
-    def psync(self, *arguments, expected: int = 0, **variables: str):
-        done = subprocess.run([TOOL, *map(str, arguments)], env=self.environment(**variables), capture_output=True, timeout=LIMIT_S)
-        assert done.returncode == expected, f"{done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
-        return done
-
-    def place(self) -> str:
-        """The URL of a directory that nobody else uses."""
-        self.count += 1
-        return f"s3://{BUCKET}/place{self.count}"
-
-    def path(self, url: str) -> Path:
-        """Where the server keeps what has this URL."""
-        return Path(self.bed.data, url.removeprefix("s3://"))
-
-    def fill(self, source: Path, url: str) -> None:
-        self.psync("-rt", f"{source}/", f"{url}/")
 
 
 @pytest.fixture(scope="module")
@@ -69,16 +27,6 @@ def bucket():
 def without_faults(bucket):
     yield
     bucket.bed.inject()
-
-
-def lines(done) -> list[bytes]:
-    return sorted(done.stdout.splitlines())
-
-
-def files_of(tree: Path) -> dict[str, tuple]:
-    """Kind, time and content of each entry; directories have no time that counts."""
-    found = sync_trees.snapshot(tree, unit_ns=1)
-    return {name: (kind, 0 if kind == 0o040000 else time, content) for name, (kind, _, _, _, time, content) in found.items()}
 
 
 def options_of(chance: random.Random) -> list[str]:
@@ -140,17 +88,15 @@ def test_requests_are_as_few_as_can_be(bucket, tmp_path):
     source, back, url = tmp_path / "source", tmp_path / "back", bucket.place()
     sync_trees.many_files(source, 300, 10)
 
-    def counted(*arguments):
-        bucket.bed.reset_statistics()
-        bucket.psync("-rt", *arguments)
-        return bucket.bed.statistics().by_kind
-
-    up = counted(f"{source}/", f"{url}/")
+    up = bucket.counted("-rt", f"{source}/", f"{url}/")
     assert up["PutObject"] == 300 and up.get("HeadObject", 0) <= 15 and up["ListObjectsV2"] <= 15, up
-    down = counted(f"{url}/", f"{back}/")
+    down = bucket.counted("-rt", f"{url}/", f"{back}/")
     assert down["GetObject"] == 300 and down.get("HeadObject", 0) <= 2 and down["ListObjectsV2"] <= 15, down
-    again = counted(f"{url}/", f"{back}/")
+    again = bucket.counted("-rt", f"{url}/", f"{back}/")
     assert again.keys() == {"HeadObject", "ListObjectsV2"} and again["HeadObject"] <= 302, again
+    between = bucket.counted("-rt", f"{url}/", f"{bucket.place()}/")
+    empty = sum(path.stat().st_size == 0 for path in source.rglob("f*"))
+    assert (between["CopyObject"], between["PutObject"]) == (300 - empty, empty) and between["HeadObject"] <= 315 and "GetObject" not in between, between
 
 
 def test_one_file_and_directories_with_and_without_a_slash(bucket, tmp_path):
@@ -165,6 +111,21 @@ def test_one_file_and_directories_with_and_without_a_slash(bucket, tmp_path):
     bucket.psync("-rt", f"{url}/new/below/source", tmp_path / "into")
     assert files_of(tmp_path / "into/source") == files_of(source)
     assert bucket.psync("-rti", source, f"{url}/new/below").stdout == b""
+
+
+def test_listed_files_and_several_sources(bucket, tmp_path):
+    source, url = tmp_path / "source", bucket.place()
+    sync_trees.many_files(source, 30, 3)
+    (tmp_path / "list").write_text("d0/f0\nd1/\nd2/f2\n")
+    bucket.psync("-rt", f"--files-from={tmp_path / 'list'}", source, f"{url}/")
+    expected = {name: content for name, content in sync_trees.contents(source).items() if name.startswith(("d0", "d1", "d2")) and
+                (name in ("d0", "d0/f0", "d2", "d2/f2") or name.startswith("d1"))}
+    assert sync_trees.contents(bucket.path(url)) == expected
+    (tmp_path / "list").write_text("d0/f0\nd1/f1\nmissing\n")
+    missing = bucket.psync("-rt", f"--files-from={tmp_path / 'list'}", f"{url}/", tmp_path / "some", expected=23)
+    assert b"missing" in missing.stderr and sorted(sync_trees.contents(tmp_path / "some")) == ["d0", "d0/f0", "d1", "d1/f1"]
+    bucket.psync("-rt", f"{source}/d0", f"{url}/d1", f"{url}/d2/", tmp_path / "several")
+    assert sorted(os.listdir(tmp_path / "several")) == ["d0", "d1", "f2"]
 
 
 def test_rules_of_absolute_paths_begin_at_the_bucket(bucket, tmp_path):
@@ -289,23 +250,13 @@ def test_an_object_that_is_replaced_after_it_was_listed_is_copied_as_it_is_now(b
     (source / "file").write_text("old")
     bucket.fill(source, url)
     bucket.bed.inject({"operation": "GetObject", "path": "file", "count": 1, "do": "hold"})
-    command = [TOOL, "-rt", f"{url}/", f"{target}/"]
-    with subprocess.Popen(command, env=bucket.environment()) as running:
+    with bucket.start("-rt", f"{url}/", f"{target}/") as running:
         wait_until(lambda: bucket.bed.held() == 1)
         (source / "file").write_text("newer")
-        (tmp_path / "new").mkdir()
-        subprocess.run([TOOL, "-t", source / "file", f"{url}/file"], env=bucket.environment(), check=True)
+        bucket.psync("-t", source / "file", f"{url}/file")
         bucket.bed.inject()
         assert running.wait(LIMIT_S) == 0
     assert (target / "file").read_text() == "newer"
-
-
-def wait_until(is_so) -> None:
-    import time
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_wrong_settings_are_told_once_and_say_what_to_do(bucket, tmp_path):

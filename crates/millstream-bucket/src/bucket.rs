@@ -21,9 +21,19 @@ const BUCKETS: u64 = 1 << 63;
 /// Takes a message about a bucket.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// Whether objects that are opened are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// They are, so that the first request asks for their contents.
+    AtOnce,
+    /// Most are not, because the server copies them.
+    Rarely,
+}
+
 /// A bucket.
 pub(crate) struct Bucket {
     pub(crate) client: Client,
+    pub(crate) reads: Reads,
     pub(crate) name: String,
     device: u64,
     /// Directories that were made, and that no object shows yet: their keys, without a slash.
@@ -42,9 +52,10 @@ impl fmt::Debug for Bucket {
 }
 
 impl Bucket {
-    pub(crate) fn new(name: &str, client: Client, room: Arc<Room>, tell: Tell) -> Self {
+    pub(crate) fn new(name: &str, client: Client, reads: Reads, room: Arc<Room>, tell: Tell) -> Self {
         Bucket {
             client,
+            reads,
             name: name.to_owned(),
             device: xxh3_64(name.as_bytes()) | BUCKETS,
             made: Mutex::default(),

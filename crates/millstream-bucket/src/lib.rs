@@ -29,5 +29,6 @@ mod room;
 mod storage;
 mod upload;
 
+pub use bucket::{Reads, Tell};
 pub use location::is_bucket;
 pub use storage::Storage;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use millstream_s3::{Counts, Opened, Part, Version};
 use millstream_vfs::{Errno, Error, Fields, FileKind, Metadata, Operation, Result};
 
-use crate::bucket::{Bucket, lock, time_of};
+use crate::bucket::{Bucket, Reads, lock, time_of};
 use crate::listing::Known;
 
 /// Requests end at multiples of this, as the parts do in which large files are copied.
@@ -51,12 +51,25 @@ impl ObjectReader {
         if known.version.is_none() {
             return Err(Error::new(Operation::OpenFile, Errno::BADMSG));
         }
-        let end = known.size.min(PART);
-        let part = Part { of: known.size, range: 0..end };
-        let opened = bucket.client.open(key, &known.version, &part, &mut Counts::default());
-        let body = bucket.answered(Operation::OpenFile, opened)?;
-        let metadata = bucket.metadata(key, FileKind::File, known.size, Some(time_of(&body.object)));
-        let parts = if end > 0 { vec![Open { at: 0, end, body }] } else { Vec::new() };
+        let (object, parts) = match bucket.reads {
+            Reads::AtOnce => {
+                let end = known.size.min(PART);
+                let part = Part { of: known.size, range: 0..end };
+                let opened = bucket.client.open(key, &known.version, &part, &mut Counts::default());
+                let body = bucket.answered(Operation::OpenFile, opened)?;
+                let object = body.object.clone();
+                (object, if end > 0 { vec![Open { at: 0, end, body }] } else { Vec::new() })
+            }
+            Reads::Rarely => {
+                let failed = |errno| Error::new(Operation::OpenFile, errno);
+                let object = bucket.object(Operation::OpenFile, key)?.ok_or(failed(Errno::NOENT))?;
+                if object.version != known.version {
+                    return Err(failed(Errno::STALE));
+                }
+                (object, Vec::new())
+            }
+        };
+        let metadata = bucket.metadata(key, FileKind::File, known.size, Some(time_of(&object)));
         Ok(ObjectReader {
             bucket: Arc::clone(bucket),
             key: key.to_vec(),

@@ -13,7 +13,7 @@ use millstream_vfs::{
 };
 
 use crate::aws;
-use crate::bucket::{Bucket, Tell, lock};
+use crate::bucket::{Bucket, Reads, Tell, lock};
 use crate::directory::BucketDir;
 use crate::file::ObjectFile;
 use crate::listing;
@@ -42,6 +42,7 @@ impl fmt::Debug for Storage {
 pub struct Buckets {
     open: Mutex<HashMap<String, BucketDir>>,
     access: aws::Access,
+    reads: Reads,
     room: Arc<Room>,
     tell: Tell,
 }
@@ -60,7 +61,7 @@ impl Buckets {
             return root.anew();
         }
         let (room, tell) = (Arc::clone(&self.room), Arc::clone(&self.tell));
-        let root = BucketDir::root(Bucket::new(name, self.access.client(name), room, tell));
+        let root = BucketDir::root(Bucket::new(name, self.access.client(name), self.reads, room, tell));
         open.insert(name.to_owned(), root.clone());
         root
     }
@@ -68,9 +69,9 @@ impl Buckets {
 
 impl Storage {
     /// Buckets are reached as `access` says. `tell` gets what servers say about failures, each once.
-    pub fn new(access: aws::Access, tell: Tell) -> Self {
+    pub fn new(access: aws::Access, reads: Reads, tell: Tell) -> Self {
         let (open, room) = (Mutex::default(), Room::new(UPLOADS));
-        Storage { buckets: Arc::new(Buckets { open, access, room, tell }) }
+        Storage { buckets: Arc::new(Buckets { open, access, reads, room, tell }) }
     }
 }
 

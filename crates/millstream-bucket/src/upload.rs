@@ -171,7 +171,7 @@ impl Upload {
             let expected = self.size.saturating_sub(index * self.part_size).min(self.part_size);
             let room = self.bucket.room.take(expected as usize);
             state = lock(&self.state);
-            let buffer = Buffer { bytes: Vec::new(), filled: 0, _room: room };
+            let buffer = Buffer { bytes: Vec::with_capacity(expected as usize), filled: 0, _room: room };
             state.parts.entry(index).or_insert(Part::Filling(buffer));
         }
         if state.is_over {
@@ -181,11 +181,13 @@ impl Upload {
         let Some(part) = state.parts.get_mut(&index) else { return Err(failed(Errno::IO)) };
         // What has been sent cannot be changed any more.
         let Part::Filling(buffer) = part else { return Err(failed(Errno::IO)) };
-        let end = at + bytes.len();
-        if buffer.bytes.len() < end {
-            buffer.bytes.resize(end, 0);
+        if buffer.bytes.len() == at {
+            buffer.bytes.extend_from_slice(bytes);
+        } else {
+            let end = at + bytes.len();
+            buffer.bytes.resize(buffer.bytes.len().max(end), 0);
+            buffer.bytes[at..end].copy_from_slice(bytes);
         }
-        buffer.bytes[at..end].copy_from_slice(bytes);
         buffer.filled += bytes.len() as u64;
         if buffer.filled < self.part_size {
             return Ok(None);

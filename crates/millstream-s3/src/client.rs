@@ -355,7 +355,10 @@ impl Client {
         let path = self.settings.address.object(key);
         self.persist(&self.others, counts, || {
             let request = Request { method: Method::HEAD, path: &path, ..Request::default() };
-            object(&expect(self.send(&request)?, &[200])?)
+            let response = expect(self.send(&request)?, &[200])?;
+            let size =
+                response.headers().get("content-length").and_then(|size| size.to_str().ok()?.parse().ok());
+            object(&response, size.ok_or(Failure::Final(Refusal::Malformed("an object has no size")))?)
         })
     }
 
@@ -379,7 +382,7 @@ impl Client {
             let response = self.send(&Request { path: &path, headers, ..Request::default() })?;
             let response = expect(response, &[if is_whole { 200 } else { 206 }])?;
             check_answer(&response, &version, range.clone(), is_whole)?;
-            let object = Object { size: part.of, ..object(&response)? };
+            let object = object(&response, part.of)?;
             Ok(Opened { object, body: response.into_body().into_reader() })
         })
     }
@@ -651,16 +654,14 @@ fn range_headers(version: &str, range: &Range<u64>, is_whole: bool) -> Vec<(&'st
     headers
 }
 
-/// What the headers of an answer say of an object.
-fn object(response: &Response<Body>) -> Result<Object, Failure> {
+/// What the headers of an answer say of an object of this size.
+fn object(response: &Response<Body>, size: u64) -> Result<Object, Failure> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let wrong = |what| Failure::Final(Refusal::Malformed(what));
+    let no_time = Failure::Final(Refusal::Malformed("an object has no time"));
     let time = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp().as_second());
     Ok(Object {
-        size: header("content-length")
-            .and_then(|size| size.parse().ok())
-            .ok_or(wrong("an object has no size"))?,
-        mtime: header("last-modified").and_then(time).ok_or(wrong("an object has no time"))?,
+        size,
+        mtime: header("last-modified").and_then(time).ok_or(no_time)?,
         version: Version::pack(header("etag").unwrap_or_default().as_bytes()),
         content_type: header("content-type").map(str::to_owned),
         metadata: metadata(response),

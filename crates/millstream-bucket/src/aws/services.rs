@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use millstream_s3::{Credentials, element, encode_query, tls};
 use serde_json::Value;
-use ureq::Agent;
+use ureq::{Agent, Proxy};
 
 use super::profile::Profile;
 use super::variable;
@@ -28,30 +28,31 @@ pub(super) struct Dated {
     pub(super) until: Option<SystemTime>,
 }
 
-/// What asks services.
+/// What asks services: those of this machine directly, others by the proxy that the environment names.
 #[derive(Debug)]
-pub(super) struct Http(Agent);
+pub(super) struct Http {
+    near: Agent,
+    far: Agent,
+}
 
 impl Http {
     pub(super) fn new(certificates: &[Vec<u8>]) -> Self {
-        let agent = Agent::config_builder()
-            .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_global(Some(TIMEOUT))
-            .tls_config(tls(certificates))
-            .build()
-            .new_agent();
-        Http(agent)
+        let agent = |proxy, connect_timeout| {
+            let builder = Agent::config_builder().proxy(proxy).timeout_connect(Some(connect_timeout));
+            builder.timeout_global(Some(TIMEOUT)).tls_config(tls(certificates)).build().new_agent()
+        };
+        Http { near: agent(None, CONNECT_TIMEOUT), far: agent(Proxy::try_from_env(), TIMEOUT) }
     }
 
-    fn get(&self, url: &str, header: Option<(&str, &str)>) -> Result<String, String> {
+    fn get(agent: &Agent, url: &str, header: Option<(&str, &str)>) -> Result<String, String> {
         let request =
-            header.iter().fold(self.0.get(url), |request, (name, value)| request.header(*name, *value));
+            header.iter().fold(agent.get(url), |request, (name, value)| request.header(*name, *value));
         let mut answer = request.call().map_err(|error| error.to_string())?;
         answer.body_mut().read_to_string().map_err(|error| error.to_string())
     }
 
     fn put(&self, url: &str, header: (&str, &str)) -> Result<String, String> {
-        let sent = self.0.put(url).header(header.0, header.1).send_empty();
+        let sent = self.near.put(url).header(header.0, header.1).send_empty();
         let mut answer = sent.map_err(|error| error.to_string())?;
         answer.body_mut().read_to_string().map_err(|error| error.to_string())
     }
@@ -132,7 +133,7 @@ impl Service {
                     query.push('=');
                     encode_query(value.as_bytes(), &mut query);
                 }
-                of_xml(&http.get(&format!("{}/{query}", url.trim_end_matches('/')), None)?)
+                of_xml(&Http::get(&http.far, &format!("{}/{query}", url.trim_end_matches('/')), None)?)
             }
             Service::Container(url) => {
                 let file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
@@ -141,16 +142,16 @@ impl Service {
                     None => variable("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
                 };
                 let header = token.as_deref().map(|token| ("authorization", token.trim()));
-                of_json(&http.get(url, header)?, "Token")
+                of_json(&Http::get(&http.near, url, header)?, "Token")
             }
             Service::Machine(url) => {
                 let roles = format!("{url}/latest/meta-data/iam/security-credentials/");
                 let lifetime = ("x-aws-ec2-metadata-token-ttl-seconds", "21600");
                 let token = http.put(&format!("{url}/latest/api/token"), lifetime)?;
                 let header = Some(("x-aws-ec2-metadata-token", token.trim()));
-                let role = http.get(&roles, header)?;
+                let role = Http::get(&http.near, &roles, header)?;
                 let role = role.lines().next().unwrap_or_default();
-                of_json(&http.get(&format!("{roles}{role}"), header)?, "Token")
+                of_json(&Http::get(&http.near, &format!("{roles}{role}"), header)?, "Token")
             }
         }
     }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_bucket::aws::Access;
-use millstream_bucket::{Storage, is_bucket};
+use millstream_bucket::{Reads, Storage, is_bucket};
 use millstream_ops::sync::{Options, Sparse, Verification, Xattrs};
 
 use super::{NO_PLACE, USAGE};
@@ -30,14 +30,23 @@ pub(super) fn has_bucket(operands: &[OsString]) -> bool {
     operands.iter().any(|operand| is_bucket(operand.as_bytes()))
 }
 
-/// The volume of the machine and its buckets.
-pub(super) fn storage(remarks: &Remarks, diagnostics: &Diagnostics) -> Result<Storage, Refused> {
+fn are_all_buckets(operands: &[OsString]) -> bool {
+    operands.iter().all(|operand| is_bucket(operand.as_bytes()))
+}
+
+/// The volume of the machine and its buckets. Between buckets, servers copy.
+pub(super) fn storage(
+    operands: &[OsString],
+    remarks: &Remarks,
+    diagnostics: &Diagnostics,
+) -> Result<Storage, Refused> {
+    let reads = if are_all_buckets(operands) { Reads::Rarely } else { Reads::AtOnce };
     let remarks = Arc::clone(&remarks.0);
     let tell = move |remark: &str| {
         remarks.lock().unwrap_or_else(PoisonError::into_inner).push(remark.to_owned());
     };
     match Access::from_environment() {
-        Ok(access) => Ok(Storage::new(access, Arc::new(tell))),
+        Ok(access) => Ok(Storage::new(access, reads, Arc::new(tell))),
         Err(error) => {
             diagnostics.error(NO_PLACE).text(&error.to_string()).send();
             Err(Refused)
@@ -71,6 +80,8 @@ pub(super) fn adapt(
     options.untimed.directories = true;
     if is_destination {
         (options.kinds.devices, options.kinds.specials) = (false, false);
+    }
+    if is_destination && !are_all_buckets(operands) {
         options.sparse = Sparse::Never;
     }
     Ok(())

@@ -76,7 +76,8 @@ fn prepare(arguments: Vec<OsString>, encoding: Encoding, diagnostics: &Diagnosti
         return carry_out(&PosixVolume, operands, &options, output);
     }
     buckets::adapt(&mut options, &operands, diagnostics)?;
-    let done = carry_out(&buckets::storage(&remarks, diagnostics)?, operands, &options, output);
+    let storage = buckets::storage(&operands, &remarks, diagnostics)?;
+    let done = carry_out(&storage, operands, &options, output);
     remarks.write(diagnostics);
     done
 }

@@ -1,0 +1,248 @@
+"""`psync` with a bucket of S3, without Spark: killed runs, credentials that end, sources that change, many objects, psync on Spark.
+
+Run with `make test-group GROUP=sync-buckets`.
+"""
+
+import datetime
+import http.server
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+import sync_trees
+from bucket_calls import BUCKET, LIMIT_S, TOOL, Bucket, S3Bed, files_of, is_possible, wait_until
+
+KILLS = 12
+
+
+@pytest.fixture(scope="module")
+def bucket():
+    with S3Bed(synthetic={"flat": "files:100000"}) as bed:
+        yield Bucket(bed)
+
+
+@pytest.fixture(autouse=True)
+def without_faults(bucket):
+    yield
+    bucket.bed.inject()
+    bucket.bed.set_rate(0)
+    bucket.bed.set_delay(0)
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_killed_runs_leave_whole_files_and_the_next_one_completes(bucket, tmp_path, seed, way):
+    chance = random.Random(seed)
+    old, new, url = tmp_path / "old", tmp_path / "new", bucket.place()
+    sync_trees.make(old, chance.randrange(10**6), allowed=is_possible, links=False)
+    shutil.copytree(old, new)
+    sync_trees.mutate(new, chance.randrange(10**6))
+    subprocess.run(["find", new, "-type", "l", "-delete"], check=True)
+    (new / "large").write_bytes(chance.randbytes(30 << 20))
+    bucket.fill(old if way == "up" else new, url)
+    target = bucket.path(url) if way == "up" else tmp_path / "target"
+    if way == "down":
+        shutil.copytree(old, target)
+    sides = [f"{new}/", f"{url}/"] if way == "up" else [f"{url}/", f"{target}/"]
+    versions = [sync_trees.contents(tree) for tree in (old, new)]
+    bucket.bed.set_delay(5)
+    for _ in range(KILLS):
+        with bucket.start("-rt", "--delete", *sides) as running:
+            time.sleep(chance.uniform(0.02, 0.5))
+            running.kill()
+        for name, content in sync_trees.contents(target).items():
+            is_temporary = os.path.basename(name).startswith(".psync-")
+            assert is_temporary or content in [version.get(name) for version in versions], f"seed {seed}: {name}"
+    bucket.bed.set_delay(0)
+    bucket.psync("-rt", "--delete", *sides)
+    assert sync_trees.contents(target) == versions[1], f"seed {seed}"
+    assert bucket.psync("-rti", "--delete", *sides).stdout == b""
+
+
+def test_a_terminated_run_gives_its_uploads_up(bucket, tmp_path):
+    source, url = tmp_path / "source", bucket.place()
+    source.mkdir()
+    (source / "large").write_bytes(os.urandom(40 << 20))
+    bucket.bed.reset_statistics()
+    bucket.bed.inject({"operation": "UploadPart", "query": "partNumber=4", "do": "hold"})
+    with bucket.start("-rt", f"{source}/", f"{url}/") as running:
+        wait_until(lambda: bucket.bed.held() == 1)
+        running.terminate()
+        running.wait(LIMIT_S)
+    assert bucket.bed.statistics().by_kind["AbortMultipartUpload"] == 1
+    assert not bucket.path(f"{url}/large").exists()
+
+
+def test_a_file_that_grows_is_a_beginning_and_the_next_run_copies_the_rest(bucket, tmp_path):
+    source, url = tmp_path / "source", bucket.place()
+    source.mkdir()
+    content = os.urandom(30 << 20)
+    (source / "log").write_bytes(content)
+    bucket.bed.inject({"operation": "UploadPart", "query": "partNumber=2", "count": 1, "do": "hold"})
+    with bucket.start("-rt", f"{source}/", f"{url}/") as running:
+        wait_until(lambda: bucket.bed.held() == 1)
+        with (source / "log").open("ab") as log:
+            log.write(b"more")
+        bucket.bed.inject()
+        assert running.wait(LIMIT_S) == 24
+    copy = bucket.path(f"{url}/log").read_bytes()
+    assert copy == (content + b"more")[:len(copy)] and len(copy) >= len(content)
+    bucket.psync("-rt", f"{source}/", f"{url}/")
+    assert bucket.path(f"{url}/log").read_bytes() == content + b"more"
+
+
+def test_a_bucket_that_turns_requests_away_gets_all_in_the_end(bucket, tmp_path):
+    source, back, url = tmp_path / "source", tmp_path / "back", bucket.place()
+    sync_trees.many_files(source, 600)
+    bucket.bed.set_rate(100)
+    bucket.psync("-rt", f"{source}/", f"{url}/")
+    bucket.psync("-rt", f"{url}/", f"{back}/")
+    assert bucket.bed.refused > 0
+    assert files_of(back) == files_of(source)
+
+
+def test_encrypted_connections_need_a_certificate_that_is_trusted(tmp_path):
+    with S3Bed(tls=True) as bed:
+        bucket = Bucket(bed)
+        source, back, url = tmp_path / "source", tmp_path / "back", bucket.place()
+        sync_trees.many_files(source, 40)
+        bucket.psync("-rt", f"{source}/", f"{url}/")
+        bucket.psync("-rt", f"{url}/", f"{back}/")
+        assert files_of(back) == files_of(source)
+        assert b"certificate" in bucket.psync("-rt", f"{url}/", f"{back}/", expected=23, AWS_CA_BUNDLE="").stderr
+
+
+class Services(http.server.BaseHTTPRequestHandler):
+    """Hands out credentials as the services of a machine, a container and the token service do."""
+
+    def do_PUT(self):
+        self.reply("the-token" if self.path == "/latest/api/token" and self.headers["x-aws-ec2-metadata-token-ttl-seconds"] else None)
+
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        is_machine = self.headers["x-aws-ec2-metadata-token"] == "the-token"
+        if path == "/latest/meta-data/iam/security-credentials/" and is_machine:
+            self.reply("a-role")
+        elif path == "/latest/meta-data/iam/security-credentials/a-role" and is_machine:
+            self.reply(json.dumps(self.server.next() | {"Code": "Success"}))
+        elif path == "/container" and self.headers["authorization"] == "secret":
+            self.reply(json.dumps(self.server.next()))
+        elif path == "/sts/" and "Action=AssumeRoleWithWebIdentity" in query and "WebIdentityToken=a%2Ftoken" in query and "RoleArn=arn%3Ax" in query:
+            given = self.server.next()
+            given["SessionToken"] = given.pop("Token")
+            self.reply("<R><Credentials>" + "".join(f"<{name}>{value}</{name}>" for name, value in given.items()) + "</Credentials></R>")
+        else:
+            self.reply(None)
+
+    def reply(self, body):
+        self.send_response(404 if body is None else 200)
+        self.send_header("Content-Length", str(len(body or "")))
+        self.end_headers()
+        self.wfile.write((body or "").encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def services(bucket):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Services) as server:
+        server.calls, server.good_for_s = 0, 3600
+
+        def new():
+            server.calls += 1
+            given = bucket.bed.new_credentials()
+            until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=server.good_for_s)
+            return {"AccessKeyId": given["access_key"], "SecretAccessKey": given["secret_key"], "Token": given["session_token"],
+                    "Expiration": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+        server.next = new
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        yield server
+        server.shutdown()
+
+
+@pytest.mark.parametrize("place", ["machine", "container", "identity", "program", "profile", "named profile"])
+def test_credentials_come_from_where_amazons_tools_find_them(bucket, services, tmp_path, place):
+    source, url = tmp_path / "source", bucket.place()
+    sync_trees.many_files(source, 20, 2)
+    home = tmp_path / "home/.aws"
+    home.mkdir(parents=True)
+    (tmp_path / "token").write_text("a/token\n")
+    given = bucket.bed.new_credentials()
+    keys = "".join(f"{name} = {given[key]}\n" for name, key in [
+        ("aws_access_key_id", "access_key"), ("aws_secret_access_key", "secret_key"), ("aws_session_token", "session_token")])
+    answer = {"Version": 1, "AccessKeyId": given["access_key"], "SecretAccessKey": given["secret_key"], "SessionToken": given["session_token"]}
+    (tmp_path / "answer").write_text(json.dumps(answer))
+    variables = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "HOME": str(tmp_path / "home")}
+    match place:
+        case "machine":
+            variables |= {"AWS_EC2_METADATA_DISABLED": "", "AWS_EC2_METADATA_SERVICE_ENDPOINT": services.url}
+        case "container":
+            variables |= {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{services.url}/container", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "secret"}
+        case "identity":
+            variables |= {"AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"), "AWS_ROLE_ARN": "arn:x", "AWS_ENDPOINT_URL_STS": f"{services.url}/sts"}
+        case "program":
+            (home / "config").write_text(f"[default]\ncredential_process = cat {tmp_path / 'answer'}\n")
+        case "profile":
+            (home / "credentials").write_text(f"[default]\n{keys}[other]\naws_access_key_id = wrong\n")
+        case "named profile":
+            (home / "credentials").write_text(f"[default]\naws_access_key_id = wrong\naws_secret_access_key = wrong\n[mine]\n{keys}")
+            (home / "config").write_text(f"[profile mine]\nregion = us-east-1\nendpoint_url = {bucket.bed.endpoint}\n")
+            variables |= {"AWS_PROFILE": "mine", "AWS_ENDPOINT_URL": "", "AWS_REGION": ""}
+    bucket.psync("-rt", f"{source}/", f"{url}/", **variables)
+    assert sync_trees.contents(bucket.path(url)) == sync_trees.contents(source)
+    assert services.calls == (1 if place in ("machine", "container", "identity") else 0)
+    refused = bucket.psync("-rt", f"{source}/", f"{url}/", expected=3, **variables | {
+        "HOME": str(tmp_path), "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{services.url}/nothing", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
+        "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"{services.url}/nothing", "AWS_PROFILE": ""})
+    assert b"there are no credentials for S3 (the container's service:" in refused.stderr, refused.stderr
+
+
+def test_credentials_that_end_are_renewed(bucket, services, tmp_path):
+    source, url = tmp_path / "source", bucket.place()
+    sync_trees.many_files(source, 400)
+    services.good_for_s = 4
+    bucket.bed.limit(token_ms=5000)
+    bucket.bed.set_delay(300)
+    try:
+        bucket.psync("-rt", "--threads=8", f"{source}/", f"{url}/", AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="",
+                     AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{services.url}/container", AWS_CONTAINER_AUTHORIZATION_TOKEN="secret")
+    finally:
+        bucket.bed.limit()
+    assert services.calls > 1
+    assert sync_trees.contents(bucket.path(url)) == sync_trees.contents(source)
+
+
+def test_memory_does_not_grow_with_the_number_of_objects(bucket, tmp_path):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    done = subprocess.run([TOOL, "-rtn", "--stats", "s3://flat/", tmp_path / "target"], env=bucket.environment(), capture_output=True, timeout=580)
+    assert done.returncode == 0 and b"Number of regular files transferred: 100,000" in done.stdout, done.stderr[-2000:]
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(before, 150 << 10)
+
+
+def test_psync_on_spark_and_this_one_find_nothing_to_do_after_each_other(places, bucket, tmp_path):
+    place = places["s3"]
+    there = Bucket(place.bed)
+    source, other = tmp_path / "source", tmp_path / "other"
+    sync_trees.many_files(source, 50, 5)
+    (source / "large").write_bytes(os.urandom(10 << 20))
+    (source / "d0/empty").mkdir()
+    for number, by_spark in enumerate([True, False]):
+        key = f"both{number}/{tmp_path.name}"
+        url, s3a = f"s3://{BUCKET}/{key}", f"{place.url}/{key}"
+        if by_spark:
+            assert sync_trees.sync(place.ours, source, s3a)["copied_files"] == 51
+            assert there.psync("-ai", "--delete", f"{source}/", f"{url}/").stdout == b""
+        else:
+            there.psync("-a", f"{source}/", f"{url}/")
+            done = sync_trees.sync(place.ours, source, s3a, delete=True)
+            assert [done[what] for what in ("created", "copied_files", "amended", "deleted", "errors")] == [0] * 5, done
+        there.psync("-a", f"{url}/", f"{other}{number}/")
+        assert files_of(tmp_path / f"other{number}") == files_of(source)
