@@ -8,22 +8,25 @@ import http.server
 import json
 import os
 import random
-import resource
 import shutil
+import signal
 import subprocess
 import threading
 import time
+import urllib.parse
 
 import pytest
 import sync_trees
 from bucket_calls import BUCKET, LIMIT_S, TOOL, Bucket, S3Bed, files_of, is_possible, wait_until
 
 KILLS = 12
+# More than are remembered of a listing.
+MANY = 300_000
 
 
 @pytest.fixture(scope="module")
 def bucket():
-    with S3Bed(synthetic={"flat": "files:100000"}) as bed:
+    with S3Bed(synthetic={"flat": f"files:{MANY}"}) as bed:
         yield Bucket(bed)
 
 
@@ -51,13 +54,16 @@ def test_killed_runs_leave_whole_files_and_the_next_one_completes(bucket, tmp_pa
     sides = [f"{new}/", f"{url}/"] if way == "up" else [f"{url}/", f"{target}/"]
     versions = [sync_trees.contents(tree) for tree in (old, new)]
     bucket.bed.set_delay(5)
+    hits = 0
     for _ in range(KILLS):
         with bucket.start("-rt", "--delete", *sides) as running:
-            time.sleep(chance.uniform(0.02, 0.5))
-            running.kill()
+            time.sleep(chance.uniform(0.02, 0.4))
+            hits += running.poll() is None
+            running.send_signal(chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
         for name, content in sync_trees.contents(target).items():
             is_temporary = os.path.basename(name).startswith(".psync-")
             assert is_temporary or content in [version.get(name) for version in versions], f"seed {seed}: {name}"
+    assert hits > 0, f"seed {seed}"
     bucket.bed.set_delay(0)
     bucket.psync("-rt", "--delete", *sides)
     assert sync_trees.contents(target) == versions[1], f"seed {seed}"
@@ -76,6 +82,44 @@ def test_a_terminated_run_gives_its_uploads_up(bucket, tmp_path):
         running.wait(LIMIT_S)
     assert bucket.bed.statistics().by_kind["AbortMultipartUpload"] == 1
     assert not bucket.path(f"{url}/large").exists()
+
+
+@pytest.mark.parametrize("round", range(5))
+def test_a_terminated_run_makes_no_object_empty(bucket, tmp_path, round):
+    source, url = tmp_path / "source", bucket.place()
+    sync_trees.many_files(source, 2000, 20)
+    for path in source.rglob("f*"):
+        path.write_text(f"old {path.name}")
+    bucket.fill(source, url)
+    for path in source.rglob("f*"):
+        path.write_text(f"newer {path.name}")
+    with bucket.start("-rt", f"{source}/", f"{url}/") as running:
+        time.sleep(0.3 + 0.1 * round)
+        assert running.poll() is None
+        running.terminate()
+    for path in bucket.path(url).rglob("f*"):
+        assert path.read_text() in (f"old {path.name}", f"newer {path.name}")
+
+
+def test_an_upload_whose_completion_was_not_heard_of_is_complete(bucket, tmp_path):
+    source, url = tmp_path / "source", bucket.place()
+    source.mkdir()
+    (source / "large").write_bytes(os.urandom(20 << 20))
+    bucket.bed.inject({"operation": "CompleteMultipartUpload", "do": "drop", "after": True, "count": 1})
+    bucket.fill(source, url)
+    assert bucket.bed.struck == 1
+    assert bucket.path(f"{url}/large").read_bytes() == (source / "large").read_bytes()
+
+
+def test_credentials_that_are_good_yet_are_used_while_a_service_hangs(bucket, services, tmp_path):
+    source, url = tmp_path / "source", bucket.place()
+    sync_trees.many_files(source, 50)
+    services.good_for_s, services.hangs_after = 120, 1
+    started = time.monotonic()
+    bucket.psync("-rt", f"{source}/", f"{url}/", AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="",
+                 AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{services.url}/container", AWS_CONTAINER_AUTHORIZATION_TOKEN="secret")
+    assert services.calls == 2 and time.monotonic() - started < 60
+    assert sync_trees.contents(bucket.path(url)) == sync_trees.contents(source)
 
 
 def test_a_file_that_grows_is_a_beginning_and_the_next_run_copies_the_rest(bucket, tmp_path):
@@ -124,7 +168,7 @@ class Services(http.server.BaseHTTPRequestHandler):
         self.reply("the-token" if self.path == "/latest/api/token" and self.headers["x-aws-ec2-metadata-token-ttl-seconds"] else None)
 
     def do_GET(self):
-        path, _, query = self.path.partition("?")
+        path = self.path
         is_machine = self.headers["x-aws-ec2-metadata-token"] == "the-token"
         if path == "/latest/meta-data/iam/security-credentials/" and is_machine:
             self.reply("a-role")
@@ -132,12 +176,17 @@ class Services(http.server.BaseHTTPRequestHandler):
             self.reply(json.dumps(self.server.next() | {"Code": "Success"}))
         elif path == "/container" and self.headers["authorization"] == "secret":
             self.reply(json.dumps(self.server.next()))
-        elif path == "/sts/" and "Action=AssumeRoleWithWebIdentity" in query and "WebIdentityToken=a%2Ftoken" in query and "RoleArn=arn%3Ax" in query:
-            given = self.server.next()
-            given["SessionToken"] = given.pop("Token")
-            self.reply("<R><Credentials>" + "".join(f"<{name}>{value}</{name}>" for name, value in given.items()) + "</Credentials></R>")
         else:
             self.reply(None)
+
+    def do_POST(self):
+        form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["content-length"])).decode()))
+        wanted = {"Action": "AssumeRoleWithWebIdentity", "WebIdentityToken": "a/token", "RoleArn": "arn:x"}
+        if self.path != "/sts" or not wanted.items() <= form.items():
+            return self.reply(None)
+        given = self.server.next()
+        given["SessionToken"] = given.pop("Token")
+        return self.reply("<R><Credentials>" + "".join(f"<{name}>{value}</{name}>" for name, value in given.items()) + "</Credentials></R>")
 
     def reply(self, body):
         self.send_response(404 if body is None else 200)
@@ -152,10 +201,12 @@ class Services(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def services(bucket):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Services) as server:
-        server.calls, server.good_for_s = 0, 3600
+        server.calls, server.good_for_s, server.hangs_after = 0, 3600, 10**6
 
         def new():
             server.calls += 1
+            if server.calls > server.hangs_after:
+                time.sleep(30)
             given = bucket.bed.new_credentials()
             until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=server.good_for_s)
             return {"AccessKeyId": given["access_key"], "SecretAccessKey": given["secret_key"], "Token": given["session_token"],
@@ -166,6 +217,16 @@ def services(bucket):
         server.url = f"http://127.0.0.1:{server.server_port}"
         yield server
         server.shutdown()
+
+
+@pytest.mark.parametrize("settings", ["[default]\nsso_session = x\n", "[default]\nrole_arn = x\naws_access_key_id = a\naws_secret_access_key = b\n"])
+def test_profiles_that_are_not_supported_are_refused(bucket, services, tmp_path, settings):
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws/config").write_text(settings)
+    variables = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "HOME": str(tmp_path),
+                 "AWS_EC2_METADATA_DISABLED": "", "AWS_EC2_METADATA_SERVICE_ENDPOINT": services.url}
+    done = bucket.psync("-rt", f"{tmp_path}/", f"{bucket.place()}/", expected=3, **variables)
+    assert b"single sign-on" in done.stderr and services.calls == 0, done.stderr
 
 
 @pytest.mark.parametrize("place", ["machine", "container", "identity", "program", "profile", "named profile"])
@@ -221,10 +282,11 @@ def test_credentials_that_end_are_renewed(bucket, services, tmp_path):
 
 
 def test_memory_does_not_grow_with_the_number_of_objects(bucket, tmp_path):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    done = subprocess.run([TOOL, "-rtn", "--stats", "s3://flat/", tmp_path / "target"], env=bucket.environment(), capture_output=True, timeout=580)
-    assert done.returncode == 0 and b"Number of regular files transferred: 100,000" in done.stdout, done.stderr[-2000:]
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(before, 150 << 10)
+    with (tmp_path / "stats").open("wb") as out:
+        running = subprocess.Popen([TOOL, "-rtn", "--stats", "s3://flat/", tmp_path / "target"], env=bucket.environment(), stdout=out)
+        _, status, used = os.wait4(running.pid, 0)
+    assert status == 0 and f"Number of regular files transferred: {MANY:,}" in (tmp_path / "stats").read_text()
+    assert used.ru_maxrss <= 150 << 10, used
 
 
 def test_psync_on_spark_and_this_one_find_nothing_to_do_after_each_other(places, bucket, tmp_path):

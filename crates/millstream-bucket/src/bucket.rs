@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::room::Room;
 
 /// Objects of listings that are remembered until their turn comes; what is beyond is asked for one by one.
-const REMEMBERED: usize = 1 << 18;
+const REMEMBERED: usize = 1 << 16;
 /// User metadata: the time of the contents, in seconds since 1970.
 const TIME: &str = "millstream-mtime";
 /// The numbers of devices of buckets have this bit, which those of the kernel do not.
@@ -72,20 +72,30 @@ impl Bucket {
         operation: Operation,
         result: std::result::Result<T, Refusal>,
     ) -> Result<T> {
-        result.map_err(|refusal| {
-            let errno = errno_of(&refusal);
-            if !matches!(errno, Errno::NOENT | Errno::STALE) {
-                let message = format!("s3://{}: {refusal}{}", self.name, advice(&refusal));
-                if lock(&self.told).insert(message.clone()) {
-                    (self.tell)(&message);
-                }
-            }
-            Error::new(operation, errno)
+        result.map_err(|refusal| match errno_of(&refusal) {
+            errno @ (Errno::NOENT | Errno::STALE) => Error::new(operation, errno),
+            errno => self.reported(operation, errno, &format!("{refusal}{}", advice(&refusal))),
         })
     }
 
     pub(crate) fn page(&self, operation: Operation, asked: &PageRequest<'_>) -> Result<Page> {
-        self.answered(operation, self.client.page(asked, &mut Counts::default()))
+        let answer = self.client.page(asked, &mut Counts::default());
+        self.answered(operation, answer).map_err(|error| match error.errno {
+            // A bucket has a listing. What says otherwise is another server, and no proof that entries are missing.
+            Errno::NOENT => {
+                self.reported(operation, Errno::NXIO, "no server of S3 answers: it says 404 to a listing")
+            }
+            _ => error,
+        })
+    }
+
+    /// Reports something about the bucket, once; the error for it.
+    fn reported(&self, operation: Operation, errno: Errno, text: &str) -> Error {
+        let message = format!("s3://{}: {text}", self.name);
+        if lock(&self.told).insert(message.clone()) {
+            (self.tell)(&message);
+        }
+        Error::new(operation, errno)
     }
 
     /// An object, if there is one.
@@ -140,11 +150,8 @@ impl Bucket {
     }
 
     /// Gives an object another time; its other metadata stays.
-    pub(crate) fn set_time(&self, key: &[u8], object: &Object, time: (String, String)) -> Result<()> {
-        let others = object.metadata.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(TIME));
-        let others = others.map(|(name, value)| (format!("x-amz-meta-{name}"), value.clone()));
-        let mut headers: Vec<_> = others.chain([time]).collect();
-        headers.extend(object.content_type.clone().map(|kind| ("content-type".to_owned(), kind)));
+    pub(crate) fn set_time(&self, key: &[u8], object: &Object, time: Timestamp) -> Result<()> {
+        let headers = headers_of(object, Some(time));
         let source = Client::copy_source(&self.name, key);
         self.copy(Operation::SetTimes, key, &source, &object.version, &headers)
     }
@@ -272,6 +279,13 @@ pub(crate) fn time_header(time: Timestamp) -> (String, String) {
     (format!("x-amz-meta-{TIME}"), encoded(time))
 }
 
+/// The headers of a copy of an object, which has this time.
+pub(crate) fn headers_of(object: &Object, time: Option<Timestamp>) -> Vec<(String, String)> {
+    let metadata = object.metadata.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(TIME));
+    let metadata = metadata.map(|(name, value)| (format!("x-amz-meta-{name}"), value.clone()));
+    object.headers.iter().cloned().chain(metadata).chain(time.map(time_header)).collect()
+}
+
 /// Seconds, with as many digits as there are.
 fn encoded(time: Timestamp) -> String {
     let nanos = i128::from(time.sec) * 1_000_000_000 + i128::from(time.nsec);
@@ -309,6 +323,7 @@ fn errno_of(refusal: &Refusal) -> Errno {
     match refusal {
         // Not a missing entry, which would be made, or be a reason to delete its copy.
         Refusal::Answer { code, .. } if code == "NoSuchBucket" => Errno::NXIO,
+        Refusal::Answer { code, .. } if code == "NoSuchUpload" => Errno::IO,
         Refusal::Answer { code, .. } if code == "EntityTooLarge" => Errno::FBIG,
         Refusal::Answer { status: 404, .. } => Errno::NOENT,
         Refusal::Answer { status: 401 | 403, .. } => Errno::ACCESS,
@@ -334,6 +349,7 @@ fn advice(refusal: &Refusal) -> &'static str {
             "InvalidAccessKeyId" | "SignatureDoesNotMatch" => {
                 "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile, are not what the server knows"
             }
+            "RequestTimeTooSkewed" => "; the clock of this machine is wrong",
             "ExpiredToken" => "; the credentials have ended: get new ones and start again",
             "NoSuchBucket" => "; make the bucket first",
             _ => "",

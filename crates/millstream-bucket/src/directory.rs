@@ -8,7 +8,7 @@ use millstream_vfs::{
     Ownership, Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User,
 };
 
-use crate::bucket::{Bucket, lock, time_header, time_of};
+use crate::bucket::{Bucket, lock, time_of};
 use crate::file::{ObjectFile, unsupported};
 use crate::listing::{Cursor, Known, Listed, Memory};
 use crate::location::below;
@@ -54,11 +54,12 @@ impl BucketDir {
     /// The key of an entry, without a slash.
     ///
     /// # Errors
-    /// `EILSEQ` if it is not UTF-8, which keys are.
+    /// If it is not UTF-8, which keys are: `EILSEQ` if something is to be made there, otherwise `ENOENT`.
     fn key(&self, operation: Operation, name: &CStr) -> Result<Vec<u8>> {
+        let is_made = matches!(operation, Operation::CreateFile | Operation::CreateDir | Operation::Rename);
         match name.to_str() {
             Ok(name) => Ok(below(&self.prefix, name.as_bytes())),
-            Err(_) => Err(Error::new(operation, Errno::ILSEQ)),
+            Err(_) => Err(Error::new(operation, if is_made { Errno::ILSEQ } else { Errno::NOENT })),
         }
     }
 
@@ -264,7 +265,7 @@ impl Dir for BucketDir {
             return Ok(());
         }
         let object = self.bucket.object(SETTING, &key)?.ok_or(Error::new(SETTING, Errno::NOENT))?;
-        self.bucket.set_time(&key, &object, time_header(mtime))
+        self.bucket.set_time(&key, &object, mtime)
     }
 
     fn permits(&self, _: &CStr, _: Permission, _: User) -> Result<bool> {

@@ -113,10 +113,13 @@ impl Cursor {
                     None => Ok(ReadState::End),
                 };
             }
-            let next = self.next.take().unwrap_or_default();
-            let next = next.as_bytes();
+            let next = self.next.as_deref().unwrap_or_default().as_bytes();
             let asked = PageRequest { prefix, delimiter: b"/", next, ..PageRequest::default() };
             let page = bucket.page(Operation::ReadDir, &asked)?;
+            if page.next.is_some() && page.next == self.next {
+                // It would never end.
+                return Err(Error::new(Operation::ReadDir, Errno::BADMSG));
+            }
             self.is_begun = true;
             self.take_page(prefix, page);
         }
@@ -128,6 +131,10 @@ impl Cursor {
             page.prefixes.iter().filter_map(|key| name_in(prefix, key)?.strip_suffix(b"/")).collect();
         let keys = page.items.iter().map(|item| &item.key).chain(&page.prefixes);
         let last = keys.filter_map(|key| name_in(prefix, key)).max().unwrap_or_default().to_vec();
+        if page.items.iter().any(|item| item.key.as_bytes() == prefix && item.size > 0) {
+            // The contents of a directory's marker have no place in a tree.
+            self.failure = Some(Errno::ISDIR);
+        }
         for item in page.items {
             let Some(name) = name_in(prefix, &item.key) else { continue };
             let known = Known { size: item.size, version: item.version };

@@ -2,8 +2,9 @@
 
 use std::io::Read;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use millstream_s3::{Counts, Opened, Part, Version};
+use millstream_s3::{Counts, Object, Opened, Part, Version};
 use millstream_vfs::{Errno, Error, Fields, FileKind, Metadata, Operation, Result};
 
 use crate::bucket::{Bucket, Reads, lock, time_of};
@@ -12,7 +13,9 @@ use crate::listing::Known;
 /// Requests end at multiples of this, as the parts do in which large files are copied.
 const PART: u64 = 64 << 20;
 /// How often a part is asked for again after no byte of it has come.
-const ATTEMPTS: usize = 6;
+const ATTEMPTS: u32 = 8;
+/// Pause before the first of these, which doubles.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// An object that is being read, always of the same version.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub struct ObjectReader {
     pub(crate) bucket: Arc<Bucket>,
     pub(crate) key: Vec<u8>,
     pub(crate) version: Version,
+    /// What the server said of it.
+    pub(crate) object: Object,
     metadata: Metadata,
     parts: Mutex<Vec<Open>>,
 }
@@ -36,7 +41,8 @@ struct Open {
 impl ObjectReader {
     /// Begins to read an object of which something is known; if that is not true any more, or nothing is known, it is asked for.
     pub(crate) fn open(bucket: &Arc<Bucket>, key: Vec<u8>, known: Option<Known>) -> Result<Self> {
-        if let Some(known) = known {
+        // A listing may not tell versions.
+        if let Some(known) = known.filter(|known| !known.version.is_none()) {
             match Self::begin(bucket, &key, &known) {
                 Err(error) if error.errno == Errno::STALE => {}
                 begun => return begun,
@@ -74,6 +80,7 @@ impl ObjectReader {
             bucket: Arc::clone(bucket),
             key: key.to_vec(),
             version: known.version.clone(),
+            object,
             metadata,
             parts: Mutex::new(parts),
         })
@@ -113,7 +120,10 @@ impl ObjectReader {
                     lock(&self.parts).push(open);
                 }
                 // The connection has ended early; the next one goes on where it did.
-                _ if attempts < ATTEMPTS => attempts += 1,
+                _ if attempts < ATTEMPTS => {
+                    std::thread::sleep(PAUSE * 2_u32.pow(attempts));
+                    attempts += 1;
+                }
                 _ => return Err(Error::new(Operation::Read, Errno::IO)),
             }
         }

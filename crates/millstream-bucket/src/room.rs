@@ -3,8 +3,8 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Longest wait for room. Then it is taken all the same: those who have it may themselves wait for more.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest wait. Then memory is taken all the same: those who have it may themselves be waiting for more.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Memory that may be in use.
 #[derive(Debug)]

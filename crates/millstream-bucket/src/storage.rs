@@ -118,6 +118,16 @@ enum Held<'d> {
 }
 
 impl StorageDir {
+    /// The base again, if this is it and the name is its own: paths in buckets stay such paths there.
+    fn base(&self, name: &CStr) -> Option<Self> {
+        match self {
+            StorageDir::Base(_, buckets) if name == c"." => {
+                Some(StorageDir::Base(PosixVolume.base(), Arc::clone(buckets)))
+            }
+            _ => None,
+        }
+    }
+
     /// The directory that a name is relative to, and the name there.
     fn held<'a>(&'a self, name: &'a CStr) -> (Held<'a>, Cow<'a, CStr>) {
         match self {
@@ -212,10 +222,16 @@ impl Dir for StorageDir {
     type File = StorageFile;
 
     fn open_dir(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self> {
+        if let Some(base) = self.base(name) {
+            return Ok(base);
+        }
         on_name!(self, name, dir => dir.open_dir(name, symlinks), StorageDir)
     }
 
     fn open_dir_for_names(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self> {
+        if let Some(base) = self.base(name) {
+            return Ok(base);
+        }
         on_name!(self, name, dir => dir.open_dir_for_names(name, symlinks), StorageDir)
     }
 

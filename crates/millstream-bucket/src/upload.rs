@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use crc_fast::CrcAlgorithm;
-use millstream_s3::{Client, Counts};
+use millstream_s3::{Client, Counts, Refusal};
 use millstream_vfs::{Errno, Error, Fields, FileKind, Metadata, Operation, Result, Timestamp};
 
-use crate::bucket::{Bucket, lock, time_header};
+use crate::bucket::{Bucket, headers_of, lock, time_header, time_of};
 use crate::reader::ObjectReader;
 use crate::room::Taken;
 
@@ -71,7 +71,17 @@ struct State {
     length: u64,
     /// The object whose contents it gets.
     copied: Option<Arc<ObjectReader>>,
-    is_over: bool,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Open,
+    /// Nothing is written any more. The object is there, or is being made.
+    Finished,
+    /// Given up: it will not be there.
+    GivenUp,
 }
 
 #[derive(Debug)]
@@ -168,13 +178,16 @@ impl Upload {
         if !state.parts.contains_key(&index) {
             // Others may write meanwhile.
             drop(state);
-            let expected = self.size.saturating_sub(index * self.part_size).min(self.part_size);
+            let expected = match self.size.saturating_sub(index * self.part_size) {
+                0 => self.part_size,
+                rest => rest.min(self.part_size),
+            };
             let room = self.bucket.room.take(expected as usize);
             state = lock(&self.state);
             let buffer = Buffer { bytes: Vec::with_capacity(expected as usize), filled: 0, _room: room };
             state.parts.entry(index).or_insert(Part::Filling(buffer));
         }
-        if state.is_over {
+        if state.phase != Phase::Open {
             return Err(failed(Errno::CANCELED));
         }
         state.length = state.length.max(index * self.part_size + (at + bytes.len()) as u64);
@@ -215,7 +228,7 @@ impl Upload {
         if let Some(name) = &state.name {
             return Ok(Arc::clone(name));
         }
-        if state.is_over {
+        if state.phase == Phase::GivenUp {
             return Err(Error::new(Operation::Write, Errno::CANCELED));
         }
         let headers: Vec<_> = state.mtime.map(time_header).into_iter().collect();
@@ -228,12 +241,14 @@ impl Upload {
     /// Gets the contents of another object from the server, when it is complete.
     ///
     /// # Errors
-    /// `EXDEV` if the server cannot do that.
+    /// `EXDEV` if no server can do that, `EFBIG` if it cannot with this object.
     pub(crate) fn copy(&self, source: &Arc<ObjectReader>) -> Result<()> {
         let size = source.metadata(Fields::SIZE).size;
-        let can_copy = size <= MOST_COPIED && self.bucket.client.shares_server_with(&source.bucket.client);
-        if !can_copy {
+        if !self.bucket.client.shares_server_with(&source.bucket.client) {
             return Err(Error::new(Operation::Clone, Errno::XDEV));
+        }
+        if size > MOST_COPIED {
+            return Err(Error::new(Operation::Clone, Errno::FBIG));
         }
         let mut state = lock(&self.state);
         state.copied = Some(Arc::clone(source));
@@ -241,45 +256,67 @@ impl Upload {
         Ok(())
     }
 
-    /// Makes the object of what was written.
+    /// Makes the object of what was written, once.
+    ///
+    /// # Errors
+    /// `ECANCELED` if it was given up, or this was called before. After an error, the object may be there nevertheless.
     pub(crate) fn finish(&self) -> Result<()> {
-        let (copied, mtime) = {
-            let state = lock(&self.state);
-            (state.copied.clone(), state.mtime)
+        {
+            let mut state = lock(&self.state);
+            if state.phase != Phase::Open {
+                return Err(Error::new(Operation::Write, Errno::CANCELED));
+            }
+            state.phase = Phase::Finished;
+        }
+        let made = self.make();
+        if made.is_err() {
+            let name = lock(&self.state).name.take();
+            self.abort(name);
+        }
+        made
+    }
+
+    fn make(&self) -> Result<()> {
+        let (whole, mtime) = {
+            let mut state = lock(&self.state);
+            (self.whole(&mut state)?, state.mtime)
         };
-        let mut headers: Vec<_> = mtime.map(time_header).into_iter().collect();
-        if let Some(source) = copied {
-            let named = Client::copy_source(&source.bucket.name, &source.key);
-            self.bucket.copy(Operation::Write, &self.key, &named, &source.version, &headers)?;
-        } else if let Some(content) = self.only_part() {
-            let bytes = content.as_ref().map_or(&[][..], |part| &part.bytes);
-            headers.push((CHECKSUM.to_owned(), checksum(bytes)));
-            self.bucket.put(Operation::Write, &self.key, bytes, &headers)?;
-        } else {
-            self.complete()?;
+        match whole {
+            Whole::Copy(source) => {
+                let named = Client::copy_source(&source.bucket.name, &source.key);
+                let headers = headers_of(&source.object, mtime);
+                self.bucket.copy(Operation::Write, &self.key, &named, &source.version, &headers)?;
+            }
+            Whole::Content(content) => {
+                let bytes = content.as_ref().map_or(&[][..], |part| &part.bytes);
+                let time = mtime.map(time_header);
+                let headers: Vec<_> =
+                    time.into_iter().chain([(CHECKSUM.to_owned(), checksum(bytes))]).collect();
+                self.bucket.put(Operation::Write, &self.key, bytes, &headers)?;
+            }
+            Whole::Parts => self.complete(mtime)?,
         }
         self.bucket.shows(&self.key);
-        lock(&self.state).is_over = true;
         Ok(())
     }
 
-    /// All that was written, if nothing of it has been sent and it fits into one request; no buffer if that is nothing.
-    fn only_part(&self) -> Option<Option<Buffer>> {
-        let mut state = lock(&self.state);
+    /// How the object is made.
+    fn whole(&self, state: &mut State) -> Result<Whole> {
+        if let Some(source) = state.copied.take() {
+            return Ok(Whole::Copy(source));
+        }
         if state.name.is_some() || state.length > self.part_size {
-            return None;
+            return Ok(Whole::Parts);
         }
         match state.parts.remove(&0) {
-            Some(Part::Filling(buffer)) => Some(Some(buffer)),
-            Some(other) => {
-                state.parts.insert(0, other);
-                None
-            }
-            None => Some(None),
+            Some(Part::Filling(buffer)) => Ok(Whole::Content(Some(buffer))),
+            None if state.length == 0 => Ok(Whole::Content(None)),
+            // It could not be sent, which was reported.
+            _ => Err(Error::new(Operation::Write, Errno::IO)),
         }
     }
 
-    fn complete(&self) -> Result<()> {
+    fn complete(&self, mtime: Option<Timestamp>) -> Result<()> {
         let failed = || Error::new(Operation::Write, Errno::IO);
         let name = self.name()?;
         let length = lock(&self.state).length;
@@ -317,21 +354,45 @@ impl Upload {
         }
         let client = &self.bucket.client;
         let done = client.complete_upload(&self.key, &name, &versions, &mut Counts::default());
+        if let Err(Refusal::Answer { code, .. }) = &done
+            && code == "NoSuchUpload"
+            && let Some(object) = self.bucket.object(Operation::Write, &self.key)?
+            && object.size == length
+            && mtime.is_some_and(|mtime| mtime == time_of(&object))
+        {
+            // An attempt has succeeded whose answer was lost.
+            return Ok(());
+        }
         self.bucket.answered(Operation::Write, done)
     }
 
-    /// Gives up what has been written.
+    /// Gives up what has been written, unless it is being made an object.
     pub(crate) fn give_up(&self) {
-        let name = {
-            let mut state = lock(&self.state);
+        let mut state = lock(&self.state);
+        if state.phase == Phase::Open {
+            state.phase = Phase::GivenUp;
             state.parts.clear();
-            if std::mem::replace(&mut state.is_over, true) { None } else { state.name.clone() }
-        };
+            self.abort(state.name.take());
+        }
+    }
+
+    /// Removes the parts of an upload.
+    fn abort(&self, name: Option<Arc<str>>) {
         if let Some(name) = name {
-            // If that fails, the bucket's rule for incomplete uploads removes it.
+            // If that fails, the bucket's rule for incomplete uploads removes them.
             let _ = self.bucket.client.abort_upload(&self.key, &name, &mut Counts::default());
         }
     }
+}
+
+/// What an object is made of.
+enum Whole {
+    /// Another object.
+    Copy(Arc<ObjectReader>),
+    /// These bytes; none for an empty one.
+    Content(Option<Buffer>),
+    /// Parts that have been sent, and what is left.
+    Parts,
 }
 
 impl Drop for Upload {
@@ -343,4 +404,82 @@ impl Drop for Upload {
 /// A CRC-32C with its name in front, as psync on Spark writes it.
 fn checksum(bytes: &[u8]) -> String {
     format!("crc32c:{:08x}", crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, bytes) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use millstream_s3::{Address, CredentialSource, Credentials, Role, Settings};
+
+    use super::*;
+    use crate::bucket::Reads;
+    use crate::room::Room;
+
+    struct Nobody;
+
+    impl CredentialSource for Nobody {
+        fn credentials(&self) -> Option<Credentials> {
+            Some(Credentials::Anonymous)
+        }
+    }
+
+    /// A bucket of which every request fails at once, with another error than `ECANCELED`.
+    fn upload(size: u64) -> Arc<Upload> {
+        let settings = Settings {
+            address: Address::new("http://127.0.0.1:9/b/").expect("an address"),
+            region: "x".into(),
+            user_agent: "test".into(),
+            connect_timeout: Duration::from_secs(1),
+            read_timeout: Duration::from_secs(1),
+            retries: 0,
+            throttle_retries: 0,
+            connections: 1,
+            certificates: Vec::new(),
+            role: Role::Beside,
+        };
+        let client = Client::new(settings, Box::new(Nobody));
+        let bucket = Bucket::new("b", client, Reads::AtOnce, Room::new(64 << 20), Arc::new(|_: &str| {}));
+        Upload::new(&Arc::new(bucket), b"key".to_vec(), size, None, 0o600).expect("small enough")
+    }
+
+    #[test]
+    fn what_was_given_up_makes_no_object() {
+        for content in [&b""[..], b"content"] {
+            let upload = upload(7);
+            upload.write_all(content, 0).expect("it is in memory");
+            upload.give_up();
+            assert_eq!(upload.finish().map_err(|error| error.errno), Err(Errno::CANCELED));
+            assert_eq!(upload.write_all(b"more", 0).map_err(|error| error.errno), Err(Errno::CANCELED));
+        }
+    }
+
+    #[test]
+    fn an_object_is_made_once_even_if_that_fails() {
+        let upload = upload(7);
+        upload.write_all(b"content", 0).expect("it is in memory");
+        assert_eq!(upload.finish().map_err(|error| error.errno), Err(Errno::IO), "nobody answers");
+        assert_eq!(upload.finish().map_err(|error| error.errno), Err(Errno::CANCELED));
+    }
+
+    #[test]
+    fn a_part_that_was_not_sent_makes_no_object() {
+        let upload = upload(PART);
+        let sent = upload.write_all(&vec![1; PART as usize], 0);
+        assert_eq!(sent.map_err(|error| error.errno), Err(Errno::IO), "nobody answers");
+        assert_eq!(upload.finish().map_err(|error| error.errno), Err(Errno::IO));
+    }
+
+    #[test]
+    fn parts_are_large_enough_and_objects_not_too_large() {
+        for (size, part_size) in
+            [(0, PART), (PART * PLANNED_PARTS, PART), (PART * PLANNED_PARTS + 1, 2 * PART)]
+        {
+            assert_eq!(upload(size).part_size, part_size);
+        }
+        assert_eq!(upload(LARGEST_PART * PLANNED_PARTS).part_size, LARGEST_PART);
+        let bucket = Arc::clone(&upload(0).bucket);
+        let larger = Upload::new(&bucket, b"key".to_vec(), LARGEST_PART * PLANNED_PARTS + 1, None, 0o600);
+        assert_eq!(larger.map(|_| ()).map_err(|error| error.errno), Err(Errno::FBIG));
+    }
 }

@@ -31,13 +31,28 @@ const MAX_RETRIES: u32 = 2;
 const MAX_THROTTLE_RETRIES: u32 = 7;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause of a client that is alone.
+const LONGEST_PAUSE_ALONE: Duration = Duration::from_secs(5);
 /// Longest time for which the throttle keeps an attempt back.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The same for a client that is alone.
+const LONGEST_WAIT_ALONE: Duration = Duration::from_secs(600);
+/// Retries of a request whose failure does no harm.
+const FEW_RETRIES: u32 = 2;
 /// Idle connections are closed before servers do so.
 const IDLE: Duration = Duration::from_secs(4);
 /// A page has a thousand keys of at most a KiB, which are tripled by their encoding.
 const MOST_PAGE_BYTES: u64 = 16 << 20;
 const MOST_ERROR_BYTES: u64 = 64 << 10;
+/// Headers that an object keeps and that describe its contents.
+const DESCRIPTIONS: [&str; 6] = [
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "content-type",
+    "expires",
+];
 const OTHER_LENGTH: &str = "an answer is longer or shorter than the range";
 
 /// Settings of a client.
@@ -51,7 +66,8 @@ pub struct Settings {
     pub user_agent: String,
     /// Timeout of connecting.
     pub connect_timeout: Duration,
-    /// Timeout of a read: longest wait for the next bytes; and of sending the content of an object.
+    /// Timeout of a read: longest wait for the next bytes; and of sending the content of an object, or a piece of that if the
+    /// client is alone.
     pub read_timeout: Duration,
     /// Maximum retries of a request, capped at two if there is another client.
     pub retries: u32,
@@ -149,8 +165,8 @@ pub struct Object {
     pub mtime: i64,
     /// Its version.
     pub version: Version,
-    /// Its media type.
-    pub content_type: Option<String>,
+    /// The headers that describe its contents, such as `content-type`.
+    pub headers: Vec<(String, String)>,
     /// Its user metadata.
     pub metadata: Metadata,
 }
@@ -178,13 +194,15 @@ impl std::fmt::Debug for Opened {
 impl Client {
     /// A client of a bucket. It makes no request yet.
     pub fn new(settings: Settings, credentials: Box<dyn CredentialSource>) -> Self {
+        let is_alone = settings.role == Role::Alone;
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
-            .proxy(if settings.role == Role::Alone { Proxy::try_from_env() } else { None })
+            .proxy(if is_alone { Proxy::try_from_env() } else { None })
             .user_agent(settings.user_agent.as_str())
             .timeout_connect(Some(settings.connect_timeout))
-            .timeout_send_body(Some(settings.read_timeout))
+            .timeout_send_body((!is_alone).then_some(settings.read_timeout))
+            .timeout_per_write(is_alone.then_some(settings.read_timeout))
             .timeout_recv_response(Some(settings.read_timeout))
             .timeout_per_read(Some(settings.read_timeout))
             .max_idle_connections(settings.connections)
@@ -523,7 +541,7 @@ impl Client {
         let path = self.settings.address.object(key);
         let mut query = "uploadId=".to_owned();
         encode(upload.as_bytes(), &mut query);
-        self.persist(&self.others, counts, || {
+        self.persist_for(FEW_RETRIES, &self.others, counts, || {
             let (method, headers) = (Method::DELETE, Vec::new());
             let response = self.send(&Request { method, path: &path, query: &query, headers, body: b"" })?;
             require_no_body(expect(response, &[200, 204])?)
@@ -535,6 +553,17 @@ impl Client {
         &self,
         standing: &Standing,
         counts: &mut Counts,
+        attempt: impl FnMut() -> Result<T, Failure>,
+    ) -> Result<T, Refusal> {
+        self.persist_for(u32::MAX, standing, counts, attempt)
+    }
+
+    /// Makes attempts until one has a result, with at most so many retries.
+    fn persist_for<T>(
+        &self,
+        most: u32,
+        standing: &Standing,
+        counts: &mut Counts,
         mut attempt: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, Refusal> {
         let has_other = self.settings.role == Role::Beside;
@@ -542,6 +571,7 @@ impl Client {
             return Err(Refusal::Unused);
         }
         let retries = |wanted: u32, most| if has_other { wanted.min(most) } else { wanted };
+        let longest_pause = if has_other { LONGEST_PAUSE } else { LONGEST_PAUSE_ALONE };
         let mut tried = 0;
         let refusal = loop {
             self.wait_for_turn()?;
@@ -566,11 +596,11 @@ impl Client {
                     (Refusal::Lost(reason), retries(self.settings.retries, MAX_RETRIES))
                 }
             };
-            if tried > retries {
+            if tried > retries.min(most) {
                 break refusal;
             }
             counts.retries += 1;
-            std::thread::sleep((FIRST_PAUSE * 2_u32.pow((tried - 1).min(8))).min(LONGEST_PAUSE));
+            std::thread::sleep((FIRST_PAUSE * 2_u32.pow((tried - 1).min(8))).min(longest_pause));
         };
         standing.refused(&refusal);
         Err(refusal)
@@ -578,9 +608,11 @@ impl Client {
 
     /// Waits until the bucket may be asked.
     fn wait_for_turn(&self) -> Result<(), Refusal> {
+        let is_alone = self.settings.role == Role::Alone;
+        let longest = if is_alone { LONGEST_WAIT_ALONE } else { LONGEST_WAIT };
         let since = Instant::now();
         while let Some(wait) = self.throttle.begin(Instant::now()) {
-            if since.elapsed() > LONGEST_WAIT {
+            if since.elapsed() > longest {
                 return Err(Refusal::Lost("the server turns requests away".into()));
             }
             std::thread::sleep(wait);
@@ -619,6 +651,7 @@ impl Client {
             ureq::Error::Io(_)
             | ureq::Error::Timeout(_)
             | ureq::Error::ConnectionFailed
+            | ureq::Error::HostNotFound
             | ureq::Error::Protocol(_) => Failure::Again(error.to_string()),
             other => Failure::Final(Refusal::Connection(other.to_string())),
         })
@@ -663,7 +696,10 @@ fn object(response: &Response<Body>, size: u64) -> Result<Object, Failure> {
         size,
         mtime: header("last-modified").and_then(time).ok_or(no_time)?,
         version: Version::pack(header("etag").unwrap_or_default().as_bytes()),
-        content_type: header("content-type").map(str::to_owned),
+        headers: DESCRIPTIONS
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), header(name)?.to_owned())))
+            .collect(),
         metadata: metadata(response),
     })
 }
@@ -679,7 +715,8 @@ fn content(mut response: Response<Body>) -> Result<Vec<u8>, Failure> {
 fn succeeded(answer: &[u8]) -> Result<(), Failure> {
     match refusal::code(answer) {
         code if code.is_empty() && refusal::element(answer, b"ETag").is_some() => Ok(()),
-        code if code.is_empty() || code == "InternalError" || code == "SlowDown" => {
+        code if code == "SlowDown" => Err(Failure::Throttled(Refusal::Answer { status: 200, code })),
+        code if code.is_empty() || code == "InternalError" => {
             Err(Failure::Again("the server began to answer, and did not succeed".into()))
         }
         code => Err(Failure::Final(Refusal::Answer { status: 200, code })),

@@ -77,7 +77,9 @@ pub(crate) fn sign(
     signed.extend(added.iter().chain(request.headers).map(|(name, value)| (*name, value.as_str())));
     signed.sort_unstable();
     let names = signed.iter().map(|&(name, _)| name).collect::<Vec<_>>().join(";");
-    let lines: String = signed.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
+    let one_space =
+        |value: &str| value.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let lines: String = signed.iter().map(|(name, value)| format!("{name}:{}\n", one_space(value))).collect();
     let Unsigned { method, path, query, .. } = request;
     let canonical = format!("{method}\n{path}\n{query}\n{lines}\n{names}\n{body}");
 

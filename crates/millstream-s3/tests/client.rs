@@ -450,7 +450,7 @@ fn the_head_of_an_object_tells_what_it_is() {
         size: 0,
         mtime: 100,
         version: Version::pack(b"v"),
-        content_type: Some("text/csv".into()),
+        headers: vec![("content-type".into(), "text/csv".into())],
         metadata: vec![("a".into(), "1".into())],
     };
     assert_eq!(client.head(b"k", &mut counts), Ok(expected));

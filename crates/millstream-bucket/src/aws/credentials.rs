@@ -1,8 +1,8 @@
 //! The chain of places that have credentials, in Amazon's order: the environment, a token of the container's identity, the
 //! profile, the container's service, the machine's service. The first that has any is asked again before they end.
 
-use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::sync::{Mutex, TryLockError};
+use std::time::{Duration, Instant, SystemTime};
 
 use millstream_s3::Credentials;
 
@@ -13,8 +13,8 @@ use crate::bucket::lock;
 
 /// Credentials are renewed when they are good for no longer than this.
 const MARGIN: Duration = Duration::from_secs(5 * 60);
-/// Pause after an attempt to renew them that failed, while the old ones are good.
-const PAUSE: Duration = Duration::from_secs(10);
+/// Pause after an attempt to renew them.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Where credentials come from.
 #[derive(Debug)]
@@ -22,13 +22,9 @@ pub(super) struct Chain {
     /// None if what there is never ends.
     service: Option<Service>,
     http: Http,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    current: Dated,
-    tried: SystemTime,
+    current: Mutex<Dated>,
+    /// When they were last asked for; held meanwhile.
+    renewal: Mutex<Option<Instant>>,
 }
 
 impl Chain {
@@ -39,35 +35,42 @@ impl Chain {
     pub(super) fn new(profile: Profile, region: &str, certificates: &[Vec<u8>]) -> Result<Self, AccessError> {
         let http = Http::new(certificates);
         let (current, service) = first(&profile, region, &http).map_err(AccessError::NoCredentials)?;
-        let state = Mutex::new(State { current, tried: SystemTime::now() });
-        Ok(Chain { service, http, state })
+        Ok(Chain { service, http, current: Mutex::new(current), renewal: Mutex::default() })
     }
 
     /// A chain that knows a key.
     #[cfg(test)]
     pub(super) fn of(id: &str, secret: &str) -> Self {
         let credentials = Credentials::Key { id: id.into(), secret: secret.into(), token: String::new() };
-        let current = Dated { credentials, until: None };
-        let state = Mutex::new(State { current, tried: SystemTime::now() });
-        Chain { service: None, http: Http::new(&[]), state }
+        let current = Mutex::new(Dated { credentials, until: None });
+        Chain { service: None, http: Http::new(&[]), current, renewal: Mutex::default() }
     }
 
-    /// The credentials of now, renewed if they are about to end.
+    /// The credentials of now, renewed if they are about to end: by one thread, while others use those that are good yet.
     pub(super) fn credentials(&self) -> Option<Credentials> {
-        let mut state = lock(&self.state);
-        let now = SystemTime::now();
-        let is_good_for = |dated: &Dated, time| dated.until.is_none_or(|until| until > now + time);
-        let may_try = now.duration_since(state.tried).is_ok_and(|passed| passed >= PAUSE);
-        let ends = !is_good_for(&state.current, MARGIN);
-        if let (true, Some(service)) =
-            (ends && (may_try || !is_good_for(&state.current, PAUSE)), &self.service)
-        {
-            state.tried = now;
-            if let Ok(renewed) = service.ask(&self.http) {
-                state.current = renewed;
+        if let (Some(service), true) = (&self.service, self.ends_within(MARGIN)) {
+            let is_over = self.ends_within(Duration::ZERO);
+            let turn = match self.renewal.try_lock() {
+                Ok(turn) => Some(turn),
+                Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+                Err(TryLockError::WouldBlock) => is_over.then(|| lock(&self.renewal)),
+            };
+            if let Some(mut tried) = turn {
+                let is_time = tried.is_none_or(|tried| tried.elapsed() >= PAUSE);
+                if is_time && self.ends_within(MARGIN) {
+                    if let Ok(renewed) = service.ask(&self.http) {
+                        *lock(&self.current) = renewed;
+                    }
+                    *tried = Some(Instant::now());
+                }
             }
         }
-        is_good_for(&state.current, Duration::ZERO).then(|| state.current.credentials.clone())
+        let is_good = !self.ends_within(Duration::ZERO);
+        is_good.then(|| lock(&self.current).credentials.clone())
+    }
+
+    fn ends_within(&self, time: Duration) -> bool {
+        lock(&self.current).until.is_some_and(|until| until <= SystemTime::now() + time)
     }
 }
 
@@ -77,32 +80,34 @@ fn first(profile: &Profile, region: &str, http: &Http) -> Result<(Dated, Option<
         let (id, secret, token) = (id?, secret?, token.unwrap_or_default());
         Some((Dated { credentials: Credentials::Key { id, secret, token }, until: None }, None))
     };
-    let is_named = variable("AWS_PROFILE").is_some();
     let of_environment =
         key(variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"), variable("AWS_SESSION_TOKEN"));
     if let Some(found) = of_environment {
         return Ok(found);
     }
-    let of_profile = || {
-        key(
-            profile.get("aws_access_key_id"),
-            profile.get("aws_secret_access_key"),
-            profile.get("aws_session_token"),
-        )
+    let mut reasons = String::new();
+    let mut ask = |services: Vec<Service>| {
+        services.into_iter().find_map(|service| match service.ask(http) {
+            Ok(found) => Some((found, Some(service))),
+            Err(reason) => {
+                reasons.push_str(&format!(" ({service}: {reason})"));
+                None
+            }
+        })
     };
-    if let Some(found) = of_profile() {
+    if let Some(found) = ask(Service::of_identity(region)) {
         return Ok(found);
     }
-    if is_named && ["sso_session", "sso_start_url", "role_arn"].iter().any(|name| profile.get(name).is_some())
-    {
+    if ["sso_session", "sso_start_url", "role_arn"].iter().any(|name| profile.get(name).is_some()) {
         return Err(", because the profile takes them from single sign-on or from another role".to_owned());
     }
-    let mut reasons = String::new();
-    for service in Service::of_environment(profile, region) {
-        match service.ask(http) {
-            Ok(found) => return Ok((found, Some(service))),
-            Err(reason) => reasons.push_str(&format!(" ({service}: {reason})")),
-        }
+    let of_profile = key(
+        profile.get("aws_access_key_id"),
+        profile.get("aws_secret_access_key"),
+        profile.get("aws_session_token"),
+    );
+    if let Some(found) = of_profile.or_else(|| ask(Service::of_machine(profile))) {
+        return Ok(found);
     }
     Err(reasons)
 }

@@ -17,13 +17,14 @@ use millstream_s3::{Address, Client, CredentialSource, Credentials, Role, Settin
 use credentials::Chain;
 use profile::Profile;
 
-const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// A server may take minutes to complete an upload of many parts.
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Requests of one bucket at once. There are as many threads as the latency asks for; this is a limit of last resort.
 const CONNECTIONS: usize = 1024;
-/// Seconds pass until the last of these.
-const RETRIES: u32 = 8;
-/// A minute and more.
+/// Together with their pauses, these take some 20 seconds.
+const RETRIES: u32 = 10;
+/// These take some two minutes.
 const THROTTLE_RETRIES: u32 = 30;
 
 /// Why buckets cannot be reached.
@@ -71,7 +72,8 @@ impl Access {
             if address.is_some() {
                 Ok(url.trim_end_matches('/').to_owned())
             } else {
-                Err(AccessError::Endpoint(url))
+                // What precedes an @ may be a password.
+                Err(AccessError::Endpoint(url.rsplit('@').next().unwrap_or_default().to_owned()))
             }
         });
         let endpoint = endpoint.transpose()?;
@@ -106,7 +108,7 @@ impl Access {
     /// The URL that the keys of a bucket are appended to.
     fn url(&self, bucket: &str) -> String {
         let region = &self.region;
-        let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+        let domain = domain(region);
         match &self.endpoint {
             Some(endpoint) => format!("{endpoint}/{bucket}/"),
             // The certificate is good for one part before the service's name.
@@ -125,6 +127,11 @@ impl CredentialSource for Shared {
     fn credentials(&self) -> Option<Credentials> {
         self.0.credentials()
     }
+}
+
+/// Where the hosts of a region's services are.
+fn domain(region: &str) -> &'static str {
+    if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" }
 }
 
 /// A variable of the environment that is set, and not empty.

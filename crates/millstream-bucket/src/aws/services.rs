@@ -13,7 +13,7 @@ use serde_json::Value;
 use ureq::{Agent, Proxy};
 
 use super::profile::Profile;
-use super::variable;
+use super::{domain, variable};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// A machine's service is near, or not there.
@@ -44,10 +44,16 @@ impl Http {
         Http { near: agent(None, CONNECT_TIMEOUT), far: agent(Proxy::try_from_env(), TIMEOUT) }
     }
 
-    fn get(agent: &Agent, url: &str, header: Option<(&str, &str)>) -> Result<String, String> {
+    fn get(&self, url: &str, header: Option<(&str, &str)>) -> Result<String, String> {
         let request =
-            header.iter().fold(agent.get(url), |request, (name, value)| request.header(*name, *value));
+            header.iter().fold(self.near.get(url), |request, (name, value)| request.header(*name, *value));
         let mut answer = request.call().map_err(|error| error.to_string())?;
+        answer.body_mut().read_to_string().map_err(|error| error.to_string())
+    }
+
+    fn post(&self, url: &str, form: &str) -> Result<String, String> {
+        let request = self.far.post(url).header("content-type", "application/x-www-form-urlencoded");
+        let mut answer = request.send(form).map_err(|error| error.to_string())?;
         answer.body_mut().read_to_string().map_err(|error| error.to_string())
     }
 
@@ -83,16 +89,21 @@ impl fmt::Display for Service {
 }
 
 impl Service {
-    /// Those that the environment and the profile speak of, in the order in which to ask.
-    pub(super) fn of_environment(profile: &Profile, region: &str) -> Vec<Self> {
-        let mut services = Vec::new();
+    /// The token service, if the environment has a token for it.
+    pub(super) fn of_identity(region: &str) -> Vec<Self> {
         let identity = variable("AWS_WEB_IDENTITY_TOKEN_FILE").zip(variable("AWS_ROLE_ARN"));
-        if let Some((token, role)) = identity {
+        let service = identity.map(|(token, role)| {
             let url = variable("AWS_ENDPOINT_URL_STS")
-                .unwrap_or_else(|| format!("https://sts.{region}.amazonaws.com"));
+                .unwrap_or_else(|| format!("https://sts.{region}.{}", domain(region)));
             let session = variable("AWS_ROLE_SESSION_NAME").unwrap_or_else(|| "millstream".to_owned());
-            services.push(Service::Identity { url, role, token: token.into(), session });
-        }
+            Service::Identity { url, role, token: token.into(), session }
+        });
+        service.into_iter().collect()
+    }
+
+    /// Those of this machine that the environment and the profile speak of, in the order in which to ask.
+    pub(super) fn of_machine(profile: &Profile) -> Vec<Self> {
+        let mut services = Vec::new();
         services.extend(profile.get("credential_process").map(Service::Program));
         let relative = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
         let container = relative.map(|path| format!("{CONTAINER}{path}"));
@@ -120,7 +131,7 @@ impl Service {
             }
             Service::Identity { url, role, token, session } => {
                 let token = std::fs::read_to_string(token).map_err(|error| error.to_string())?;
-                let mut query = String::new();
+                let mut form = String::new();
                 for (name, value) in [
                     ("Action", "AssumeRoleWithWebIdentity"),
                     ("RoleArn", role),
@@ -128,12 +139,12 @@ impl Service {
                     ("Version", "2011-06-15"),
                     ("WebIdentityToken", token.trim()),
                 ] {
-                    query.push_str(if query.is_empty() { "?" } else { "&" });
-                    query.push_str(name);
-                    query.push('=');
-                    encode_query(value.as_bytes(), &mut query);
+                    form.push_str(if form.is_empty() { "" } else { "&" });
+                    form.push_str(name);
+                    form.push('=');
+                    encode_query(value.as_bytes(), &mut form);
                 }
-                of_xml(&Http::get(&http.far, &format!("{}/{query}", url.trim_end_matches('/')), None)?)
+                of_xml(&http.post(url, &form)?)
             }
             Service::Container(url) => {
                 let file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
@@ -142,16 +153,16 @@ impl Service {
                     None => variable("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
                 };
                 let header = token.as_deref().map(|token| ("authorization", token.trim()));
-                of_json(&Http::get(&http.near, url, header)?, "Token")
+                of_json(&http.get(url, header)?, "Token")
             }
             Service::Machine(url) => {
                 let roles = format!("{url}/latest/meta-data/iam/security-credentials/");
                 let lifetime = ("x-aws-ec2-metadata-token-ttl-seconds", "21600");
                 let token = http.put(&format!("{url}/latest/api/token"), lifetime)?;
                 let header = Some(("x-aws-ec2-metadata-token", token.trim()));
-                let role = Http::get(&http.near, &roles, header)?;
+                let role = http.get(&roles, header)?;
                 let role = role.lines().next().unwrap_or_default();
-                of_json(&Http::get(&http.near, &format!("{roles}{role}"), header)?, "Token")
+                of_json(&http.get(&format!("{roles}{role}"), header)?, "Token")
             }
         }
     }

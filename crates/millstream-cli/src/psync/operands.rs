@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use millstream_bucket::is_bucket;
 use millstream_ops::sync::{Destination, Options, means_contents};
-use millstream_vfs::{Dir, Fields, FileKind, SymlinkBehavior};
+use millstream_vfs::{Dir, Errno, Fields, FileKind, SymlinkBehavior};
 
 use super::USAGE;
 use crate::diagnostics::{Diagnostics, Refused};
@@ -49,7 +49,7 @@ pub(super) fn operands<D: Dir>(
     let is_exact = paths.len() == 1
         && is_file(&paths[0])
         && !destination.to_bytes().ends_with(b"/")
-        && kind(base, &destination) != Some(FileKind::Directory);
+        && !may_be_directory(base, &destination);
     let destination =
         if is_exact { Destination::Exactly(destination) } else { Destination::Into(destination) };
     Ok((paths, destination))
@@ -59,6 +59,14 @@ pub(super) fn operands<D: Dir>(
 pub(super) fn path_of(destination: &Destination) -> &[u8] {
     let (Destination::Exactly(path) | Destination::Into(path)) = destination;
     path.to_bytes()
+}
+
+/// Whether a path leads to a directory, or to what cannot be examined; using it as one tells why.
+fn may_be_directory<D: Dir>(base: &D, path: &CStr) -> bool {
+    match base.metadata(path, SymlinkBehavior::Follow, Fields::KIND) {
+        Ok(found) => found.kind() == FileKind::Directory,
+        Err(error) => !matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP),
+    }
 }
 
 /// The kind of what a path leads to.
