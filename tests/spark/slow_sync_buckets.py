@@ -263,7 +263,7 @@ def test_credentials_come_from_where_amazons_tools_find_them(bucket, services, t
     refused = bucket.psync("-rt", f"{source}/", f"{url}/", expected=3, **variables | {
         "HOME": str(tmp_path), "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{services.url}/nothing", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
         "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"{services.url}/nothing", "AWS_PROFILE": ""})
-    assert b"there are no credentials for S3 (the container's service:" in refused.stderr, refused.stderr
+    assert b"there are no credentials for S3 (container credentials:" in refused.stderr, refused.stderr
 
 
 def test_credentials_that_end_are_renewed(bucket, services, tmp_path):

@@ -9,7 +9,7 @@ use millstream_s3::{Client, Counts, Object, Page, PageRequest, Refusal, Version}
 use millstream_vfs::{Errno, Error, Fields, FileKind, Metadata, Operation, Result, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::room::Room;
+use crate::memory::MemoryBudget;
 
 /// Objects of listings that are remembered until their turn comes; what is beyond is asked for one by one.
 const REMEMBERED: usize = 1 << 16;
@@ -40,7 +40,7 @@ pub(crate) struct Bucket {
     made: Mutex<HashSet<Vec<u8>>>,
     /// How many objects of listings are remembered.
     remembered: AtomicUsize,
-    pub(crate) room: Arc<Room>,
+    pub(crate) memory: Arc<MemoryBudget>,
     tell: Tell,
     told: Mutex<HashSet<String>>,
 }
@@ -52,7 +52,13 @@ impl fmt::Debug for Bucket {
 }
 
 impl Bucket {
-    pub(crate) fn new(name: &str, client: Client, reads: Reads, room: Arc<Room>, tell: Tell) -> Self {
+    pub(crate) fn new(
+        name: &str,
+        client: Client,
+        reads: Reads,
+        memory: Arc<MemoryBudget>,
+        tell: Tell,
+    ) -> Self {
         Bucket {
             client,
             reads,
@@ -60,7 +66,7 @@ impl Bucket {
             device: xxh3_64(name.as_bytes()) | BUCKETS,
             made: Mutex::default(),
             remembered: AtomicUsize::new(0),
-            room,
+            memory,
             tell,
             told: Mutex::default(),
         }
@@ -132,7 +138,7 @@ impl Bucket {
         headers: &[(String, String)],
     ) -> Result<()> {
         self.answered(operation, self.client.put(key, content, headers, &mut Counts::default()))?;
-        self.shows(key);
+        self.mark_visible(key);
         Ok(())
     }
 
@@ -156,8 +162,8 @@ impl Bucket {
         self.copy(Operation::SetTimes, key, &source, &object.version, &headers)
     }
 
-    /// An object has been written, which shows the directories that it is in.
-    pub(crate) fn shows(&self, key: &[u8]) {
+    /// Notes that an object has been written, which makes the directories visible that it is in.
+    pub(crate) fn mark_visible(&self, key: &[u8]) {
         let mut made = lock(&self.made);
         if made.is_empty() {
             return;

@@ -35,7 +35,7 @@ impl BucketDir {
     }
 
     /// The same directory, without what was listed.
-    pub(crate) fn anew(&self) -> Self {
+    pub(crate) fn without_listing(&self) -> Self {
         self.at(self.own_key())
     }
 
@@ -173,7 +173,7 @@ impl Dir for BucketDir {
         match kind {
             RemoveKind::File => match self.staging.remove(&key) {
                 Some(upload) => {
-                    upload.give_up();
+                    upload.abort();
                     Ok(())
                 }
                 None => self.bucket.remove_object(&key),

@@ -7,9 +7,8 @@
 //! ```
 //!
 //! A directory is what the keys of a bucket have in common up to a slash. It exists by what is in it, or by an empty object whose
-//! key ends with the slash (a marker, as S3A and the console make them). An entry of a listing costs nothing more, unless its
-//! time is asked for: that of an object's contents is in its user metadata (`millstream-mtime`, as psync on Spark writes it), for
-//! which the object is asked.
+//! key ends with the slash (a marker, as S3A and the console make them). A listed entry costs no further request, unless its
+//! time is asked for: that is in the object's user metadata (`millstream-mtime`, as psync on Spark writes it), and takes a HEAD.
 //!
 //! **Nothing is half there.** An object appears when all of it is written. A file that is made under another name first
 //! ([`millstream_vfs::Dir::create_staged`]) therefore has no object of that name: it is in memory, or, if it is large, in the
@@ -24,8 +23,8 @@ mod directory;
 mod file;
 mod listing;
 mod location;
+mod memory;
 mod reader;
-mod room;
 mod storage;
 mod upload;
 

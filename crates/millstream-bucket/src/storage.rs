@@ -18,7 +18,7 @@ use crate::directory::BucketDir;
 use crate::file::ObjectFile;
 use crate::listing;
 use crate::location::split;
-use crate::room::Room;
+use crate::memory::MemoryBudget;
 
 /// Memory for what is being written.
 const UPLOADS: usize = 256 << 20;
@@ -43,7 +43,7 @@ pub struct Buckets {
     open: Mutex<HashMap<String, BucketDir>>,
     access: aws::Access,
     reads: Reads,
-    room: Arc<Room>,
+    memory: Arc<MemoryBudget>,
     tell: Tell,
 }
 
@@ -58,10 +58,10 @@ impl Buckets {
     fn root(&self, name: &str) -> BucketDir {
         let mut open = lock(&self.open);
         if let Some(root) = open.get(name) {
-            return root.anew();
+            return root.without_listing();
         }
-        let (room, tell) = (Arc::clone(&self.room), Arc::clone(&self.tell));
-        let root = BucketDir::root(Bucket::new(name, self.access.client(name), self.reads, room, tell));
+        let (memory, tell) = (Arc::clone(&self.memory), Arc::clone(&self.tell));
+        let root = BucketDir::root(Bucket::new(name, self.access.client(name), self.reads, memory, tell));
         open.insert(name.to_owned(), root.clone());
         root
     }
@@ -70,8 +70,8 @@ impl Buckets {
 impl Storage {
     /// Buckets are reached as `access` says. `tell` gets what servers say about failures, each once.
     pub fn new(access: aws::Access, reads: Reads, tell: Tell) -> Self {
-        let (open, room) = (Mutex::default(), Room::new(UPLOADS));
-        Storage { buckets: Arc::new(Buckets { open, access, reads, room, tell }) }
+        let (open, memory) = (Mutex::default(), MemoryBudget::new(UPLOADS));
+        Storage { buckets: Arc::new(Buckets { open, access, reads, memory, tell }) }
     }
 }
 

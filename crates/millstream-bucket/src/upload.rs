@@ -5,8 +5,8 @@
 //!              └ all fits into one part: nothing is sent                       └────► one PUT
 //! ```
 //!
-//! The name of the object is known from the beginning, and so are its size, about, and the time of its contents, because the
-//! first request of an upload in parts states them.
+//! The object's key, its approximate size and the time of its contents are known from the beginning: the first request of an
+//! upload in parts states the key and the time, and the size decides how large the parts are.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -16,15 +16,15 @@ use millstream_s3::{Client, Counts, Refusal};
 use millstream_vfs::{Errno, Error, Fields, FileKind, Metadata, Operation, Result, Timestamp};
 
 use crate::bucket::{Bucket, headers_of, lock, time_header, time_of};
+use crate::memory::Reservation;
 use crate::reader::ObjectReader;
-use crate::room::Taken;
 
 /// Smallest size of a part. S3 wants 5 MiB.
 const PART: u64 = 8 << 20;
 /// Largest one: the parts in which large files are copied are as large, and each of those is written in order.
 const LARGEST_PART: u64 = 64 << 20;
 const MOST_PARTS: u64 = 10_000;
-/// Room for growth while a file is copied.
+/// MemoryBudget for growth while a file is copied.
 const PLANNED_PARTS: u64 = 9_000;
 /// Largest object that the server copies at once.
 const MOST_COPIED: u64 = 5 << 30;
@@ -64,8 +64,8 @@ pub struct Upload {
 #[derive(Debug, Default)]
 struct State {
     mtime: Option<Timestamp>,
-    /// Name of the upload in parts, once there is one.
-    name: Option<Arc<str>>,
+    /// ID of the upload in parts, once there is one.
+    id: Option<Arc<str>>,
     parts: BTreeMap<u64, Part>,
     /// Bytes, counted to the last one.
     length: u64,
@@ -80,15 +80,15 @@ enum Phase {
     Open,
     /// Nothing is written any more. The object is there, or is being made.
     Finished,
-    /// Given up: it will not be there.
-    GivenUp,
+    /// Aborted: it will not be there.
+    Aborted,
 }
 
 #[derive(Debug)]
 enum Part {
     Filling(Buffer),
     Sending,
-    /// Its version.
+    /// Its ETag.
     Sent(String),
 }
 
@@ -98,7 +98,7 @@ struct Buffer {
     bytes: Vec<u8>,
     /// How many have been written.
     filled: u64,
-    _room: Taken,
+    _reservation: Reservation,
 }
 
 impl Upload {
@@ -182,9 +182,10 @@ impl Upload {
                 0 => self.part_size,
                 rest => rest.min(self.part_size),
             };
-            let room = self.bucket.room.take(expected as usize);
+            let reservation = self.bucket.memory.reserve(expected as usize);
             state = lock(&self.state);
-            let buffer = Buffer { bytes: Vec::with_capacity(expected as usize), filled: 0, _room: room };
+            let buffer =
+                Buffer { bytes: Vec::with_capacity(expected as usize), filled: 0, _reservation: reservation };
             state.parts.entry(index).or_insert(Part::Filling(buffer));
         }
         if state.phase != Phase::Open {
@@ -213,29 +214,29 @@ impl Upload {
 
     /// Sends a part.
     fn send(&self, index: u64, part: Buffer) -> Result<()> {
-        let name = self.name()?;
+        let id = self.upload_id()?;
         let number = u32::try_from(index + 1).map_err(|_| Error::new(Operation::Write, Errno::FBIG))?;
         let client = &self.bucket.client;
-        let sent = client.put_part(&self.key, &name, number, &part.bytes, &mut Counts::default());
-        let version = self.bucket.answered(Operation::Write, sent)?;
-        lock(&self.state).parts.insert(index, Part::Sent(version));
+        let sent = client.put_part(&self.key, &id, number, &part.bytes, &mut Counts::default());
+        let etag = self.bucket.answered(Operation::Write, sent)?;
+        lock(&self.state).parts.insert(index, Part::Sent(etag));
         Ok(())
     }
 
-    /// The name of the upload, which begins with the first part.
-    fn name(&self) -> Result<Arc<str>> {
+    /// The ID of the upload, which begins with the first part.
+    fn upload_id(&self) -> Result<Arc<str>> {
         let mut state = lock(&self.state);
-        if let Some(name) = &state.name {
-            return Ok(Arc::clone(name));
+        if let Some(id) = &state.id {
+            return Ok(Arc::clone(id));
         }
-        if state.phase == Phase::GivenUp {
+        if state.phase == Phase::Aborted {
             return Err(Error::new(Operation::Write, Errno::CANCELED));
         }
         let headers: Vec<_> = state.mtime.map(time_header).into_iter().collect();
         let begun = self.bucket.client.begin_upload(&self.key, &headers, &mut Counts::default());
-        let name: Arc<str> = self.bucket.answered(Operation::Write, begun)?.into();
-        state.name = Some(Arc::clone(&name));
-        Ok(name)
+        let id: Arc<str> = self.bucket.answered(Operation::Write, begun)?.into();
+        state.id = Some(Arc::clone(&id));
+        Ok(id)
     }
 
     /// Gets the contents of another object from the server, when it is complete.
@@ -259,7 +260,7 @@ impl Upload {
     /// Makes the object of what was written, once.
     ///
     /// # Errors
-    /// `ECANCELED` if it was given up, or this was called before. After an error, the object may be there nevertheless.
+    /// `ECANCELED` if it was aborted, or this was called before. After an error, the object may be there nevertheless.
     pub(crate) fn finish(&self) -> Result<()> {
         {
             let mut state = lock(&self.state);
@@ -270,8 +271,8 @@ impl Upload {
         }
         let made = self.make();
         if made.is_err() {
-            let name = lock(&self.state).name.take();
-            self.abort(name);
+            let id = lock(&self.state).id.take();
+            self.abort_upload(id);
         }
         made
     }
@@ -296,7 +297,7 @@ impl Upload {
             }
             Whole::Parts => self.complete(mtime)?,
         }
-        self.bucket.shows(&self.key);
+        self.bucket.mark_visible(&self.key);
         Ok(())
     }
 
@@ -305,7 +306,7 @@ impl Upload {
         if let Some(source) = state.copied.take() {
             return Ok(Whole::Copy(source));
         }
-        if state.name.is_some() || state.length > self.part_size {
+        if state.id.is_some() || state.length > self.part_size {
             return Ok(Whole::Parts);
         }
         match state.parts.remove(&0) {
@@ -318,7 +319,7 @@ impl Upload {
 
     fn complete(&self, mtime: Option<Timestamp>) -> Result<()> {
         let failed = || Error::new(Operation::Write, Errno::IO);
-        let name = self.name()?;
+        let id = self.upload_id()?;
         let length = lock(&self.state).length;
         let count = length.div_ceil(self.part_size);
         for index in 0..count {
@@ -343,17 +344,16 @@ impl Upload {
             }
             self.send(index, part)?;
         }
-        let versions: Vec<String> = {
+        let etags: Vec<String> = {
             let state = lock(&self.state);
-            let sent =
-                |part: &Part| if let Part::Sent(version) = part { Some(version.clone()) } else { None };
+            let sent = |part: &Part| if let Part::Sent(etag) = part { Some(etag.clone()) } else { None };
             state.parts.values().map_while(sent).collect()
         };
-        if versions.len() as u64 != count {
+        if etags.len() as u64 != count {
             return Err(failed());
         }
         let client = &self.bucket.client;
-        let done = client.complete_upload(&self.key, &name, &versions, &mut Counts::default());
+        let done = client.complete_upload(&self.key, &id, &etags, &mut Counts::default());
         if let Err(Refusal::Answer { code, .. }) = &done
             && code == "NoSuchUpload"
             && let Some(object) = self.bucket.object(Operation::Write, &self.key)?
@@ -366,21 +366,21 @@ impl Upload {
         self.bucket.answered(Operation::Write, done)
     }
 
-    /// Gives up what has been written, unless it is being made an object.
-    pub(crate) fn give_up(&self) {
+    /// Aborts the upload, unless it is being made an object.
+    pub(crate) fn abort(&self) {
         let mut state = lock(&self.state);
         if state.phase == Phase::Open {
-            state.phase = Phase::GivenUp;
+            state.phase = Phase::Aborted;
             state.parts.clear();
-            self.abort(state.name.take());
+            self.abort_upload(state.id.take());
         }
     }
 
     /// Removes the parts of an upload.
-    fn abort(&self, name: Option<Arc<str>>) {
-        if let Some(name) = name {
+    fn abort_upload(&self, id: Option<Arc<str>>) {
+        if let Some(id) = id {
             // If that fails, the bucket's rule for incomplete uploads removes them.
-            let _ = self.bucket.client.abort_upload(&self.key, &name, &mut Counts::default());
+            let _ = self.bucket.client.abort_upload(&self.key, &id, &mut Counts::default());
         }
     }
 }
@@ -397,7 +397,7 @@ enum Whole {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        self.give_up();
+        self.abort();
     }
 }
 
@@ -414,7 +414,7 @@ mod tests {
 
     use super::*;
     use crate::bucket::Reads;
-    use crate::room::Room;
+    use crate::memory::MemoryBudget;
 
     struct Nobody;
 
@@ -439,16 +439,17 @@ mod tests {
             role: Role::Beside,
         };
         let client = Client::new(settings, Box::new(Nobody));
-        let bucket = Bucket::new("b", client, Reads::AtOnce, Room::new(64 << 20), Arc::new(|_: &str| {}));
+        let bucket =
+            Bucket::new("b", client, Reads::AtOnce, MemoryBudget::new(64 << 20), Arc::new(|_: &str| {}));
         Upload::new(&Arc::new(bucket), b"key".to_vec(), size, None, 0o600).expect("small enough")
     }
 
     #[test]
-    fn what_was_given_up_makes_no_object() {
+    fn what_was_aborted_makes_no_object() {
         for content in [&b""[..], b"content"] {
             let upload = upload(7);
             upload.write_all(content, 0).expect("it is in memory");
-            upload.give_up();
+            upload.abort();
             assert_eq!(upload.finish().map_err(|error| error.errno), Err(Errno::CANCELED));
             assert_eq!(upload.write_all(b"more", 0).map_err(|error| error.errno), Err(Errno::CANCELED));
         }

@@ -417,10 +417,10 @@ impl Client {
         })
     }
 
-    /// Begins to write an object in parts; returns the name of the upload. `headers` are as for [`Client::put`].
+    /// Begins to write an object in parts; returns the ID of the upload. `headers` are as for [`Client::put`].
     ///
     /// # Errors
-    /// There may be an upload that nobody knows the name of.
+    /// There may be an upload whose ID nobody knows.
     pub fn begin_upload(
         &self,
         key: &[u8],
@@ -434,12 +434,12 @@ impl Client {
             let response = self.send(&Request { method, path: &path, query, headers, body: b"" })?;
             let answer = content(expect(response, &[200])?)?;
             refusal::element(&answer, b"UploadId")
-                .filter(|name| !name.is_empty())
-                .ok_or(Failure::Final(Refusal::Malformed("the answer names no upload")))
+                .filter(|id| !id.is_empty())
+                .ok_or(Failure::Final(Refusal::Malformed("the answer has no upload ID")))
         })
     }
 
-    /// Writes a part of an upload, whose `number` is one of 1 to 10,000; returns its version.
+    /// Writes a part of an upload, whose `number` is one of 1 to 10,000; returns its ETag.
     ///
     /// # Errors
     /// It may be there nevertheless.
@@ -465,7 +465,7 @@ impl Client {
         })
     }
 
-    /// Makes an object of the parts of an upload, whose versions are these, in their order from number 1 on.
+    /// Makes an object of the parts of an upload, whose ETags are these, in their order from number 1 on.
     ///
     /// # Errors
     /// It may be there nevertheless.
@@ -533,7 +533,7 @@ impl Client {
         self.settings.address.server() == other.settings.address.server()
     }
 
-    /// Gives up an upload, and what has been written of it.
+    /// Aborts an upload, which removes what has been written of it.
     ///
     /// # Errors
     /// It may be there yet.

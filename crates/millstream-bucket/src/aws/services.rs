@@ -82,8 +82,8 @@ impl fmt::Display for Service {
         f.write_str(match self {
             Service::Program(_) => "credential_process",
             Service::Identity { .. } => "AWS_WEB_IDENTITY_TOKEN_FILE",
-            Service::Container(_) => "the container's service",
-            Service::Machine(_) => "the machine's service",
+            Service::Container(_) => "container credentials",
+            Service::Machine(_) => "instance metadata service",
         })
     }
 }

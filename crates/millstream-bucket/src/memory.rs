@@ -8,7 +8,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Memory that may be in use.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct MemoryBudget {
     used: Mutex<usize>,
     returned: Condvar,
     limit: usize,
@@ -16,31 +16,31 @@ pub(crate) struct Room {
 
 /// Memory that is in use, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Taken {
-    room: Arc<Room>,
+pub(crate) struct Reservation {
+    budget: Arc<MemoryBudget>,
     bytes: usize,
 }
 
-impl Room {
+impl MemoryBudget {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Room { used: Mutex::new(0), returned: Condvar::new(), limit })
+        Arc::new(MemoryBudget { used: Mutex::new(0), returned: Condvar::new(), limit })
     }
 
     /// Waits for so many bytes.
-    pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Taken {
+    pub(crate) fn reserve(self: &Arc<Self>, bytes: usize) -> Reservation {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = |used: &mut usize| *used > 0 && *used + bytes > self.limit;
         let waited = self.returned.wait_timeout_while(used, PATIENCE, is_full);
         let (mut used, _) = waited.unwrap_or_else(PoisonError::into_inner);
         *used += bytes;
-        Taken { room: Arc::clone(self), bytes }
+        Reservation { budget: Arc::clone(self), bytes }
     }
 }
 
-impl Drop for Taken {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        *self.room.used.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
-        self.room.returned.notify_all();
+        *self.budget.used.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
+        self.budget.returned.notify_all();
     }
 }
 
@@ -53,12 +53,12 @@ mod tests {
 
     #[test]
     fn no_more_than_the_limit_is_in_use() {
-        let (room, used, most) = (Room::new(100), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (budget, used, most) = (MemoryBudget::new(100), AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..100 {
-                        let _taken = room.take(30);
+                        let _taken = budget.reserve(30);
                         most.fetch_max(used.fetch_add(30, Ordering::SeqCst) + 30, Ordering::SeqCst);
                         thread::yield_now();
                         used.fetch_sub(30, Ordering::SeqCst);
@@ -67,6 +67,6 @@ mod tests {
             }
         });
         assert!((30..=100).contains(&most.into_inner()));
-        let _more_than_there_is = room.take(1000);
+        let _more_than_there_is = budget.reserve(1000);
     }
 }
