@@ -256,7 +256,7 @@ def test_copies_by_the_server_keep_what_describes_the_contents(bucket, tmp_path)
 
 @pytest.mark.parametrize("page", [
     "<Contents><Key>{0}a</Key>{1}</Contents><CommonPrefixes><Prefix>{0}a/</Prefix></CommonPrefixes>", "<Contents><Key>{0}..</Key>{1}</Contents>",
-    "<CommonPrefixes><Prefix>{0}/</Prefix></CommonPrefixes>",
+    "<CommonPrefixes><Prefix>{0}/</Prefix></CommonPrefixes>", "<Contents><Key>{0}</Key>{1}</Contents>", "<Contents><Key>{0}\ufffd</Key>{1}</Contents>",
 ])
 def test_keys_that_are_no_paths_are_an_error_and_prevent_deletions(bucket, tmp_path, page):
     source, target, url = tmp_path / "source", tmp_path / "target", bucket.place()
@@ -273,7 +273,7 @@ def test_keys_that_are_no_paths_are_an_error_and_prevent_deletions(bucket, tmp_p
     query = f"max-keys=1000&prefix={key.replace('/', '%2F')}"
     bucket.bed.inject({"operation": "ListObjectsV2", "query": query, "count": 1, "do": "answer", "status": 200, "body": body})
     done = bucket.psync("-rt", "--delete", f"{url}/", f"{target}/", expected=23)
-    assert b"cannot read directory" in done.stderr and b"nothing is deleted" in done.stderr, done.stderr
+    assert b'the key "' in done.stderr and b"cannot read directory" in done.stderr and b"nothing is deleted" in done.stderr, done.stderr
     assert (target / "d0/surplus").exists() and (target / "d0/more").exists()
 
 
@@ -292,6 +292,68 @@ def test_an_object_that_is_replaced_after_it_was_listed_is_copied_as_it_is_now(b
     assert (target / "file").read_text() == "newer"
 
 
+def test_a_large_object_that_is_replaced_or_deleted_while_it_is_read_changes_nothing(bucket, tmp_path):
+    source, target, url = tmp_path / "source", tmp_path / "target", bucket.place()
+    for tree, content in ((source, os.urandom(70 << 20)), (target, b"old")):
+        tree.mkdir()
+        (tree / "file").write_bytes(content)
+    for then, text in (("replaced", b"changed while it was read"), ("deleted", b"file has vanished")):
+        (target / "file").write_text("old")
+        bucket.fill(source, url)
+        bucket.bed.inject({"operation": "GetObject", "skip": 1, "count": 1, "do": "hold"})
+        with bucket.start("-rt", "--threads=1", f"{url}/", f"{target}/") as running:
+            wait_until(lambda: bucket.bed.held() == 1)
+            if then == "replaced":
+                (source / "file").write_bytes(os.urandom(70 << 20))
+                bucket.psync("-t", source / "file", f"{url}/file")
+            else:
+                bucket.path(f"{url}/file").unlink()
+            bucket.bed.inject()
+            _, errors = running.communicate(timeout=LIMIT_S)
+        assert running.returncode == 24 and text in errors, (then, errors)
+        assert os.listdir(target) == ["file"] and (target / "file").read_text() == "old"
+
+
+def test_a_directory_makes_way_when_the_object_is_there(bucket, tmp_path):
+    old, new, url = tmp_path / "old", tmp_path / "new", bucket.place()
+    sync_trees.many_files(old, 12, 3)
+    bucket.fill(old, url)
+    new.mkdir()
+    for name in ("d0", "d1"):
+        (new / name).write_bytes(os.urandom(20 << 20 if name == "d0" else 5))
+    bucket.bed.inject({"operation": "CompleteMultipartUpload", "do": "answer", "status": 403, "code": "AccessDenied"},
+                      {"operation": "PutObject", "path": "d1", "do": "answer", "status": 403, "code": "AccessDenied"})
+    done = bucket.psync("-rt", "--delete", f"{new}/", f"{url}/", expected=23)
+    assert done.stderr.count(b"cannot write") == 2 and sync_trees.contents(bucket.path(url)) == sync_trees.contents(old), done.stderr
+
+
+def test_names_of_temporary_files_are_names_like_others(bucket, tmp_path):
+    source, url = tmp_path / "source", bucket.place()
+    source.mkdir()
+    (source / "file").write_text("x")
+    for name in (".psync-0badcafe-1-1.tmp", "kept"):
+        bucket.psync("-t", source / "file", f"{url}/{name}")
+    bucket.psync("-rt", f"{source}/", f"{url}/")
+    assert len(os.listdir(bucket.path(url))) == 3
+    bucket.psync("-rt", "--delete", f"{source}/", f"{url}/")
+    assert os.listdir(bucket.path(url)) == ["file"]
+
+
+def test_many_requests_are_under_way_from_the_beginning(bucket, tmp_path):
+    source, empty, url = tmp_path / "source", tmp_path / "empty", bucket.place()
+    sync_trees.many_files(source, 800, 2)
+    empty.mkdir()
+    (empty / "file").write_text("x")
+    bucket.bed.set_delay(20)
+    try:
+        for sides in ((source, url), (empty, url)):
+            bucket.bed.reset_statistics()
+            bucket.psync("-rt", "--delete", f"{sides[0]}/", f"{sides[1]}/")
+            assert bucket.bed.statistics().max_in_flight >= 20, sides
+    finally:
+        bucket.bed.set_delay(0)
+
+
 def test_wrong_settings_are_told_once_and_say_what_to_do(bucket, tmp_path):
     source, url = tmp_path / "source", bucket.place()
     sync_trees.many_files(source, 20, 2)
@@ -304,5 +366,9 @@ def test_wrong_settings_are_told_once_and_say_what_to_do(bucket, tmp_path):
     ]:
         done = bucket.psync("-rt", f"{source}/", f"{target}/", expected=code, **variables)
         assert done.stderr.count(text) == 1, (about, done.stderr)
+    for wrong in ("s3://", "s3:///x", "s3://u:p@bed/x", "s3://bed:80/x"):
+        assert b"s3://BUCKET/KEY" in bucket.psync("-rt", f"{source}/", wrong, expected=1).stderr
+    bucket.psync("-t", source / "d0/f0", f"{url}/object")
+    assert b"Not a directory" in bucket.psync("-rt", f"{source}/", f"{url}/object/", expected=3).stderr
     mixed = bucket.psync("-rt", f"{url}/", "hdfs://host/x", expected=1)
     assert b"s3a://" in mixed.stderr

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millstream_s3::{Client, Counts, Object, Page, PageRequest, Refusal, Version};
+use millstream_s3::{Client, Counts, Item, Object, Page, PageRequest, Refusal, Version};
 use millstream_vfs::{Errno, Error, Fields, FileKind, Metadata, Operation, Result, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -79,7 +79,7 @@ impl Bucket {
         result: std::result::Result<T, Refusal>,
     ) -> Result<T> {
         result.map_err(|refusal| match errno_of(&refusal) {
-            errno @ (Errno::NOENT | Errno::STALE) => Error::new(operation, errno),
+            errno @ (Errno::NOENT | Errno::STALE | Errno::EXIST) => Error::new(operation, errno),
             errno => self.reported(operation, errno, &format!("{refusal}{}", advice(&refusal))),
         })
     }
@@ -96,7 +96,7 @@ impl Bucket {
     }
 
     /// Reports something about the bucket, once; the error for it.
-    fn reported(&self, operation: Operation, errno: Errno, text: &str) -> Error {
+    pub(crate) fn reported(&self, operation: Operation, errno: Errno, text: &str) -> Error {
         let message = format!("s3://{}: {text}", self.name);
         if lock(&self.told).insert(message.clone()) {
             (self.tell)(&message);
@@ -199,8 +199,9 @@ impl Bucket {
         let prefix = [key, b"/"].concat();
         let asked = PageRequest { prefix: &prefix, delimiter: b"/", ..Default::default() };
         let page = self.page(Operation::Remove, &asked)?;
-        let has_more =
-            !page.prefixes.is_empty() || page.items.iter().any(|item| item.key.as_bytes() != prefix);
+        // A marker with contents is data that somebody has put there.
+        let is_marker = |item: &Item| item.key.as_bytes() == prefix && item.size == 0;
+        let has_more = !page.prefixes.is_empty() || !page.items.iter().all(is_marker);
         if has_more || page.next.is_some() {
             return Err(Error::new(Operation::Remove, Errno::NOTEMPTY));
         }
@@ -333,6 +334,8 @@ fn errno_of(refusal: &Refusal) -> Errno {
         Refusal::Answer { code, .. } if code == "EntityTooLarge" => Errno::FBIG,
         Refusal::Answer { status: 404, .. } => Errno::NOENT,
         Refusal::Answer { status: 401 | 403, .. } => Errno::ACCESS,
+        // On some servers, an object and a directory of one name cannot be beside each other.
+        Refusal::Answer { status: 409, .. } => Errno::EXIST,
         Refusal::Answer { status: 412, .. } => Errno::STALE,
         Refusal::Answer { status: 429 | 503, .. } => Errno::BUSY,
         Refusal::Answer { status: 507, .. } => Errno::NOSPC,

@@ -24,6 +24,8 @@ pub struct BucketDir {
     prefix: Vec<u8>,
     /// What was listed, until it is asked for.
     memory: Arc<Mutex<Memory>>,
+    /// Whether names mean directories only.
+    is_beside_files: bool,
 }
 
 impl BucketDir {
@@ -31,7 +33,7 @@ impl BucketDir {
     pub(crate) fn root(bucket: Bucket) -> Self {
         let bucket = Arc::new(bucket);
         let memory = Arc::new(Mutex::new(Memory::of(&bucket)));
-        BucketDir { bucket, staging: Arc::default(), prefix: Vec::new(), memory }
+        BucketDir { bucket, staging: Arc::default(), prefix: Vec::new(), memory, is_beside_files: false }
     }
 
     /// The same directory, without what was listed.
@@ -43,7 +45,8 @@ impl BucketDir {
     fn at(&self, key: &[u8]) -> Self {
         let prefix = if key.is_empty() { Vec::new() } else { [key, b"/"].concat() };
         let memory = Arc::new(Mutex::new(Memory::of(&self.bucket)));
-        BucketDir { bucket: Arc::clone(&self.bucket), staging: Arc::clone(&self.staging), prefix, memory }
+        let (bucket, staging) = (Arc::clone(&self.bucket), Arc::clone(&self.staging));
+        BucketDir { bucket, staging, prefix, memory, is_beside_files: false }
     }
 
     /// Its own key, without a slash.
@@ -110,7 +113,8 @@ impl Dir for BucketDir {
         let key = self.key(EXAMINING, name)?;
         let directory = || self.bucket.metadata(&key, FileKind::Directory, 0, None);
         let needs_time = fields.intersects(Fields::MTIME | Fields::CTIME | Fields::ATIME | Fields::BTIME);
-        let listed = lock(&self.memory).get(name.to_bytes()).cloned();
+        let is_directory = self.is_beside_files || name.to_bytes().ends_with(b"/");
+        let listed = lock(&self.memory).get(name.to_bytes()).cloned().filter(|_| !is_directory);
         match listed {
             Some(Listed::Directory) => return Ok(directory()),
             Some(Listed::Object(known)) if !needs_time => {
@@ -118,7 +122,7 @@ impl Dir for BucketDir {
             }
             _ => {}
         }
-        if key != self.own_key() && !name.to_bytes().ends_with(b"/") {
+        if key != self.own_key() && !is_directory {
             if let Some(object) = self.bucket.object(EXAMINING, &key)? {
                 let known = Known { size: object.size, version: object.version.clone() };
                 lock(&self.memory).note(name.to_bytes(), Listed::Object(known));
@@ -128,10 +132,10 @@ impl Dir for BucketDir {
             self.forget(name);
         }
         if self.bucket.is_directory(EXAMINING, &key)? {
-            Ok(directory())
-        } else {
-            Err(Error::new(EXAMINING, Errno::NOENT))
+            return Ok(directory());
         }
+        let is_object = is_directory && self.bucket.object(EXAMINING, &key)?.is_some();
+        Err(Error::new(EXAMINING, if is_object { Errno::NOTDIR } else { Errno::NOENT }))
     }
 
     fn identity(&self) -> Result<(u64, u64)> {
@@ -208,6 +212,14 @@ impl Dir for BucketDir {
 
     fn complete(&self) -> Result<()> {
         self.bucket.complete_directory(self.own_key())
+    }
+
+    fn renames(&self) -> bool {
+        false
+    }
+
+    fn beside_files(&self) -> Result<Self> {
+        Ok(BucketDir { is_beside_files: true, ..self.without_listing() })
     }
 
     fn needs_parents(&self, _: &CStr) -> bool {

@@ -9,6 +9,8 @@ use millstream_vfs::{Dirent, DirentBatch, Errno, Error, FileKind, Operation, Rea
 
 use crate::bucket::Bucket;
 
+const IS_BOTH: &str = "is an object and a directory";
+
 /// What a listing says of an entry.
 #[derive(Clone, Debug)]
 pub(crate) enum Listed {
@@ -78,8 +80,8 @@ pub struct Cursor {
     is_begun: bool,
     /// Objects whose names may also be those of directories on a later page: the last name of the page begins with them.
     objects: HashSet<Vec<u8>>,
-    /// Why the listing is not all that there is.
-    failure: Option<Errno>,
+    /// The first key that is not delivered, and why.
+    failure: Option<(Errno, String)>,
 }
 
 impl Cursor {
@@ -109,7 +111,7 @@ impl Cursor {
             if self.is_begun && self.next.is_none() {
                 // What there is has been delivered; that it is not all prevents deletions.
                 return match self.failure.take() {
-                    Some(errno) => Err(Error::new(Operation::ReadDir, errno)),
+                    Some((errno, text)) => Err(bucket.reported(Operation::ReadDir, errno, &text)),
                     None => Ok(ReadState::End),
                 };
             }
@@ -132,24 +134,24 @@ impl Cursor {
         let keys = page.items.iter().map(|item| &item.key).chain(&page.prefixes);
         let last = keys.filter_map(|key| name_in(prefix, key)).max().unwrap_or_default().to_vec();
         if page.items.iter().any(|item| item.key.as_bytes() == prefix && item.size > 0) {
-            // The contents of a directory's marker have no place in a tree.
-            self.failure = Some(Errno::ISDIR);
+            let marker = String::from_utf8_lossy(prefix);
+            self.fail(Errno::ISDIR, &marker, "is the marker of a directory, and has contents");
         }
         for item in page.items {
             let Some(name) = name_in(prefix, &item.key) else { continue };
             let known = Known { size: item.size, version: item.version };
             if directories.contains(name) {
-                self.failure = Some(Errno::EXIST);
+                self.fail(Errno::EXIST, &item.key, IS_BOTH);
                 self.objects.insert(name.to_vec());
-            } else if self.add(name, Listed::Object(known)) && last.starts_with(name) {
+            } else if self.add(prefix, name, Listed::Object(known)) && last.starts_with(name) {
                 self.objects.insert(name.to_vec());
             }
         }
         for name in directories {
             if self.objects.contains(name) {
-                self.failure = Some(Errno::EXIST);
+                self.fail(Errno::EXIST, &String::from_utf8_lossy(&[prefix, name].concat()), IS_BOTH);
             } else {
-                self.add(name, Listed::Directory);
+                self.add(prefix, name, Listed::Directory);
             }
         }
         // Between the names of an object and of a directory that is called alike, all begin with it.
@@ -157,17 +159,25 @@ impl Cursor {
     }
 
     /// Adds an entry if its name can be that of a file; whether it can.
-    fn add(&mut self, name: &[u8], listed: Listed) -> bool {
+    fn add(&mut self, prefix: &[u8], name: &[u8], listed: Listed) -> bool {
+        // Servers that cannot express a character may send this one, and the object is not found by it.
+        let is_garbled = name.windows(3).any(|bytes| bytes == "\u{FFFD}".as_bytes());
         match CString::new(name) {
-            Ok(name) if !matches!(name.to_bytes(), b"" | b"." | b"..") => {
+            Ok(name) if !matches!(name.to_bytes(), b"" | b"." | b"..") && !is_garbled => {
                 self.waiting.push_back((name, listed));
                 true
             }
             _ => {
-                self.failure = Some(Errno::ILSEQ);
+                let key = String::from_utf8_lossy(&[prefix, name].concat()).into_owned();
+                self.fail(Errno::ILSEQ, &key, "is no path of a file");
                 false
             }
         }
+    }
+
+    /// Notes the first key that is not delivered.
+    fn fail(&mut self, errno: Errno, key: &str, why: &str) {
+        self.failure.get_or_insert_with(|| (errno, format!("the key {key:?} {why}")));
     }
 }
 
@@ -202,7 +212,7 @@ mod tests {
             |(name, listed): &(CString, Listed)| format!("{}{}", name.to_string_lossy(), slash(listed));
         let mut names: Vec<_> = cursor.waiting.iter().map(name).collect();
         names.sort_unstable();
-        (names, cursor.failure)
+        (names, cursor.failure.map(|(errno, _)| errno))
     }
 
     #[test]

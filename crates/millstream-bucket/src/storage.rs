@@ -85,6 +85,10 @@ impl Volume for Storage {
     fn max_open_dirs(&self) -> usize {
         PosixVolume.max_open_dirs()
     }
+
+    fn waits(&self) -> bool {
+        true
+    }
 }
 
 /// A directory of either kind.
@@ -310,6 +314,17 @@ impl Dir for StorageDir {
 
     fn complete(&self) -> Result<()> {
         on_self!(self, dir => dir.complete())
+    }
+
+    fn renames(&self) -> bool {
+        on_self!(self, dir => dir.renames())
+    }
+
+    fn beside_files(&self) -> Result<Self> {
+        match self {
+            StorageDir::Bucket(dir) => dir.beside_files().map(StorageDir::Bucket),
+            _ => self.open_dir_for_names(c".", SymlinkBehavior::NoFollow),
+        }
     }
 
     fn needs_parents(&self, path: &CStr) -> bool {

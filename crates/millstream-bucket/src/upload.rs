@@ -260,7 +260,8 @@ impl Upload {
     /// Makes the object of what was written, once.
     ///
     /// # Errors
-    /// `ECANCELED` if it was aborted, or this was called before. After an error, the object may be there nevertheless.
+    /// `EEXIST` if a directory has the key, and this can be called again when it is gone; `ECANCELED` if it was aborted, or this was
+    /// called before. After any other error, the object may be there nevertheless.
     pub(crate) fn finish(&self) -> Result<()> {
         {
             let mut state = lock(&self.state);
@@ -270,9 +271,15 @@ impl Upload {
             state.phase = Phase::Finished;
         }
         let made = self.make();
-        if made.is_err() {
-            let id = lock(&self.state).id.take();
-            self.abort_upload(id);
+        if let Err(error) = &made {
+            let mut state = lock(&self.state);
+            if error.errno == Errno::EXIST {
+                state.phase = Phase::Open;
+            } else {
+                let id = state.id.take();
+                drop(state);
+                self.abort_upload(id);
+            }
         }
         made
     }
@@ -286,14 +293,19 @@ impl Upload {
             Whole::Copy(source) => {
                 let named = Client::copy_source(&source.bucket.name, &source.key);
                 let headers = headers_of(&source.object, mtime);
-                self.bucket.copy(Operation::Write, &self.key, &named, &source.version, &headers)?;
+                let copied = self.bucket.copy(Operation::Write, &self.key, &named, &source.version, &headers);
+                copied.inspect_err(|_| lock(&self.state).copied = Some(source))?;
             }
             Whole::Content(content) => {
                 let bytes = content.as_ref().map_or(&[][..], |part| &part.bytes);
                 let time = mtime.map(time_header);
                 let headers: Vec<_> =
                     time.into_iter().chain([(CHECKSUM.to_owned(), checksum(bytes))]).collect();
-                self.bucket.put(Operation::Write, &self.key, bytes, &headers)?;
+                let put = self.bucket.put(Operation::Write, &self.key, bytes, &headers);
+                if let (Err(_), Some(content)) = (&put, content) {
+                    lock(&self.state).parts.insert(0, Part::Filling(content));
+                }
+                put?;
             }
             Whole::Parts => self.complete(mtime)?,
         }

@@ -37,6 +37,8 @@ const LONGEST_PAUSE_ALONE: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The same for a client that is alone.
 const LONGEST_WAIT_ALONE: Duration = Duration::from_secs(600);
+/// A client that is alone repeats nothing for longer than this, unless it is throttled.
+const LONGEST_ATTEMPTS: Duration = Duration::from_secs(180);
 /// Retries of a request whose failure does no harm.
 const FEW_RETRIES: u32 = 2;
 /// Idle connections are closed before servers do so.
@@ -572,6 +574,7 @@ impl Client {
         }
         let retries = |wanted: u32, most| if has_other { wanted.min(most) } else { wanted };
         let longest_pause = if has_other { LONGEST_PAUSE } else { LONGEST_PAUSE_ALONE };
+        let begun = Instant::now();
         let mut tried = 0;
         let refusal = loop {
             self.wait_for_turn()?;
@@ -591,6 +594,9 @@ impl Client {
                     counts.throttled += 1;
                     self.throttle.refused(Instant::now());
                     (refusal, retries(self.settings.throttle_retries, MAX_THROTTLE_RETRIES))
+                }
+                Err(Failure::Again(reason)) if begun.elapsed() > LONGEST_ATTEMPTS => {
+                    break Refusal::Lost(reason);
                 }
                 Err(Failure::Again(reason)) => {
                     (Refusal::Lost(reason), retries(self.settings.retries, MAX_RETRIES))

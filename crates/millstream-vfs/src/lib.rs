@@ -141,6 +141,11 @@ pub trait Volume: Debug + Send + Sync + 'static {
 
     /// How many directory handles may be open at once.
     fn max_open_dirs(&self) -> usize;
+
+    /// Whether it is known that calls wait for a server, so that many at once are worth having from the beginning.
+    fn waits(&self) -> bool {
+        false
+    }
 }
 
 /// An open directory. Dropping it closes it.
@@ -242,6 +247,17 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// is in it, an empty one becomes visible then.
     fn complete(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// Whether files are renamed here. Where they are not, a name that was only used to stage a file is never an entry, and a file
+    /// and a directory of the same name can exist beside each other.
+    fn renames(&self) -> bool {
+        true
+    }
+
+    /// This directory again, for the removal of a directory: if a file has the same name, too, a name means the directory.
+    fn beside_files(&self) -> Result<Self> {
+        self.open_dir_for_names(c".", SymlinkBehavior::NoFollow)
     }
 
     /// Whether the directories that lead to `path` must exist before something is made there.

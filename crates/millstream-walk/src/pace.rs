@@ -77,11 +77,13 @@ struct Window {
 }
 
 impl Pace {
-    pub(crate) fn new(threads: Threads, most: usize) -> Self {
+    /// At most `most` workers; as many as a server is worth from the beginning, if it is known that calls wait for one.
+    pub(crate) fn new(threads: Threads, most: usize, waits: bool) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let first = if waits { SERVER_WORKERS.min(WORKERS_PER_CPU * cpus) } else { cpus };
         let (adaptive, max, target) = match threads {
             Threads::Fixed(n) => (false, n.clamp(1, most), n),
-            Threads::Adaptive { max } => (true, max.min(most).min(workers_that_fit()).max(1), cpus),
+            Threads::Adaptive { max } => (true, max.min(most).min(workers_that_fit()).max(1), first),
         };
         Pace { cpus, max, adaptive, target: AtomicUsize::new(target.clamp(1, max)), window: Mutex::default() }
     }
@@ -256,7 +258,7 @@ mod tests {
     use super::*;
 
     fn pace() -> Pace {
-        Pace { cpus: 2, ..Pace::new(Threads::Adaptive { max: 256 }, 1024) }
+        Pace { cpus: 2, ..Pace::new(Threads::Adaptive { max: 256 }, 1024, false) }
     }
 
     /// Samples of as many workers as there are to be, side by side, that are all that the process does.
@@ -392,7 +394,7 @@ mod tests {
 
     #[test]
     fn fixed_means_fixed() {
-        let pace = Pace::new(Threads::Fixed(3), 1024);
+        let pace = Pace::new(Threads::Fixed(3), 1024, true);
         feed(&pace, 100, 5000, 1, 1);
         assert_eq!(pace.target(), 3);
     }

@@ -82,7 +82,7 @@ pub fn walk_from<X: Visitor>(
     let handles = volume.max_open_dirs().saturating_sub(options.reserved_handles);
     // A third at least is left for directories to keep.
     let most = (handles * 2 / 3 / HANDLES_PER_WORKER).max(1);
-    let pace = Pace::new(options.threads, most);
+    let pace = Pace::new(options.threads, most, volume.waits());
     let budget = HandleBudget::new(handles.saturating_sub(pace.max() * HANDLES_PER_WORKER));
     let (frontier, sequence) = match options.order {
         Order::Completion => (Frontier::stealing(pace.max()), None),
@@ -226,6 +226,8 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         let _abandon = AbandonOnPanic(self.pool);
         first(&mut self);
         while let Some(task) = self.next_task() {
+            // Whoever pushed tasks may have seen an idle worker, which takes one of them only.
+            self.start_worker_if_wanted();
             self.meter.restart(&self.pool.pace);
             if !matches!(task, Task::Open(_)) {
                 self.recent.let_go();

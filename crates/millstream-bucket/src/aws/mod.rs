@@ -17,8 +17,7 @@ use millstream_s3::{Address, Client, CredentialSource, Credentials, Role, Settin
 use credentials::Chain;
 use profile::Profile;
 
-/// A server may take minutes to complete an upload of many parts.
-const READ_TIMEOUT: Duration = Duration::from_secs(120);
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Requests of one bucket at once. There are as many threads as the latency asks for; this is a limit of last resort.
 const CONNECTIONS: usize = 1024;

@@ -71,6 +71,16 @@ impl Request {
         diagnostics: &Diagnostics,
     ) -> Result<bool, Refused> {
         let needs_spark = |operand: &[u8]| is_url(operand) && !is_bucket(operand);
+        let wrong = operands.iter().map(|operand| operand.as_bytes());
+        let mut wrong = wrong.filter(|operand| operand.starts_with(b"s3:") && !is_bucket(operand));
+        if let Some(wrong) = wrong.next().filter(|_| !self.is_wanted) {
+            diagnostics
+                .error(USAGE)
+                .name(wrong)
+                .text(": no path in a bucket, such as s3://BUCKET/KEY")
+                .send();
+            return Err(Refused);
+        }
         if !self.is_wanted && operands.iter().any(|operand| needs_spark(operand.as_bytes())) {
             if let Some(bucket) = operands.iter().find(|operand| is_bucket(operand.as_bytes())) {
                 let message = diagnostics.error(USAGE).name(bucket.as_bytes());

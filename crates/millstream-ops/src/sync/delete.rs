@@ -30,6 +30,9 @@ use crate::transfer::place::Budget;
 
 /// Most threads that delete.
 const MOST: usize = 32;
+/// Names of a directory that one thread deletes at a time where calls wait for a server. Such a volume has no times of directories to
+/// be put back, and no permissions to be widened, which only one thread could do.
+const CHUNK: usize = 8;
 /// Bytes of entries read at once.
 const BATCH: usize = 64 << 10;
 const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
@@ -63,11 +66,37 @@ struct Refusal {
     error: Error,
 }
 
+/// Records, those of many names in pieces, which are worked on at once.
+struct Queue {
+    reader: Reader,
+    rest: Option<Record>,
+    /// Most names of a piece.
+    most: usize,
+}
+
+impl Queue {
+    fn next(&mut self) -> io::Result<Option<Record>> {
+        let next = match self.rest.take() {
+            None => self.reader.next()?,
+            rest => rest,
+        };
+        let Some(mut record) = next else { return Ok(None) };
+        if let Some(names) = record.names.as_mut().filter(|names| names.len() > self.most) {
+            let rest = names.split_off(self.most);
+            self.rest = Some(Record { below: record.below.clone(), names: Some(rest), ..record });
+        }
+        Ok(Some(record))
+    }
+}
+
 impl<V: Volume> Deleter<'_, '_, V> {
     /// Deletes what has been noted.
     pub(super) fn run(&self) {
         let reader = match self.deletions.take_records() {
-            Ok(reader) => Mutex::new(reader),
+            Ok(reader) => {
+                let most = if self.volume.waits() { CHUNK } else { usize::MAX };
+                Mutex::new(Queue { reader, rest: None, most })
+            }
             Err(error) => return self.lost(&error),
         };
         // Most of the time of a removal is spent waiting, for a disk or a server.
@@ -89,7 +118,7 @@ impl<V: Volume> Deleter<'_, '_, V> {
         });
     }
 
-    fn work(&self, reader: &Mutex<Reader>) {
+    fn work(&self, reader: &Mutex<Queue>) {
         let mut open = None;
         loop {
             let next = reader.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -259,7 +288,8 @@ impl<V: Volume> Removing<'_, '_, '_, V> {
         }
         // What another run is about to complete, or has just left.
         let temporaries = &self.deleter.options.temporaries;
-        if temporaries.is_temporary(&name) && !temporaries.is_abandoned(&name, found.ctime) {
+        let is_temporary = self.open.destination.last().renames() && temporaries.is_temporary(&name);
+        if is_temporary && !temporaries.is_abandoned(&name, found.ctime) {
             return;
         }
         let directory =

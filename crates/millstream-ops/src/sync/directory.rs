@@ -362,6 +362,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     /// Removes temporary files of runs that were killed.
     fn remove_litter(&self, level: &Level<'p, V::Dir>, other: &Other<'_>) {
         let temporaries = &self.options.temporaries;
+        if level.place.handle(self.budget).is_ok_and(|place| !place.renames()) {
+            return;
+        }
         for (name, _) in other.take_those(|name| temporaries.is_temporary(name)) {
             let is_abandoned = level.place.handle(self.budget).is_ok_and(|place| {
                 let found = place.metadata(&name, SymlinkBehavior::NoFollow, Fields::CTIME);

@@ -332,7 +332,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             is_in_the_way: true,
         };
         let place = item.level.place.handle(self.budget).map_err(&failed)?;
-        let base = place.open_dir_for_names(c".", SymlinkBehavior::NoFollow).map_err(&failed)?;
+        let base = place.beside_files().map_err(&failed)?;
         item.level.note_change();
         // One worker: others are at work already.
         if remove_tree(self.volume, base, item.name, &removals, Threads::Fixed(1)) {

@@ -295,6 +295,23 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         is_last_attempt: bool,
     ) -> Done<Option<u64>> {
         let failed = |error: CopyError| self.trouble(item, error.trouble, error.errno);
+        let gone =
+            moved.as_ref().err().filter(|error| error.operation == Operation::Read).map(|error| error.errno);
+        match gone {
+            // Its volume reads no other version than the one that was opened.
+            Some(Errno::STALE) if !is_last_attempt => return Ok(None),
+            Some(Errno::STALE) => {
+                self.notice(&Notice::Changing(&item.target.source_path(item.below)));
+                self.forsake(plan);
+                return Ok(None);
+            }
+            Some(Errno::NOENT) => {
+                self.vanished(item);
+                self.forsake(plan);
+                return Ok(None);
+            }
+            _ => {}
+        }
         let bytes = moved.map_err(|error| failed(error.into()))?;
         copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
         let change = copy.change(bytes).map_err(self.failed(item, Trouble::StatSource))?;
@@ -350,16 +367,37 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         bytes: u64,
         inode: Option<Identity>,
     ) -> Done<()> {
-        self.make_way_for(buffers, item, plan.found.as_ref())?;
-        self.take_name(item, temporary).map_err(|error| {
-            // Some volumes only write it then.
-            let is_data = error.operation == Operation::Write;
-            self.trouble(item, if is_data { Trouble::Write } else { Trouble::Rename }, Some(error.errno))
-        })?;
+        self.take_place(buffers, item, plan, temporary)?;
         self.count_copy(plan, bytes);
         self.tell_transfer(buffers, item, plan, bytes);
         self.resolve(item, plan.claim, inode);
         Ok(())
+    }
+
+    /// Renames a complete copy, and removes the directory that may be in the way: before that, unless both can be there.
+    fn take_place(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        plan: &Plan,
+        temporary: &CStr,
+    ) -> Done<()> {
+        let failed = |error: Error| {
+            // Some volumes only write it then.
+            let is_data = error.operation == Operation::Write;
+            self.trouble(item, if is_data { Trouble::Write } else { Trouble::Rename }, Some(error.errno))
+        };
+        let found = plan.found.as_ref();
+        if item.level.place.handle(self.budget).is_ok_and(|place| !place.renames()) {
+            match self.take_name(item, temporary) {
+                Ok(()) => return self.make_way_for(buffers, item, found),
+                // They cannot.
+                Err(error) if error.errno == Errno::EXIST => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        self.make_way_for(buffers, item, found)?;
+        self.take_name(item, temporary).map_err(failed)
     }
 
     fn count_copy(&self, plan: &Plan, bytes: u64) {
