@@ -1,4 +1,4 @@
-"""The cases of bench/sync in which `psync --spark` copies: from and to S3, on a slow tree, from HDFS, and a driver of 1 GB.
+"""The cases of bench/sync from and to S3, by psync and by `psync --spark`, and of the latter on a slow tree, from HDFS, and with a driver of 1 GB.
 
 Every contender is a process of its own, so the start of a JVM and of Spark is a part of its time. S3 is testbed/s3 on this
 machine with a delay, HDFS is Hadoop's MiniDFSCluster. Rivals:
