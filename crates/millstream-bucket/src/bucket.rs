@@ -129,7 +129,7 @@ impl Bucket {
         Ok(key.is_empty() || !page.items.is_empty() || !page.prefixes.is_empty())
     }
 
-    /// Writes an object of a few bytes.
+    /// Writes an object by one request.
     pub(crate) fn put(
         &self,
         operation: Operation,

@@ -32,10 +32,10 @@ fn offset(operation: Operation, at: At) -> Result<u64> {
 }
 
 impl File for ObjectFile {
-    fn metadata(&self, fields: Fields) -> Result<Metadata> {
+    fn metadata(&self, _: Fields) -> Result<Metadata> {
         Ok(match self {
-            ObjectFile::Read(reader) => reader.metadata(fields),
-            ObjectFile::Write(upload) => upload.metadata(fields),
+            ObjectFile::Read(reader) => reader.metadata(),
+            ObjectFile::Write(upload) => upload.metadata(),
             ObjectFile::Directory(metadata) => *metadata,
         })
     }
@@ -44,7 +44,8 @@ impl File for ObjectFile {
         let offset = offset(Operation::Read, at)?;
         match self {
             ObjectFile::Read(reader) => reader.read(buffer, offset),
-            ObjectFile::Write(upload) => upload.read(buffer, offset),
+            // It is no object yet.
+            ObjectFile::Write(_) => unsupported(Operation::Read),
             ObjectFile::Directory(_) => Err(Error::new(Operation::Read, Errno::ISDIR)),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use millstream_s3::{Counts, Object, Opened, Part, Version};
-use millstream_vfs::{Errno, Error, Fields, FileKind, Metadata, Operation, Result};
+use millstream_vfs::{Errno, Error, FileKind, Metadata, Operation, Result};
 
 use crate::bucket::{Bucket, Reads, lock, time_of};
 use crate::listing::Known;
@@ -86,7 +86,7 @@ impl ObjectReader {
         })
     }
 
-    pub(crate) fn metadata(&self, _: Fields) -> Metadata {
+    pub(crate) fn metadata(&self) -> Metadata {
         self.metadata
     }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use crc_fast::CrcAlgorithm;
 use millstream_s3::{Client, Counts, Refusal};
-use millstream_vfs::{Errno, Error, Fields, FileKind, Metadata, Operation, Result, Timestamp};
+use millstream_vfs::{Errno, Error, FileKind, Metadata, Operation, Result, Timestamp};
 
 use crate::bucket::{Bucket, headers_of, lock, time_header, time_of};
 use crate::memory::Reservation;
@@ -124,7 +124,7 @@ impl Upload {
         Ok(Arc::new(Upload { bucket: Arc::clone(bucket), key, size, part_size, mode, state }))
     }
 
-    pub(crate) fn metadata(&self, _: Fields) -> Metadata {
+    pub(crate) fn metadata(&self) -> Metadata {
         let length = lock(&self.state).length;
         let metadata = self.bucket.metadata(&self.key, FileKind::File, length, Some(Timestamp::default()));
         Metadata { mode: 0o100_000 | self.mode & 0o777, ..metadata }
@@ -137,22 +137,6 @@ impl Upload {
 
     pub(crate) fn set_time(&self, mtime: Timestamp) {
         lock(&self.state).mtime = Some(mtime);
-    }
-
-    /// Reads what has not been sent.
-    pub(crate) fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        let state = lock(&self.state);
-        let (index, at) = (offset / self.part_size, (offset % self.part_size) as usize);
-        match state.parts.get(&index) {
-            _ if offset >= state.length => Ok(0),
-            Some(Part::Filling(part)) => {
-                let rest = part.bytes.get(at..).unwrap_or_default();
-                let read = rest.len().min(buffer.len());
-                buffer[..read].copy_from_slice(&rest[..read]);
-                Ok(read)
-            }
-            _ => Err(Error::new(Operation::Read, Errno::OPNOTSUPP)),
-        }
     }
 
     pub(crate) fn write_all(&self, mut bytes: &[u8], mut offset: u64) -> Result<()> {
@@ -244,7 +228,7 @@ impl Upload {
     /// # Errors
     /// `EXDEV` if no server can do that, `EFBIG` if it cannot with this object.
     pub(crate) fn copy(&self, source: &Arc<ObjectReader>) -> Result<()> {
-        let size = source.metadata(Fields::SIZE).size;
+        let size = source.metadata().size;
         if !self.bucket.client.shares_server_with(&source.bucket.client) {
             return Err(Error::new(Operation::Clone, Errno::XDEV));
         }

@@ -15,7 +15,7 @@ use ureq::http::{Method, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Body, BodyReader, Proxy};
 
-use crate::address::{encode, encode_path};
+use crate::address::encode;
 use crate::connections::Connections;
 use crate::page::{self, Page};
 use crate::refusal::{self, Refusal};
@@ -39,13 +39,11 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT_ALONE: Duration = Duration::from_secs(600);
 /// A client that is alone repeats nothing for longer than this, unless it is throttled.
 const LONGEST_ATTEMPTS: Duration = Duration::from_secs(180);
-/// Retries of a request whose failure does no harm.
-const FEW_RETRIES: u32 = 2;
 /// Idle connections are closed before servers do so.
 const IDLE: Duration = Duration::from_secs(4);
 /// A page has a thousand keys of at most a KiB, which are tripled by their encoding.
 const MOST_PAGE_BYTES: u64 = 16 << 20;
-const MOST_ERROR_BYTES: u64 = 64 << 10;
+pub(crate) const MOST_ERROR_BYTES: u64 = 64 << 10;
 /// Headers that an object keeps and that describe its contents.
 const DESCRIPTIONS: [&str; 6] = [
     "cache-control",
@@ -125,20 +123,20 @@ pub type Metadata = Vec<(String, String)>;
 
 /// Reads and writes a bucket.
 pub struct Client {
-    settings: Settings,
+    pub(crate) settings: Settings,
     agent: Agent,
     credentials: Box<dyn CredentialSource>,
     throttle: Arc<Throttle>,
     connections: Connections,
     pages: Standing,
     objects: Standing,
-    writes: Standing,
+    pub(crate) writes: Standing,
     /// Of all other kinds of requests.
-    others: Standing,
+    pub(crate) others: Standing,
 }
 
 /// Why an attempt has no result.
-enum Failure {
+pub(crate) enum Failure {
     /// The request may be made again.
     Again(String),
     /// The server has turned it away for now.
@@ -148,14 +146,14 @@ enum Failure {
 
 /// A request.
 #[derive(Default)]
-struct Request<'a> {
+pub(crate) struct Request<'a> {
     /// GET by default.
-    method: Method,
-    path: &'a str,
-    query: &'a str,
-    headers: Vec<(&'a str, String)>,
+    pub(crate) method: Method,
+    pub(crate) path: &'a str,
+    pub(crate) query: &'a str,
+    pub(crate) headers: Vec<(&'a str, String)>,
     /// The body, of a PUT or a POST.
-    body: &'a [u8],
+    pub(crate) body: &'a [u8],
 }
 
 /// What a server says of an object.
@@ -346,27 +344,6 @@ impl Client {
         })
     }
 
-    /// Writes an object, in the place of the one that may be there. `headers` have names in lower case. The server checks the
-    /// content by its hash if the request is signed.
-    ///
-    /// # Errors
-    /// Another client has to write it. It may be there nevertheless.
-    pub fn put(
-        &self,
-        key: &[u8],
-        content: &[u8],
-        headers: &[(String, String)],
-        counts: &mut Counts,
-    ) -> Result<(), Refusal> {
-        let path = self.settings.address.object(key);
-        self.persist(&self.writes, counts, || {
-            let headers = headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-            let response =
-                self.send(&Request { method: Method::PUT, path: &path, headers, body: content, query: "" })?;
-            require_no_body(expect(response, &[200])?)
-        })
-    }
-
     /// What the server says of an object.
     ///
     /// # Errors
@@ -407,151 +384,8 @@ impl Client {
         })
     }
 
-    /// Deletes an object, if there is one.
-    ///
-    /// # Errors
-    /// It may be there yet.
-    pub fn delete(&self, key: &[u8], counts: &mut Counts) -> Result<(), Refusal> {
-        let path = self.settings.address.object(key);
-        self.persist(&self.others, counts, || {
-            let request = Request { method: Method::DELETE, path: &path, ..Request::default() };
-            require_no_body(expect(self.send(&request)?, &[200, 204])?)
-        })
-    }
-
-    /// Begins to write an object in parts; returns the ID of the upload. `headers` are as for [`Client::put`].
-    ///
-    /// # Errors
-    /// There may be an upload whose ID nobody knows.
-    pub fn begin_upload(
-        &self,
-        key: &[u8],
-        headers: &[(String, String)],
-        counts: &mut Counts,
-    ) -> Result<String, Refusal> {
-        let path = self.settings.address.object(key);
-        self.persist(&self.others, counts, || {
-            let headers = headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-            let (method, query) = (Method::POST, "uploads=");
-            let response = self.send(&Request { method, path: &path, query, headers, body: b"" })?;
-            let answer = content(expect(response, &[200])?)?;
-            refusal::element(&answer, b"UploadId")
-                .filter(|id| !id.is_empty())
-                .ok_or(Failure::Final(Refusal::Malformed("the answer has no upload ID")))
-        })
-    }
-
-    /// Writes a part of an upload, whose `number` is one of 1 to 10,000; returns its ETag.
-    ///
-    /// # Errors
-    /// It may be there nevertheless.
-    pub fn put_part(
-        &self,
-        key: &[u8],
-        upload: &str,
-        number: u32,
-        content: &[u8],
-        counts: &mut Counts,
-    ) -> Result<String, Refusal> {
-        let path = self.settings.address.object(key);
-        let mut query = format!("partNumber={number}&uploadId=");
-        encode(upload.as_bytes(), &mut query);
-        self.persist(&self.writes, counts, || {
-            let (method, headers) = (Method::PUT, Vec::new());
-            let response =
-                self.send(&Request { method, path: &path, query: &query, headers, body: content })?;
-            let response = expect(response, &[200])?;
-            let etag = response.headers().get("etag").and_then(|etag| etag.to_str().ok()).map(str::to_owned);
-            require_no_body(response)?;
-            etag.ok_or(Failure::Final(Refusal::Malformed("the answer to a part has no ETag")))
-        })
-    }
-
-    /// Makes an object of the parts of an upload, whose ETags are these, in their order from number 1 on.
-    ///
-    /// # Errors
-    /// It may be there nevertheless.
-    pub fn complete_upload(
-        &self,
-        key: &[u8],
-        upload: &str,
-        parts: &[String],
-        counts: &mut Counts,
-    ) -> Result<(), Refusal> {
-        let path = self.settings.address.object(key);
-        let mut query = "uploadId=".to_owned();
-        encode(upload.as_bytes(), &mut query);
-        let mut body = "<CompleteMultipartUpload>".to_owned();
-        for (number, etag) in (1..).zip(parts) {
-            let etag = etag.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
-            body.push_str(&format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>"));
-        }
-        body.push_str("</CompleteMultipartUpload>");
-        self.persist(&self.others, counts, || {
-            let (method, headers) = (Method::POST, Vec::new());
-            let body = body.as_bytes();
-            let response = self.send(&Request { method, path: &path, query: &query, headers, body })?;
-            succeeded(&content(expect(response, &[200])?)?)
-        })
-    }
-
-    /// Makes an object of another one of this server, of this version, with these headers. `source` is the other one's
-    /// [`Client::copy_source`].
-    ///
-    /// # Errors
-    /// 412 if it is another version.
-    pub fn copy(
-        &self,
-        key: &[u8],
-        source: &str,
-        version: &Version,
-        headers: &[(String, String)],
-        counts: &mut Counts,
-    ) -> Result<(), Refusal> {
-        let path = self.settings.address.object(key);
-        let conditions = [
-            ("x-amz-copy-source", source.to_owned()),
-            ("x-amz-copy-source-if-match", format!("\"{version}\"")),
-            ("x-amz-metadata-directive", "REPLACE".to_owned()),
-        ];
-        self.persist(&self.writes, counts, || {
-            let given = headers.iter().map(|(name, value)| (name.as_str(), value.clone()));
-            let headers = conditions.iter().cloned().chain(given).collect();
-            let response =
-                self.send(&Request { method: Method::PUT, path: &path, headers, ..Request::default() })?;
-            succeeded(&content(expect(response, &[200])?)?)
-        })
-    }
-
-    /// What names an object of this bucket as the source of a copy.
-    pub fn copy_source(bucket: &str, key: &[u8]) -> String {
-        let mut source = format!("/{bucket}/");
-        encode_path(key, &mut source);
-        source
-    }
-
-    /// Whether the bucket of another client is on the same server, which can copy between both.
-    pub fn shares_server_with(&self, other: &Client) -> bool {
-        self.settings.address.server() == other.settings.address.server()
-    }
-
-    /// Aborts an upload, which removes what has been written of it.
-    ///
-    /// # Errors
-    /// It may be there yet.
-    pub fn abort_upload(&self, key: &[u8], upload: &str, counts: &mut Counts) -> Result<(), Refusal> {
-        let path = self.settings.address.object(key);
-        let mut query = "uploadId=".to_owned();
-        encode(upload.as_bytes(), &mut query);
-        self.persist_for(FEW_RETRIES, &self.others, counts, || {
-            let (method, headers) = (Method::DELETE, Vec::new());
-            let response = self.send(&Request { method, path: &path, query: &query, headers, body: b"" })?;
-            require_no_body(expect(response, &[200, 204])?)
-        })
-    }
-
     /// Makes attempts until one has a result.
-    fn persist<T>(
+    pub(crate) fn persist<T>(
         &self,
         standing: &Standing,
         counts: &mut Counts,
@@ -561,7 +395,7 @@ impl Client {
     }
 
     /// Makes attempts until one has a result, with at most so many retries.
-    fn persist_for<T>(
+    pub(crate) fn persist_for<T>(
         &self,
         most: u32,
         standing: &Standing,
@@ -626,7 +460,7 @@ impl Client {
         Ok(())
     }
 
-    fn send(&self, request: &Request<'_>) -> Result<Response<Body>, Failure> {
+    pub(crate) fn send(&self, request: &Request<'_>) -> Result<Response<Body>, Failure> {
         let credentials = self.credentials.credentials().ok_or(Failure::Final(Refusal::Credentials))?;
         let Settings { address, region, .. } = &self.settings;
         let Request { method, path, query, headers, body } = request;
@@ -710,33 +544,6 @@ fn object(response: &Response<Body>, size: u64) -> Result<Object, Failure> {
     })
 }
 
-/// The body of a short answer.
-fn content(mut response: Response<Body>) -> Result<Vec<u8>, Failure> {
-    let mut body = Vec::new();
-    let read = response.body_mut().with_config().limit(MOST_ERROR_BYTES).reader().read_to_end(&mut body);
-    read.map(|_| body).map_err(|error| Failure::Again(error.to_string()))
-}
-
-/// The end of a request that S3 may answer by 200 before it knows whether it will succeed.
-fn succeeded(answer: &[u8]) -> Result<(), Failure> {
-    match refusal::code(answer) {
-        code if code.is_empty() && refusal::element(answer, b"ETag").is_some() => Ok(()),
-        code if code == "SlowDown" => Err(Failure::Throttled(Refusal::Answer { status: 200, code })),
-        code if code.is_empty() || code == "InternalError" => {
-            Err(Failure::Again("the server began to answer, and did not succeed".into()))
-        }
-        code => Err(Failure::Final(Refusal::Answer { status: 200, code })),
-    }
-}
-
-/// Ends an answer without a body; then the connection can be used again.
-fn require_no_body(mut response: Response<Body>) -> Result<(), Failure> {
-    match response.body_mut().as_reader().read(&mut [0]) {
-        Ok(0) | Err(_) => Ok(()),
-        Ok(1..) => Err(Failure::Final(Refusal::Malformed("an answer has a body that is not expected"))),
-    }
-}
-
 /// The user metadata in an answer; values that are no text are left out.
 fn metadata(response: &Response<Body>) -> Metadata {
     let user = |(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
@@ -802,7 +609,7 @@ fn query(asked: &PageRequest<'_>) -> String {
 }
 
 /// The response if it has one of these statuses.
-fn expect(mut response: Response<Body>, statuses: &[u16]) -> Result<Response<Body>, Failure> {
+pub(crate) fn expect(mut response: Response<Body>, statuses: &[u16]) -> Result<Response<Body>, Failure> {
     let status = response.status().as_u16();
     if statuses.contains(&status) {
         return Ok(response);

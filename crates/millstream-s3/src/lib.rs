@@ -18,6 +18,7 @@ mod signature;
 mod standing;
 mod throttle;
 mod version;
+mod writes;
 
 pub use address::{Address, encode as encode_query};
 pub use client::{Client, Counts, Metadata, Object, Opened, Part, Role, Settings, tls};

@@ -76,11 +76,16 @@ struct Window {
     too_few: usize,
 }
 
+/// The number of workers that a server is worth.
+fn server_workers(cpus: usize) -> usize {
+    SERVER_WORKERS.min(WORKERS_PER_CPU * cpus)
+}
+
 impl Pace {
     /// At most `most` workers; as many as a server is worth from the beginning, if it is known that calls wait for one.
     pub(crate) fn new(threads: Threads, most: usize, waits: bool) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let first = if waits { SERVER_WORKERS.min(WORKERS_PER_CPU * cpus) } else { cpus };
+        let first = if waits { server_workers(cpus) } else { cpus };
         let (adaptive, max, target) = match threads {
             Threads::Fixed(n) => (false, n.clamp(1, most), n),
             Threads::Adaptive { max } => (true, max.min(most).min(workers_that_fit()).max(1), first),
@@ -98,12 +103,7 @@ impl Pace {
 
     /// Whether there may be too few workers yet for what is known to be worth it.
     pub(crate) fn is_starting(&self) -> bool {
-        self.target() < self.server_workers()
-    }
-
-    /// The number of workers that a server is worth.
-    fn server_workers(&self) -> usize {
-        SERVER_WORKERS.min(WORKERS_PER_CPU * self.cpus)
+        self.target() < server_workers(self.cpus)
     }
 
     /// Whether calls wait more than they compute, as far as is known.
@@ -130,7 +130,7 @@ impl Pace {
         let (since, cpu_before) = *window.watched_since.get_or_insert_with(|| (now, process_cpu()));
         window.samples += 1;
         window.used += lap;
-        let (target, enough) = (self.target(), self.server_workers());
+        let (target, enough) = (self.target(), server_workers(self.cpus));
         let complete = if target < enough {
             window.samples >= WINDOW_SAMPLES
                 || window.used.wall.saturating_sub(window.used.cpu) >= WINDOW_WAIT
@@ -390,6 +390,14 @@ mod tests {
         let grown = pace.target();
         feed(&pace, 64 * (SHRINK_AFTER + 1), 40, 39, 0);
         assert!(grown > 2 && pace.target() == 2, "{grown} then {}", pace.target());
+    }
+
+    #[test]
+    fn where_calls_are_known_to_wait_there_is_a_servers_worth_from_the_beginning() {
+        let pace = Pace::new(Threads::Adaptive { max: 256 }, 1024, true);
+        assert_eq!(pace.target(), server_workers(pace.cpus));
+        assert!(pace.calls_wait());
+        assert_eq!(Pace::new(Threads::Adaptive { max: 8 }, 1024, true).target(), 8);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The chain of places that have credentials, in Amazon's order: the environment, a token of the container's identity, the
-//! profile, the container's service, the machine's service. The first that has any is asked again before they end.
+//! The chain of providers of credentials, in the order of Amazon's tools: the environment, a web identity token, the profile,
+//! container credentials, the instance metadata service. The first that has any is asked again before they end.
 
 use std::sync::{Mutex, TryLockError};
 use std::time::{Duration, Instant, SystemTime};

@@ -1,11 +1,12 @@
 //! Directories: made before their contents, given their attributes after them; then what the source does not have is noted.
 
+use std::cell::OnceCell;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use millstream_vfs::{
-    Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume,
+    Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, RemoveKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::{Entry, Other};
 
@@ -233,17 +234,15 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if level.place.origin == Origin::Imagined || !is_touched || !self.is_real() {
             return;
         }
-        if level.place.origin == Origin::Made {
-            let completed = level.place.handle(self.budget).and_then(|place| place.complete());
-            if let Err(error) = completed {
-                return self.directory_trouble(level, Trouble::CreateDirectory, error);
-            }
-        }
         if level.is_left {
             return self.restore_mode(level);
         }
         if let Err(error) = self.set_directory(level, source) {
-            self.directory_trouble(level, Trouble::OpenDestinationDirectory, error);
+            let trouble = match error.operation {
+                Operation::CreateDir => Trouble::CreateDirectory,
+                _ => Trouble::OpenDestinationDirectory,
+            };
+            self.directory_trouble(level, trouble, error);
         }
     }
 
@@ -263,9 +262,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn set_directory(&self, level: &Level<'p, V::Dir>, source: &Metadata) -> Result<(), Error> {
         let attributes = self.attributes_of(source);
         let mut report = |trouble, errno| {
-            self.directory_trouble(level, trouble, Error::new(millstream_vfs::Operation::Stat, errno));
+            self.directory_trouble(level, trouble, Error::new(Operation::Stat, errno));
         };
         let handle = level.place.handle(self.budget)?;
+        if level.place.origin == Origin::Made {
+            handle.complete()?;
+        }
         let xattrs = level.place.xattrs.get().map_or(&[][..], Vec::as_slice);
         let is_new = level.place.origin == Origin::Made;
         let file = match (handle.as_file(), &level.parent) {
@@ -362,10 +364,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     /// Removes temporary files of runs that were killed.
     fn remove_litter(&self, level: &Level<'p, V::Dir>, other: &Other<'_>) {
         let temporaries = &self.options.temporaries;
-        if level.place.handle(self.budget).is_ok_and(|place| !place.renames()) {
-            return;
-        }
-        for (name, _) in other.take_those(|name| temporaries.is_temporary(name)) {
+        let renames = OnceCell::new();
+        let has_renames = || level.place.handle(self.budget).is_ok_and(|place| place.renames());
+        let is_litter = |name: &CStr| temporaries.is_temporary(name) && *renames.get_or_init(has_renames);
+        for (name, _) in other.take_those(is_litter) {
             let is_abandoned = level.place.handle(self.budget).is_ok_and(|place| {
                 let found = place.metadata(&name, SymlinkBehavior::NoFollow, Fields::CTIME);
                 found.is_ok_and(|found| temporaries.is_abandoned(&name, found.ctime))

@@ -388,7 +388,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.trouble(item, if is_data { Trouble::Write } else { Trouble::Rename }, Some(error.errno))
         };
         let found = plan.found.as_ref();
-        if item.level.place.handle(self.budget).is_ok_and(|place| !place.renames()) {
+        let is_in_the_way = found.is_some_and(|found| found.kind() == FileKind::Directory);
+        if is_in_the_way && item.level.place.handle(self.budget).is_ok_and(|place| !place.renames()) {
             match self.take_name(item, temporary) {
                 Ok(()) => return self.make_way_for(buffers, item, found),
                 // They cannot.

@@ -1,0 +1,211 @@
+//! Requests that write: whole objects, uploads in parts, copies by the server, deletions.
+
+use std::io::Read;
+
+use ureq::Body;
+use ureq::http::{Method, Response};
+
+use crate::address::{encode, encode_path};
+use crate::client::{Client, Counts, Failure, MOST_ERROR_BYTES, Request, expect};
+use crate::refusal::{self, Refusal};
+use crate::version::Version;
+
+/// Retries of a request whose failure does no harm.
+const FEW_RETRIES: u32 = 2;
+
+impl Client {
+    /// Writes an object, in the place of the one that may be there. `headers` have names in lower case. The server checks the
+    /// content by its hash if the request is signed.
+    ///
+    /// # Errors
+    /// Another client has to write it. It may be there nevertheless.
+    pub fn put(
+        &self,
+        key: &[u8],
+        content: &[u8],
+        headers: &[(String, String)],
+        counts: &mut Counts,
+    ) -> Result<(), Refusal> {
+        let path = self.settings.address.object(key);
+        self.persist(&self.writes, counts, || {
+            let headers = headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+            let response =
+                self.send(&Request { method: Method::PUT, path: &path, headers, body: content, query: "" })?;
+            require_no_body(expect(response, &[200])?)
+        })
+    }
+
+    /// Deletes an object, if there is one.
+    ///
+    /// # Errors
+    /// It may be there yet.
+    pub fn delete(&self, key: &[u8], counts: &mut Counts) -> Result<(), Refusal> {
+        let path = self.settings.address.object(key);
+        self.persist(&self.others, counts, || {
+            let request = Request { method: Method::DELETE, path: &path, ..Request::default() };
+            require_no_body(expect(self.send(&request)?, &[200, 204])?)
+        })
+    }
+
+    /// Begins to write an object in parts; returns the ID of the upload. `headers` are as for [`Client::put`].
+    ///
+    /// # Errors
+    /// There may be an upload whose ID nobody knows.
+    pub fn begin_upload(
+        &self,
+        key: &[u8],
+        headers: &[(String, String)],
+        counts: &mut Counts,
+    ) -> Result<String, Refusal> {
+        let path = self.settings.address.object(key);
+        self.persist(&self.others, counts, || {
+            let headers = headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+            let (method, query) = (Method::POST, "uploads=");
+            let response = self.send(&Request { method, path: &path, query, headers, body: b"" })?;
+            let answer = content(expect(response, &[200])?)?;
+            refusal::element(&answer, b"UploadId")
+                .filter(|id| !id.is_empty())
+                .ok_or(Failure::Final(Refusal::Malformed("the answer has no upload ID")))
+        })
+    }
+
+    /// Writes a part of an upload, whose `number` is one of 1 to 10,000; returns its ETag.
+    ///
+    /// # Errors
+    /// It may be there nevertheless.
+    pub fn put_part(
+        &self,
+        key: &[u8],
+        upload: &str,
+        number: u32,
+        content: &[u8],
+        counts: &mut Counts,
+    ) -> Result<String, Refusal> {
+        let path = self.settings.address.object(key);
+        let query = format!("partNumber={number}&{}", query_of(upload));
+        self.persist(&self.writes, counts, || {
+            let (method, headers) = (Method::PUT, Vec::new());
+            let response =
+                self.send(&Request { method, path: &path, query: &query, headers, body: content })?;
+            let response = expect(response, &[200])?;
+            let etag = response.headers().get("etag").and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+            require_no_body(response)?;
+            etag.ok_or(Failure::Final(Refusal::Malformed("the answer to a part has no ETag")))
+        })
+    }
+
+    /// Makes an object of the parts of an upload, whose ETags are these, in their order from number 1 on.
+    ///
+    /// # Errors
+    /// It may be there nevertheless.
+    pub fn complete_upload(
+        &self,
+        key: &[u8],
+        upload: &str,
+        parts: &[String],
+        counts: &mut Counts,
+    ) -> Result<(), Refusal> {
+        let path = self.settings.address.object(key);
+        let query = query_of(upload);
+        let mut body = "<CompleteMultipartUpload>".to_owned();
+        for (number, etag) in (1..).zip(parts) {
+            let etag = etag.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+            body.push_str(&format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>"));
+        }
+        body.push_str("</CompleteMultipartUpload>");
+        self.persist(&self.others, counts, || {
+            let (method, headers) = (Method::POST, Vec::new());
+            let body = body.as_bytes();
+            let response = self.send(&Request { method, path: &path, query: &query, headers, body })?;
+            succeeded(&content(expect(response, &[200])?)?)
+        })
+    }
+
+    /// Aborts an upload, which removes what has been written of it.
+    ///
+    /// # Errors
+    /// It may be there yet.
+    pub fn abort_upload(&self, key: &[u8], upload: &str, counts: &mut Counts) -> Result<(), Refusal> {
+        let path = self.settings.address.object(key);
+        let query = query_of(upload);
+        self.persist_for(FEW_RETRIES, &self.others, counts, || {
+            let (method, headers) = (Method::DELETE, Vec::new());
+            let response = self.send(&Request { method, path: &path, query: &query, headers, body: b"" })?;
+            require_no_body(expect(response, &[200, 204])?)
+        })
+    }
+
+    /// Makes an object of another one of this server, of this version, with these headers. `source` is the other one's
+    /// [`Client::copy_source`].
+    ///
+    /// # Errors
+    /// 412 if it is another version.
+    pub fn copy(
+        &self,
+        key: &[u8],
+        source: &str,
+        version: &Version,
+        headers: &[(String, String)],
+        counts: &mut Counts,
+    ) -> Result<(), Refusal> {
+        let path = self.settings.address.object(key);
+        let conditions = [
+            ("x-amz-copy-source", source.to_owned()),
+            ("x-amz-copy-source-if-match", format!("\"{version}\"")),
+            ("x-amz-metadata-directive", "REPLACE".to_owned()),
+        ];
+        self.persist(&self.writes, counts, || {
+            let given = headers.iter().map(|(name, value)| (name.as_str(), value.clone()));
+            let headers = conditions.iter().cloned().chain(given).collect();
+            let response =
+                self.send(&Request { method: Method::PUT, path: &path, headers, ..Request::default() })?;
+            succeeded(&content(expect(response, &[200])?)?)
+        })
+    }
+
+    /// What names an object of this bucket as the source of a copy.
+    pub fn copy_source(bucket: &str, key: &[u8]) -> String {
+        let mut source = format!("/{bucket}/");
+        encode_path(key, &mut source);
+        source
+    }
+
+    /// Whether the bucket of another client is on the same server, which can copy between both.
+    pub fn shares_server_with(&self, other: &Client) -> bool {
+        self.settings.address.server() == other.settings.address.server()
+    }
+}
+
+/// The body of a short answer.
+fn content(mut response: Response<Body>) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    let read = response.body_mut().with_config().limit(MOST_ERROR_BYTES).reader().read_to_end(&mut body);
+    read.map(|_| body).map_err(|error| Failure::Again(error.to_string()))
+}
+
+/// The end of a request that S3 may answer by 200 before it knows whether it will succeed.
+fn succeeded(answer: &[u8]) -> Result<(), Failure> {
+    match refusal::code(answer) {
+        code if code.is_empty() && refusal::element(answer, b"ETag").is_some() => Ok(()),
+        code if code == "SlowDown" => Err(Failure::Throttled(Refusal::Answer { status: 200, code })),
+        code if code.is_empty() || code == "InternalError" => {
+            Err(Failure::Again("the server began to answer, and did not succeed".into()))
+        }
+        code => Err(Failure::Final(Refusal::Answer { status: 200, code })),
+    }
+}
+
+/// Ends an answer without a body; then the connection can be used again.
+fn require_no_body(mut response: Response<Body>) -> Result<(), Failure> {
+    match response.body_mut().as_reader().read(&mut [0]) {
+        Ok(0) | Err(_) => Ok(()),
+        Ok(1..) => Err(Failure::Final(Refusal::Malformed("an answer has a body that is not expected"))),
+    }
+}
+
+/// The query that names an upload.
+fn query_of(upload: &str) -> String {
+    let mut query = "uploadId=".to_owned();
+    encode(upload.as_bytes(), &mut query);
+    query
+}
