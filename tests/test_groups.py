@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import sys
 import tempfile
 import time
@@ -51,6 +52,12 @@ class Groups(unittest.TestCase):
         for case, _ in groups.INTERLEAVINGS:
             self.assertIn(f"void {case}()", contracts)
         self.assertEqual(contracts.count('@Tag("slow")'), len(groups.INTERLEAVINGS))
+
+    def test_every_fuzzed_parser_has_seeds(self):
+        targets = re.findall(r'^name = "(.*_.*)"$', (HERE.parent / "fuzz/Cargo.toml").read_text(), re.MULTILINE)
+        self.assertEqual(sorted(targets), sorted(path.stem for path in HERE.glob("../fuzz/fuzz_targets/*.rs")))
+        for target in targets:
+            self.assertTrue(any((HERE.parent / "fuzz/seeds" / target).iterdir()), target)
 
     def test_each_has_a_name_of_its_own_and_fits_into_a_run_of_ci(self):
         self.assertEqual(len(groups.BY_NAME), len(groups.GROUPS))

@@ -256,9 +256,10 @@ impl Index {
         if index.is_plausible() { Ok(index) } else { Err(NotAnIndex) }
     }
 
-    /// Whether the chunks cover the whole file, as those of a [`slice`](Index::slice) need not.
+    /// Whether the chunks cover the whole file, as those of a [`slice`](Index::slice) need not. Without a chunk
+    /// they cover a file that is decoded to nothing.
     pub fn is_whole(&self) -> bool {
-        self.chunks.first().is_none_or(|first| first.start == 0) && self.end.0 == self.length
+        self.chunks.first().map_or(self.length == 0, |first| first.start == 0 && self.end.0 == self.length)
     }
 
     /// The error for a place in the file whose chunk does not fit.
@@ -306,6 +307,7 @@ mod tests {
             (index(&[(5, 40)], (9, 80), 9, 10), false),
             (index(&[(0, 0)], (5, 40), 9, 10), false),
             (index(&[], (0, 0), 9, 10), false),
+            (index(&[], (9, 80), 9, 10), false),
         ] {
             assert_eq!(Index::decode(&index.encode()).as_ref(), Ok(&index), "slices are sent to tasks");
             assert_eq!(index.is_whole(), is_whole, "{index:?}");
