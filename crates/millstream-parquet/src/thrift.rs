@@ -1,10 +1,11 @@
 //! Whether the metadata of a file can be parsed in a time and memory that its size bounds.
 //!
 //! Footers and page headers are structures of Thrift's compact protocol. A damaged one may announce a list of two thousand
-//! million elements, or a page of as many bytes, and the library that parses them believes it. So they are walked first, without
-//! storing anything: each element takes at least a byte of the file. The format is that of
+//! million elements, or a page of as many bytes, and the library that parses them believes it. It also believes that a field has
+//! the type that Parquet gives it, whatever type the file says. So they are walked first, without storing anything: each element
+//! takes at least a byte of the file, and each field of Parquet's has its type. The format is that of
 //! <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>, the structures are those of
-//! `parquet.thrift`.
+//! <https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift>.
 
 use std::ops::Range;
 
@@ -17,6 +18,7 @@ const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 const BYTE: u8 = 3;
 const I16: u8 = 4;
+const I32: u8 = 5;
 const I64: u8 = 6;
 const DOUBLE: u8 = 7;
 const BINARY: u8 = 8;
@@ -25,9 +27,147 @@ const SET: u8 = 10;
 const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
-// Fields of `PageHeader`.
+/// The type of a field.
+#[derive(Clone, Copy, Debug)]
+enum Type {
+    Bool,
+    Byte,
+    I16,
+    I32,
+    I64,
+    Double,
+    Binary,
+    List(&'static Type),
+    Struct(Fields),
+}
+
+/// The fields of a structure, with their numbers.
+type Fields = &'static [(i64, Type)];
+
+use Type::{Binary, Bool, Byte, Double, I16 as Short, I32 as Int, I64 as Long, List, Struct};
+
+const FOOTER: Fields = &[
+    (1, Int),
+    (2, List(&Struct(SCHEMA_ELEMENT))),
+    (3, Long),
+    (4, List(&Struct(ROW_GROUP))),
+    (5, List(&Struct(KEY_VALUE))),
+    (6, Binary),
+    (7, List(&Struct(COLUMN_ORDER))),
+    (8, Struct(&[(1, Struct(AES)), (2, Struct(AES))])),
+    (9, Binary),
+];
+const NONE: Fields = &[];
+const AES: Fields = &[(1, Binary), (2, Binary), (3, Bool)];
+const SCHEMA_ELEMENT: Fields = &[
+    (1, Int),
+    (2, Int),
+    (3, Int),
+    (4, Binary),
+    (5, Int),
+    (6, Int),
+    (7, Int),
+    (8, Int),
+    (9, Int),
+    (10, Struct(LOGICAL_TYPE)),
+];
+const LOGICAL_TYPE: Fields = &[
+    (1, Struct(NONE)),
+    (2, Struct(NONE)),
+    (3, Struct(NONE)),
+    (4, Struct(NONE)),
+    (5, Struct(&[(1, Int), (2, Int)])),
+    (6, Struct(NONE)),
+    (7, Struct(TIME)),
+    (8, Struct(TIME)),
+    (10, Struct(&[(1, Byte), (2, Bool)])),
+    (11, Struct(NONE)),
+    (12, Struct(NONE)),
+    (13, Struct(NONE)),
+    (14, Struct(NONE)),
+    (15, Struct(NONE)),
+    (16, Struct(&[(1, Byte)])),
+    (17, Struct(&[(1, Binary)])),
+    (18, Struct(&[(1, Binary), (2, Int)])),
+];
+const TIME: Fields = &[(1, Bool), (2, Struct(&[(1, Struct(NONE)), (2, Struct(NONE)), (3, Struct(NONE))]))];
+const ROW_GROUP: Fields = &[
+    (1, List(&Struct(COLUMN_CHUNK))),
+    (2, Long),
+    (3, Long),
+    (4, List(&Struct(&[(1, Int), (2, Bool), (3, Bool)]))),
+    (5, Long),
+    (6, Long),
+    (7, Short),
+];
+const COLUMN_CHUNK: Fields = &[
+    (1, Binary),
+    (2, Long),
+    (3, Struct(COLUMN_METADATA)),
+    (4, Long),
+    (5, Int),
+    (6, Long),
+    (7, Int),
+    (8, Struct(&[(1, Struct(NONE)), (2, Struct(&[(1, List(&Binary)), (2, Binary)]))])),
+    (9, Binary),
+];
+const COLUMN_METADATA: Fields = &[
+    (1, Int),
+    (2, List(&Int)),
+    (3, List(&Binary)),
+    (4, Int),
+    (5, Long),
+    (6, Long),
+    (7, Long),
+    (8, List(&Struct(KEY_VALUE))),
+    (9, Long),
+    (10, Long),
+    (11, Long),
+    (12, Struct(STATISTICS)),
+    (13, List(&Struct(&[(1, Int), (2, Int), (3, Int)]))),
+    (14, Long),
+    (15, Int),
+    (16, Struct(&[(1, Long), (2, List(&Long)), (3, List(&Long))])),
+    (17, Struct(&[(1, Struct(BOUNDING_BOX)), (2, List(&Int))])),
+];
+const BOUNDING_BOX: Fields =
+    &[(1, Double), (2, Double), (3, Double), (4, Double), (5, Double), (6, Double), (7, Double), (8, Double)];
+const STATISTICS: Fields =
+    &[(1, Binary), (2, Binary), (3, Long), (4, Long), (5, Binary), (6, Binary), (7, Bool), (8, Bool)];
+const KEY_VALUE: Fields = &[(1, Binary), (2, Binary)];
+const COLUMN_ORDER: Fields = &[(1, Struct(NONE))];
+const PAGE_HEADER: Fields = &[
+    (1, Int),
+    (UNCOMPRESSED_SIZE, Int),
+    (COMPRESSED_SIZE, Int),
+    (4, Int),
+    (5, Struct(&[(1, Int), (2, Int), (3, Int), (4, Int), (5, Struct(STATISTICS))])),
+    (6, Struct(NONE)),
+    (7, Struct(&[(1, Int), (2, Int), (3, Bool)])),
+    (8, Struct(DATA_PAGE_HEADER_V2)),
+];
+const DATA_PAGE_HEADER_V2: Fields =
+    &[(1, Int), (2, Int), (3, Int), (4, Int), (5, Int), (6, Int), (7, Bool), (8, Struct(STATISTICS))];
+
 const UNCOMPRESSED_SIZE: i64 = 2;
 const COMPRESSED_SIZE: i64 = 3;
+
+impl Type {
+    /// Whether the protocol says so of a value.
+    fn is(self, kind: u8) -> bool {
+        match self {
+            Bool => matches!(kind, TRUE | FALSE),
+            Byte => kind == BYTE,
+            Short => kind == I16,
+            Int => kind == I32,
+            Long => kind == I64,
+            Double => kind == DOUBLE,
+            Binary => kind == BINARY,
+            List(_) => kind == LIST,
+            Struct(_) => kind == STRUCT,
+        }
+    }
+}
 
 /// Whether the footer of a file is well-formed.
 pub(crate) fn has_footer(file: &[u8]) -> bool {
@@ -35,7 +175,7 @@ pub(crate) fn has_footer(file: &[u8]) -> bool {
         let before = file.strip_suffix(MAGIC)?;
         let (before, length) = before.split_last_chunk::<4>()?;
         let start = before.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
-        Walk { rest: &before[start..] }.structure(0, |_, _| ())
+        Walk { rest: &before[start..] }.structure(FOOTER, 0, |_, _| ())
     };
     found().is_some()
 }
@@ -46,7 +186,7 @@ pub(crate) fn has_pages(file: &[u8], range: Range<usize>, most: u32) -> bool {
         let mut walk = Walk { rest: file.get(range)? };
         while !walk.rest.is_empty() {
             let (mut compressed, mut uncompressed) = (None, None);
-            walk.structure(0, |field, number| match field {
+            walk.structure(PAGE_HEADER, 0, |field, number| match field {
                 UNCOMPRESSED_SIZE => uncompressed = u32::try_from(number).ok(),
                 COMPRESSED_SIZE => compressed = usize::try_from(number).ok(),
                 _ => (),
@@ -92,8 +232,8 @@ impl<'a> Walk<'a> {
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// Calls `integer` with the number and the value of each integer field.
-    fn structure(&mut self, depth: u32, mut integer: impl FnMut(i64, i64)) -> Option<()> {
+    /// A structure with these fields, and others. Calls `integer` with the number and the value of each integer field.
+    fn structure(&mut self, fields: Fields, depth: u32, mut integer: impl FnMut(i64, i64)) -> Option<()> {
         let mut field = 0;
         loop {
             let header = self.byte()?;
@@ -102,17 +242,22 @@ impl<'a> Walk<'a> {
                 return Some(());
             }
             field = if delta == 0 { self.zigzag()? } else { field + i64::from(delta) };
+            let known = fields.iter().find(|(number, _)| *number == field).map(|&(_, known)| known);
+            // The library reads some structures as if their fields were in order.
+            if known.is_some_and(|known| delta == 0 || !known.is(kind)) {
+                return None;
+            }
             match kind {
                 TRUE | FALSE => (),
                 I16..=I64 => integer(field, self.zigzag()?),
-                _ => self.value(kind, depth)?,
+                _ => self.value(known, kind, depth)?,
             }
         }
     }
 
     /// A value in a field, a list or a map. Booleans are not expected in lists and maps, where not all agree on their length.
-    fn value(&mut self, kind: u8, depth: u32) -> Option<()> {
-        if depth > MAX_DEPTH {
+    fn value(&mut self, known: Option<Type>, kind: u8, depth: u32) -> Option<()> {
+        if depth > MAX_DEPTH || known.is_some_and(|known| !known.is(kind)) {
             return None;
         }
         match kind {
@@ -124,19 +269,23 @@ impl<'a> Walk<'a> {
                 self.take(length).map(drop)
             }
             LIST | SET => {
+                let element = if let Some(List(element)) = known { Some(*element) } else { None };
                 let header = self.byte()?;
                 let count = if header >> 4 == 0xf { self.varint()? } else { u64::from(header >> 4) };
-                (0..count).try_for_each(|_| self.value(header & 0xf, depth + 1))
+                (0..count).try_for_each(|_| self.value(element, header & 0xf, depth + 1))
             }
             MAP => {
                 let count = self.varint()?;
                 let kinds = if count == 0 { 0 } else { self.byte()? };
                 (0..count).try_for_each(|_| {
-                    self.value(kinds >> 4, depth + 1)?;
-                    self.value(kinds & 0xf, depth + 1)
+                    self.value(None, kinds >> 4, depth + 1)?;
+                    self.value(None, kinds & 0xf, depth + 1)
                 })
             }
-            STRUCT => self.structure(depth + 1, |_, _| ()),
+            STRUCT => {
+                let fields = if let Some(Struct(fields)) = known { fields } else { NONE };
+                self.structure(fields, depth + 1, |_, _| ())
+            }
             _ => None,
         }
     }
@@ -151,14 +300,18 @@ mod tests {
         [MAGIC, footer, &length, MAGIC].concat()
     }
 
+    /// The footer with a number in a field that is none of Parquet's, and these fields after it.
+    fn with_unknown(fields: &[u8]) -> Vec<u8> {
+        file(&[b"\x06\x80\x01\x02", fields].concat())
+    }
+
     #[test]
     fn structures_are_walked() {
         let list_of_structures = b"\x19\x2c\x15\x02\0\x11\0\0";
         // A byte, a double, two bytes, a set of an i64, a map from one byte to an i32.
         let others = b"\x13\x07\x17\0\0\0\0\0\0\0\0\x18\x02ab\x1a\x16\x02\x1b\x01\x85\x01a\x02\0";
-        let far_field = b"\x06\x80\x01\x02\0";
-        for good in [&b"\0"[..], list_of_structures, far_field, others, b"\x1b\0\0", b"\x11\x12\0"] {
-            assert!(has_footer(&file(good)), "{good:?}");
+        for good in [&b"\0"[..], list_of_structures, others, b"\x1b\0\0", b"\x11\x12\0"] {
+            assert!(has_footer(&with_unknown(good)), "{good:?}");
         }
         for bad in [
             &b""[..],
@@ -171,9 +324,29 @@ mod tests {
             b"\x1b\x01\x11\0\0",
             &[0x1c; 100],
         ] {
-            assert!(!has_footer(&file(bad)), "{bad:?}");
+            assert!(!has_footer(&with_unknown(bad)), "{bad:?}");
         }
         assert!(!has_footer(b"PAR1") && !has_footer(b"\xff\xff\xff\xffPAR1") && !has_footer(b""));
+    }
+
+    /// The library reads each as what it should be, whatever it is.
+    #[test]
+    fn fields_have_their_types() {
+        let field_of_element: &[u8] = b"\x29\x1c\x15\x02\0\0";
+        let is_sorted = b"\x49\x1c\x49\x1c\x15\x02\x12\x11\0\0\0";
+        for good in [&b"\x15\x02\0"[..], field_of_element, b"\x29\x0c\0", is_sorted] {
+            assert!(has_footer(&file(good)), "{good:?}");
+        }
+        for bad in [
+            &b"\x16\x02\0"[..],
+            b"\x05\x02\x02\0",
+            b"\x2a\x1c\x15\x02\0\0",
+            b"\x29\x15\x02\0",
+            b"\x29\x1c\x13\x02\0\0",
+            b"\x49\x1c\x49\x1c\x15\x02\x15\x02\0\0\0",
+        ] {
+            assert!(!has_footer(&file(bad)), "{bad:?}");
+        }
     }
 
     #[test]
@@ -188,5 +361,6 @@ mod tests {
         assert!(!has_pages(&two, 0..two.len() + 1, 4), "beyond the end");
         assert!(!has_pages(b"\x15\0\0", 0..3, 4), "without sizes");
         assert!(!has_pages(b"\x15\0\x15\x08\x15\x03\0xy", 0..9, 4), "a negative size");
+        assert!(!has_pages(b"\x15\0\x15\x08\x16\x04\0xy", 0..9, 4), "an i64");
     }
 }
