@@ -742,7 +742,7 @@ def test_overwritten_files_of_hdfs_are_never_missing(places, local):
     done = hdfs.sync(source, there)
     assert done["copied_files"] == 300, done
     seen = hdfs.place.stock.answer()
-    assert "crash" not in seen, seen
+    assert "crash" not in seen, seen["crash"]
     assert set(seen) == {"a" * 5000, "b" * 6000}, {text[:80]: len(text) for text in seen}
 
 

@@ -22,7 +22,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeFileList_resolve<'local>(
         let content = env.convert_byte_array(&content)?;
         let separator = if is_nul_separated == JNI_TRUE { Separator::Nul } else { Separator::Line };
         let list = FileList::parse(&content, separator).map_err(|bad| Failure::Refused(bad.to_string()))?;
-        let mut packed = Vec::with_capacity(content.len());
+        let mut packed = Vec::with_capacity(content.len() + 1);
+        packed.push(u8::from(list.names_root()));
         for (path, with_contents) in list.paths() {
             packed.push(if with_contents { b'/' } else { b'.' });
             packed.extend_from_slice(path);

@@ -20,6 +20,12 @@ pub fn end_on_broken_pipe() {
     }
 }
 
+/// Makes a write beyond the limit of a file's size (`ulimit -f`) an error, not the end of the process.
+pub fn report_too_large_files() {
+    // SAFETY: sets a disposition; no handler is installed, and none of the program's own is replaced.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// Starts `command` with `SIGPIPE` ignored if this process was started so. Rust's library starts commands with the default.
 pub fn pass_on_ignored_broken_pipes(command: &mut Command) {
     if BROKEN_PIPES_WERE_IGNORED.load(Ordering::Relaxed) {

@@ -51,14 +51,17 @@ pub(super) struct Settings<'a> {
     /// Whether to tell at the end what was done.
     shows_stats: bool,
     quiet: bool,
+    /// What the locale makes of bytes that are not ASCII.
+    high_bytes: HighBytes,
 }
 
 impl<'a> Settings<'a> {
     pub(super) fn new(encoding: Encoding, diagnostics: &'a Diagnostics) -> Self {
-        let mut options = Options::default();
-        if encoding == Encoding::SingleByte {
-            options.high_bytes = HighBytes::Escaped;
-        }
+        let high_bytes = match encoding {
+            Encoding::SingleByte => HighBytes::Escaped,
+            _ => Options::default().high_bytes,
+        };
+        let mut options = Options { high_bytes, ..Options::default() };
         if !rustix::process::geteuid().is_root() {
             // Without a list of groups, none can be set.
             let mut groups: std::collections::HashSet<u32> = rustix::process::getgroups()
@@ -87,6 +90,7 @@ impl<'a> Settings<'a> {
             json: false,
             shows_stats: false,
             quiet: false,
+            high_bytes,
         }
     }
 
@@ -131,6 +135,8 @@ impl<'a> Settings<'a> {
             Id::NoXattrs => preserve.xattrs = Xattrs::Ignore,
             Id::NoDirTimes => options.untimed.directories = true,
             Id::NoLinkTimes => options.untimed.links = true,
+            Id::NoOmitDirTimes => options.untimed.directories = false,
+            Id::NoOmitLinkTimes => options.untimed.links = false,
             _ => return self.take_choice(option),
         }
         Ok(())
@@ -145,10 +151,14 @@ impl<'a> Settings<'a> {
                 return Err(Refused);
             }
             Id::OneFileSystem => options.file_systems = FileSystems::One,
+            Id::NoOneFileSystem => options.file_systems = FileSystems::All,
             Id::Existing => options.missing = Missing::Skipped,
             Id::IgnoreExisting => options.present = Present::Left,
             Id::Update => options.newer = Newer::Kept,
             Id::Checksum => options.comparison = Comparison::Contents,
+            Id::NoChecksum if options.comparison == Comparison::Contents => {
+                options.comparison = Comparison::SizeAndTime
+            }
             // Of several, the first of contents, sizes and nothing decides.
             Id::SizeOnly if options.comparison != Comparison::Contents => {
                 options.comparison = Comparison::Size
@@ -156,9 +166,11 @@ impl<'a> Settings<'a> {
             Id::IgnoreTimes if options.comparison == Comparison::SizeAndTime => {
                 options.comparison = Comparison::None
             }
-            Id::SizeOnly | Id::IgnoreTimes => {}
+            Id::NoChecksum | Id::SizeOnly | Id::IgnoreTimes => {}
             Id::Sparse => options.sparse = Sparse::Always,
+            Id::NoSparse => options.sparse = Sparse::Auto,
             Id::Force => options.conflicts = Conflicts::Removed,
+            Id::NoForce => options.conflicts = Conflicts::Kept,
             Id::Verify => options.verification = Verification::Checksum,
             Id::DryRun => options.execution = Execution::DryRun,
             Id::Delete => _ = self.deletion.get_or_insert(Timing::After),
@@ -175,9 +187,14 @@ impl<'a> Settings<'a> {
             }
             Id::IgnoreErrors => self.ignores_errors = true,
             Id::From0 => self.separator = Separator::Nul,
+            Id::NoFrom0 => self.separator = Separator::Line,
             Id::Verbose => self.verbose = true,
+            Id::NoVerbose => self.verbose = false,
             Id::Itemize => self.items = self.items.saturating_add(1),
+            Id::NoItemize => self.items = 0,
             Id::EightBit => options.high_bytes = HighBytes::Printed,
+            Id::NoEightBit => options.high_bytes = self.high_bytes,
+            Id::NoBandwidthLimit => options.bytes_per_second = None,
             Id::Json => self.json = true,
             Id::Stats => self.shows_stats = true,
             Id::Exclude => self.filter.push(Part::Pattern(Effect::Exclude, option.bytes().to_vec())),

@@ -163,6 +163,56 @@ fn a_file_that_fails_while_it_is_read_is_left_as_it_was() {
     }
 }
 
+/// A file that ends before the length that it has, as those of sysfs do, or where a server is wrong about it.
+#[test]
+fn a_file_that_ends_too_early_is_told_of() {
+    for options in ["-a", "-aS", "-a --bwlimit=100m"] {
+        let scratch = Scratch::new();
+        let file = "/sys/devices/system/cpu/online";
+        fs::create_dir(scratch.at("dst")).expect("a directory");
+        let output = synchronize(&scratch, User::Own, &format!("{options} {file} dst/"));
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(23), "{options}: {errors}");
+        assert!(errors.contains("online") && errors.contains("No data available"), "{errors}");
+        assert!(contents(&scratch.at("dst")).is_empty());
+    }
+}
+
+/// A read that returns nothing once, in the middle, does not end the copy there.
+#[test]
+fn an_early_end_is_not_believed() {
+    for (bytes, options) in [(12 << 20, "-a"), (12 << 20, "-aS"), (300_000, "-aS"), (30_000, "-aS")] {
+        for time in 1..=2 {
+            let scratch = Scratch::new();
+            let data: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8 + 1).collect();
+            fs::write(scratch.at("file"), &data).expect("a file");
+            let mut strace = Command::new("strace");
+            strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=pread64,copy_file_range", "-P"]);
+            strace.arg(scratch.at("file")).args(["-e", "inject=copy_file_range:error=EXDEV"]);
+            strace.args(["-e", &format!("inject=pread64:retval=0:when={time}")]);
+            strace.arg(psync()).args([options, "file", "copy"]).current_dir(scratch.path());
+            let output = run(&mut strace);
+            assert!(output.status.success(), "{bytes} {options}: {output:?}");
+            assert!(fs::read(scratch.at("copy")).expect("there") == data, "{bytes} {options} {time}");
+        }
+    }
+}
+
+/// A limit of the size of files is the error of those that are larger.
+#[test]
+fn a_limit_of_size_is_told_of() {
+    let scratch = Scratch::new();
+    grow(&scratch.at("src"), 2, 5, 100);
+    fs::write(scratch.at("src/large"), vec![1; 3_000_000]).expect("a file");
+    let mut limited = Command::new("bash");
+    limited.args(["-c", "ulimit -f 1000; exec \"$0\" -a src/ dst"]).arg(psync());
+    let output = run(limited.current_dir(scratch.path()).env("LC_ALL", "C"));
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(23), "{errors}");
+    assert!(errors.contains("large") && errors.contains("File too large"), "{errors}");
+    assert_eq!(contents(&scratch.at("dst")).len(), 10);
+}
+
 /// What vanishes after it was listed is no error of its own (24), and all else is copied.
 #[test]
 fn files_that_vanish_are_told_of() {

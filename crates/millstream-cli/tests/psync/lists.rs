@@ -1,7 +1,8 @@
 //! Random lists of files, with filters and deletions, beside rsync.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::attributes::{set_mode, set_time};
@@ -106,9 +107,10 @@ fn only(one: &State, other: &State) -> String {
     apart.map(|entry| format!("\n    {entry:?}")).collect()
 }
 
-/// What is in a tree. The root is left out: rsync gives it attributes if a path is written as `./a`.
-fn state(root: &Path) -> State {
-    let entries = Tree::read(root).0.into_iter().filter(|(path, _)| !path.as_os_str().is_empty());
+/// What is in a tree. The root is left out unless the list names it, as `./a` does.
+fn state(root: &Path, names_root: bool) -> State {
+    let entries =
+        Tree::read(root).0.into_iter().filter(|(path, _)| names_root || !path.as_os_str().is_empty());
     entries.map(|(path, entry)| (path, (format!("{:o}", entry.mode), entry.time.0, entry.contents))).collect()
 }
 
@@ -124,13 +126,18 @@ fn lists_take_part_as_those_of_rsync() {
         copy_tree(&scratch.at("dst"), &scratch.at("theirs"));
         let list = list(&mut random, &paths);
         let options = options(&mut random, !list.contains("none"));
+        let names_root = list.lines().any(|line| line.starts_with("./"));
+        for place in ["dst", "theirs"] {
+            fs::set_permissions(scratch.at(place), Permissions::from_mode(0o700)).expect("a mode");
+        }
         fs::write(scratch.at("list"), &list).expect("a list");
-        let before = state(&scratch.at("dst"));
+        let before = state(&scratch.at("dst"), false);
         let ours = run(psync_command(User::Own, scratch.path()).args(&options).args(["src/", "dst/"]));
         let theirs = run(command(Path::new(RSYNC), User::Own, scratch.path())
             .args(&options)
             .args(["src/", "theirs/"]));
-        let (dst, expected) = (state(&scratch.at("dst")), state(&scratch.at("theirs")));
+        let (dst, expected) =
+            (state(&scratch.at("dst"), names_root), state(&scratch.at("theirs"), names_root));
         copied += usize::from(expected != before);
         if dst != expected || ours.status.code() != theirs.status.code() {
             failures.push(format!(

@@ -96,22 +96,31 @@ fn a_source_that_cannot_be_listed_deletes_nothing() {
     assert!(is_root(), "this test becomes another user");
     // With `--delete-delay` rsync deletes what it had found before it came to what is closed.
     for time in times_of_deletion().into_iter().filter(|time| !is_rsync() || *time != "--delete-delay") {
-        let scratch = Scratch::new();
-        shell(
-            &scratch,
-            "mkdir -p src/a src/closed src/z dst/a dst/closed dst/z dst/extra
-            for place in dst dst/a dst/closed dst/z dst/extra; do echo keep >$place/keep; done
-            echo new >src/a/new; echo new >src/z/new
-            chown -R 65534:65534 .; chmod 0 src/closed",
-        );
-        let output = psync(&scratch, User::Nobody, &format!("-a {time} src/ dst/"));
-        assert_eq!(output.status.code(), Some(23), "{time}: {output:?}");
-        for place in ["dst", "dst/a", "dst/closed", "dst/z", "dst/extra"] {
-            assert!(scratch.at(place).join("keep").exists(), "{time}: {place}: {output:?}");
-        }
-        assert!(scratch.at("dst/a/new").exists() && scratch.at("dst/z/new").exists(), "the rest is copied");
-        assert!(said(&output).contains("closed") && said(&output).contains("delet"), "{output:?}");
+        closed_source_deletes_nothing(time, &["dst", "dst/a", "dst/closed", "dst/z", "dst/extra"]);
+        // The destination does not have it.
+        closed_source_deletes_nothing(time, &["dst", "dst/a", "dst/z", "dst/extra"]);
     }
+}
+
+fn closed_source_deletes_nothing(time: &str, places: &[&str]) {
+    let scratch = Scratch::new();
+    let keeping = places.join(" ");
+    shell(
+        &scratch,
+        &format!(
+            "mkdir -p src/a src/closed src/z {keeping}
+            for place in {keeping}; do echo keep >$place/keep; done
+            echo new >src/a/new; echo new >src/z/new
+            chown -R 65534:65534 .; chmod 0 src/closed"
+        ),
+    );
+    let output = psync(&scratch, User::Nobody, &format!("-a {time} src/ dst/"));
+    assert_eq!(output.status.code(), Some(23), "{time}: {output:?}");
+    for place in places {
+        assert!(scratch.at(place).join("keep").exists(), "{time}: {place}: {output:?}");
+    }
+    assert!(scratch.at("dst/a/new").exists() && scratch.at("dst/z/new").exists(), "the rest is copied");
+    assert!(said(&output).contains("closed") && said(&output).contains("delet"), "{output:?}");
 }
 
 /// Neither does one that is not there, alone or beside others.

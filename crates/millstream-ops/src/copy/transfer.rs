@@ -19,7 +19,7 @@ use super::report::Trouble;
 use super::trace::Action;
 use crate::transfer::Identity;
 use crate::transfer::carriers::{self, Carried, Crew, LARGE};
-use crate::transfer::data::Pair;
+use crate::transfer::data::{EarlyEnd, Pair};
 use crate::transfer::file::{CopyError, Expected, FileCopy};
 use crate::transfer::methods::{Means, Methods};
 use crate::transfer::temporaries::Temporary;
@@ -102,7 +102,6 @@ impl<V: Volume> Copier<'_, V> {
         if temporary.is_none() {
             self.note_made(item);
         }
-        let (methods, moved) = (Methods::default(), AtomicU64::new(0));
         let copy = FileCopy {
             source,
             metadata,
@@ -111,8 +110,9 @@ impl<V: Volume> Copier<'_, V> {
             destination,
             before,
             fresh,
-            methods,
-            moved,
+            methods: Methods::default(),
+            moved: AtomicU64::new(0),
+            end: EarlyEnd::default(),
         };
         Ok((copy, temporary))
     }

@@ -26,6 +26,7 @@ use super::watchers::Done;
 use crate::transfer::Identity;
 use crate::transfer::attributes::Attributes;
 use crate::transfer::carriers::{Carried, Crew, LARGE};
+use crate::transfer::data::EarlyEnd;
 use crate::transfer::file::{CopyError, Expected, FileCopy, SourceChange};
 use crate::transfer::methods::Methods;
 use crate::transfer::options::Verification;
@@ -219,6 +220,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             fresh: true,
             methods: Methods::default(),
             moved: AtomicU64::new(0),
+            end: EarlyEnd::default(),
         };
         Ok(Ends { copy, temporary })
     }
@@ -314,7 +316,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
         let bytes = moved.map_err(|error| failed(error.into()))?;
         copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
-        let change = copy.change(bytes).map_err(self.failed(item, Trouble::StatSource))?;
+        let change = copy.change(bytes).map_err(|error| match error.operation {
+            Operation::Read => failed(error.into()),
+            _ => self.trouble(item, Trouble::StatSource, Some(error.errno)),
+        })?;
         if change == SourceChange::Unchanged {
             if self.options.verification == Verification::Checksum {
                 copy.compare(&copy.destination, &mut buffers.data).map_err(failed)?;
@@ -404,7 +409,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn count_copy(&self, plan: &Plan, bytes: u64) {
         count(&self.counters.copied_files);
         self.counters.copied_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if plan.found.is_none() {
+        if plan.found.is_none_or(|found| found.kind() != FileKind::File) {
             count(&self.counters.created);
         }
     }

@@ -16,6 +16,8 @@ use crate::sync::entries::{Separator, entries, printable};
 pub struct FileList {
     /// In the order of [`compare`], each once.
     paths: Vec<Listed>,
+    /// Whether one of them begins with `./`.
+    names_root: bool,
 }
 
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub struct Standing {
     pub is_content: bool,
     /// A directory above it is listed: it takes part with recursion.
     pub is_below: bool,
+    /// It is the source, and a path is listed with `./` before it: it takes part as other directories that lead to listed paths do.
+    pub is_named: bool,
 }
 
 impl Standing {
@@ -53,7 +57,7 @@ impl Standing {
 
     /// Whether nothing is said about a root itself, whatever is in it.
     pub fn leaves_root(self, below: &[u8]) -> bool {
-        below.is_empty() && !self.is_listed
+        below.is_empty() && !self.is_listed && !self.is_named
     }
 
     /// Whether the path takes part, if it is known what its directory does.
@@ -82,6 +86,7 @@ impl FileList {
     /// # Errors
     /// If a path has `/./` after its first component.
     pub fn parse(content: &[u8], separator: Separator) -> Result<Self, BadPath> {
+        let names_root = entries(content, separator).any(names_root);
         let mut paths = entries(content, separator).map(Listed::parse).collect::<Result<Vec<_>, _>>()?;
         paths.sort_by(|a, b| compare(&a.path, &b.path));
         paths.dedup_by(|later, earlier| {
@@ -89,12 +94,17 @@ impl FileList {
             earlier.with_contents |= is_same && later.with_contents;
             is_same
         });
-        Ok(FileList { paths })
+        Ok(FileList { paths, names_root })
     }
 
     /// The paths, and whether the entries in each take part without recursion.
     pub fn paths(&self) -> impl Iterator<Item = (&[u8], bool)> {
         self.paths.iter().map(|listed| (&*listed.path, listed.with_contents))
+    }
+
+    /// Whether a path is listed with `./` before it, as `find .` prints them: as with rsync, the source itself then takes part.
+    pub fn names_root(&self) -> bool {
+        self.names_root
     }
 
     /// How a path relates to the list: one from the source, without slashes at its ends, and empty for the
@@ -110,6 +120,7 @@ impl FileList {
             is_parent: self.paths.get(after).is_some_and(|next| is_below(&next.path, path)),
             is_content: parent.is_some_and(|parent| parent.with_contents),
             is_below: ancestors(path).any(|ancestor| self.get(ancestor).is_some()),
+            is_named: path.is_empty() && self.names_root,
         }
     }
 
@@ -164,6 +175,12 @@ impl Listed {
     }
 }
 
+/// Whether a listed path begins with `./` and a name.
+fn names_root(text: &[u8]) -> bool {
+    let mut components = text.split(|&byte| byte == b'/').filter(|component| !component.is_empty());
+    components.next() == Some(b".") && components.next().is_some_and(|next| !matches!(next, b"." | b".."))
+}
+
 /// The order of paths: as bytes, except that a slash is the least of them.
 fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let key = |&byte: &u8| if byte == b'/' { 0 } else { byte };
@@ -196,12 +213,18 @@ mod tests {
     }
 
     /// The fields of a standing that are set, by their first letters: listed, with contents, parent, in
-    /// contents, below.
+    /// contents, below, named.
     fn standing(list: &FileList, path: &str) -> String {
-        let Standing { is_listed, has_contents, is_parent, is_content, is_below } =
+        let Standing { is_listed, has_contents, is_parent, is_content, is_below, is_named } =
             list.standing(path.as_bytes());
-        let fields =
-            [(is_listed, 'l'), (has_contents, 'w'), (is_parent, 'p'), (is_content, 'c'), (is_below, 'b')];
+        let fields = [
+            (is_listed, 'l'),
+            (has_contents, 'w'),
+            (is_parent, 'p'),
+            (is_content, 'c'),
+            (is_below, 'b'),
+            (is_named, 'n'),
+        ];
         fields.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| letter).collect()
     }
 
@@ -268,6 +291,19 @@ mod tests {
         let all = self::list("/");
         assert_eq!(["", "a", "a/b"].map(|path| standing(&all, path)), ["lw", "cb", "b"]);
         assert_eq!(standing(&self::list(""), ""), "");
+        for (text, expected) in [
+            ("./a", "pn"),
+            (".//a/b", "pn"),
+            ("/./a", "pn"),
+            ("././a", "p"),
+            ("./../a", "p"),
+            ("a/.././b", "p"),
+        ] {
+            if let Ok(list) = FileList::parse(text.as_bytes(), Separator::Line) {
+                assert_eq!(standing(&list, ""), expected, "{text}");
+                assert!(!standing(&list, "a").contains('n'));
+            }
+        }
     }
 
     #[test]
@@ -308,6 +344,7 @@ mod tests {
                     }),
                     is_content: found(&|text| *text == format!("{parent}/")),
                     is_below: found(&|text| path.starts_with(&format!("{}/", text.trim_end_matches('/')))),
+                    is_named: false,
                 };
                 assert_eq!(list.standing(path.as_bytes()), expected, "{path:?} in {texts:?}");
             }

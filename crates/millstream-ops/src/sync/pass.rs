@@ -14,7 +14,7 @@ use super::files::Standing;
 use super::filter::{Side, Subject};
 use super::item::{Item, State};
 use super::level::Level;
-use super::options::Recursion;
+use super::options::{Missing, Recursion};
 use super::report::{Notice, Problem, Trouble};
 use super::syncer::{Buffers, Syncer};
 use super::watchers::Done;
@@ -380,7 +380,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         if takes_part { Ok(standing) } else { Err(()) }
     }
 
-    /// Takes an entry off those that only the destination has, and descends into directories that both have.
+    /// Takes an entry off those that only the destination has, and descends into directories.
     fn look_for_deletions(
         &self,
         item: &Item<'_, 'p, V>,
@@ -397,20 +397,18 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         if source.kind() != FileKind::Directory {
             return Ok(());
         }
-        let Some(found) = self.syncer.found(item)?.filter(|found| found.kind() == FileKind::Directory) else {
+        let found = self.syncer.found(item)?.filter(|found| found.kind() == FileKind::Directory);
+        // What cannot be listed in a new directory, too, is a reason to delete nothing.
+        let origin = if found.is_some() { Origin::Found } else { Origin::Imagined };
+        if found.is_none() && self.syncer.options.missing == Missing::Skipped {
             return Ok(());
-        };
+        }
         let symlinks = item.target.symlinks_of(item.below);
-        let place = Place::copy_of(
-            &source,
-            source.dev,
-            item.operand,
-            &item.level.place,
-            (item.name, symlinks),
-            Origin::Found,
-        );
+        let parent = &item.level.place;
+        let device = if item.below.is_empty() { source.dev } else { parent.device };
+        let place = Place::copy_of(&source, device, item.operand, parent, (item.name, symlinks), origin);
         let above = Some(Arc::clone(item.level));
-        let level = Level::new(above, place, Some(found), Difference::empty(), Vec::new());
+        let level = Level::new(above, place, found, Difference::empty(), Vec::new());
         if let Some(level) = self.syncer.entered(item, level, standing, &source) {
             descend.into_entry(entry, level);
         }

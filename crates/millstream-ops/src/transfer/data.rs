@@ -84,6 +84,29 @@ pub(crate) struct Pair<'a, F> {
     pub(crate) methods: &'a Methods,
     /// Bytes that have been copied.
     pub(crate) moved: &'a AtomicU64,
+    /// Where it ended too early.
+    pub(crate) end: &'a EarlyEnd,
+}
+
+/// Where reading found the end of a file before the length that it was said to have, if it did: it has become shorter, or is said to
+/// have a length that it does not have, as files of sysfs are.
+#[derive(Debug)]
+pub(crate) struct EarlyEnd(AtomicU64);
+
+impl Default for EarlyEnd {
+    fn default() -> Self {
+        EarlyEnd(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl EarlyEnd {
+    fn note(&self, offset: u64) {
+        self.0.fetch_min(offset, Ordering::Relaxed);
+    }
+
+    fn offset(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl<F> Pair<'_, F> {
@@ -169,11 +192,11 @@ impl<'a> Mover<'a> {
         !pair.has_holes() && self.options.sparse != Sparse::Always
     }
 
-    /// What is in the file beyond the length it was said to have; its length.
+    /// What is in the file beyond the length it was said to have, or beyond an early end; its length.
     pub(crate) fn tail<F: File>(&self, pair: &Pair<'_, F>, buffer: &mut Vec<u8>) -> Result<u64> {
         // It may have become shorter meanwhile.
         let size = pair.source.metadata(Fields::SIZE)?.size.min(pair.metadata.size);
-        self.rest(pair, size, buffer)
+        self.rest(pair, size.min(pair.end.offset()), buffer)
     }
 
     /// Copies from `offset` to the end, wherever that is; the length of the file.
@@ -232,8 +255,10 @@ impl<'a> Mover<'a> {
             pair.methods.note(Means::SkipHoles);
             let hole = match pair.source.next_hole(data) {
                 Ok(hole) => hole.min(end),
-                // It has become shorter meanwhile.
-                Err(error) if error.errno == Errno::NXIO => break,
+                Err(error) if error.errno == Errno::NXIO => {
+                    pair.end.note(data);
+                    break;
+                }
                 Err(error) => return Err(error),
             };
             self.dense(pair, data, hole, buffer)?;
@@ -259,7 +284,7 @@ impl<'a> Mover<'a> {
             let room = (end - at).min(buffer.len() as u64).min(self.piece()) as usize;
             let n = pair.source.read(&mut buffer[..room], At::Offset(at))?;
             if n == 0 {
-                // It has become shorter meanwhile.
+                pair.end.note(at);
                 return Ok(());
             }
             self.write(pair.destination, &buffer[..n], at)?;
@@ -370,6 +395,8 @@ mod tests {
         copy_range: Option<Errno>,
         hole: Option<Errno>,
         stat: Option<Errno>,
+        /// The length that it is said to have, if that is another one.
+        said: Option<u64>,
     }
 
     impl Odd {
@@ -391,20 +418,21 @@ mod tests {
     }
 
     /// How data was moved, and how much.
-    type Tally = (Methods, AtomicU64);
+    type Tally = (Methods, AtomicU64, EarlyEnd);
 
     fn pair<'a>(
         source: &'a Odd,
         metadata: &'a Metadata,
         destination: &'a Odd,
-        (methods, moved): &'a Tally,
+        (methods, moved, end): &'a Tally,
     ) -> Pair<'a, Odd> {
-        Pair { source, metadata, destination, device: 1, methods, moved }
+        Pair { source, metadata, destination, device: 1, methods, moved, end }
     }
 
     impl File for Odd {
         fn metadata(&self, _: Fields) -> Result<Metadata> {
-            unless(self.stat, Operation::Stat, metadata(self.data().len() as u64, 1))
+            let length = self.said.unwrap_or(self.data().len() as u64);
+            unless(self.stat, Operation::Stat, metadata(length, 1))
         }
         fn read(&self, buffer: &mut [u8], at: At) -> Result<usize> {
             let At::Offset(offset) = at else { unreachable!("regular files are read at offsets") };
@@ -435,7 +463,7 @@ mod tests {
             Ok(())
         }
         fn next_data(&self, offset: u64) -> Result<Option<u64>> {
-            Ok(Some(offset))
+            unless(self.said.map(|_| Errno::INVAL), Operation::Read, Some(offset))
         }
         fn next_hole(&self, _: u64) -> Result<u64> {
             unless(self.hole, Operation::Read, self.data().len() as u64)
@@ -533,6 +561,24 @@ mod tests {
         let tally = Tally::default();
         let pair = pair(&source, &metadata, &destination, &tally);
         assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(0));
+    }
+
+    /// Files of sysfs are said to have a page.
+    #[test]
+    fn a_file_ends_where_reading_does() {
+        for (sparse, blocks) in [(Sparse::Auto, 600), (Sparse::Auto, 8), (Sparse::Always, 600)] {
+            for (length, said) in [(0, 100), (5, 4096), (270_000, 300_000)] {
+                let activity = Activity::default();
+                let mover = Mover::new(DataOptions { sparse, ..options(Reflink::Never, None) }, &activity);
+                let bytes = vec![7; length];
+                let source = Odd { said: Some(said), ..Odd::holding(&bytes) };
+                let (destination, metadata, tally) =
+                    (Odd::default(), metadata(said, blocks), Tally::default());
+                let pair = pair(&source, &metadata, &destination, &tally);
+                assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(length as u64), "{blocks} {said}");
+                assert_eq!(*destination.data(), bytes);
+            }
+        }
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata};
+use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation};
 
 use super::attributes::{Attributes, Before, Report, XattrValues, trouble_of};
-use super::data::Pair;
+use super::data::{EarlyEnd, Pair};
 use super::methods::Methods;
 use super::options::Sparse;
 use super::place::{Budget, Origin, Place};
@@ -68,6 +68,8 @@ pub(crate) struct FileCopy<F> {
     pub(crate) methods: Methods,
     /// Bytes that have been copied.
     pub(crate) moved: AtomicU64,
+    /// Where the source ended too early.
+    pub(crate) end: EarlyEnd,
 }
 
 impl<F: File> FileCopy<F> {
@@ -84,6 +86,7 @@ impl<F: File> FileCopy<F> {
             device: self.before.dev,
             methods: &self.methods,
             moved: &self.moved,
+            end: &self.end,
         }
     }
 
@@ -98,7 +101,8 @@ impl<F: File> FileCopy<F> {
     /// Those of the call, as troubles of writing.
     pub(crate) fn finish_data(&self, bytes: u64, sparse: Sparse) -> Result<(), CopyError> {
         let may_end_in_hole = sparse == Sparse::Always || self.pair().has_holes();
-        if may_end_in_hole && bytes > 0 {
+        // More may have been written when it was thought to be longer.
+        if may_end_in_hole && bytes > 0 || bytes < self.metadata.size {
             self.destination.set_len(bytes).map_err(CopyError::of(Trouble::Write))?;
         }
         Ok(())
@@ -107,15 +111,19 @@ impl<F: File> FileCopy<F> {
     /// What has become of the source, of which `bytes` were read.
     ///
     /// # Errors
-    /// That of examining it.
+    /// That of examining it; `ENODATA` if it ended before the length that it still has.
     pub(crate) fn change(&self, bytes: u64) -> Result<SourceChange, Error> {
         let (before, now) = (&self.metadata, self.source.metadata(Fields::STAT)?);
         // Its time may have been put back. Where it has got or lost a name, as one does that is replaced, nothing else need have
         // changed.
         let is_touched = now.ctime != before.ctime && now.nlink == before.nlink;
         // Files of /proc are said to be empty.
-        let is_short = bytes != before.size && before.size > 0;
-        Ok(if (now.mtime, now.size) == (before.mtime, before.size) && !is_touched && !is_short {
+        let is_other_length = bytes != before.size && before.size > 0;
+        let is_same = (now.mtime, now.size) == (before.mtime, before.size) && !is_touched;
+        if is_same && bytes < before.size {
+            return Err(Error::new(Operation::Read, Errno::NODATA));
+        }
+        Ok(if is_same && !is_other_length {
             SourceChange::Unchanged
         } else if now.size > before.size && bytes >= before.size {
             SourceChange::Grown

@@ -9,6 +9,7 @@ use super::attributes::{Wanted, first_supported, operation_of};
 use super::error::TreeError;
 use super::root::Tree;
 use super::staged::Staged;
+use crate::transfer::data::EarlyEnd;
 use crate::transfer::file::{FileCopy, SourceChange};
 use crate::transfer::methods::Methods;
 use crate::transfer::options::Verification;
@@ -101,6 +102,7 @@ impl<V: Volume> Tree<V> {
             fresh: true,
             methods: Methods::default(),
             moved: AtomicU64::new(0),
+            end: EarlyEnd::default(),
         };
         let filled = self.copier.fill(&copy, verification).map_err(|error| match error.errno {
             Some(errno) => TreeError::of(path)(Error::new(operation_of(error.trouble), errno)),

@@ -18,8 +18,9 @@ import io.millstream.hadoop.NativeFileList
  *
  * @param contents the paths, and whether what is in a directory takes part without recursion, too
  * @param isRecursive whether what is in listed directories takes part, however deep it is
+ * @param namesRoot whether the source itself takes part though it is not listed
  */
-private[sync] final class FileList(contents: Map[String, Boolean], val isRecursive: Boolean) extends Serializable {
+private[sync] final class FileList(contents: Map[String, Boolean], val isRecursive: Boolean, namesRoot: Boolean = false) extends Serializable {
   @transient private lazy val leading: Set[String] = contents.keysIterator.flatMap(Paths.ancestors(_)).toSet
 
   /** Whether a path is listed. */
@@ -28,11 +29,12 @@ private[sync] final class FileList(contents: Map[String, Boolean], val isRecursi
   /** Whether a path is listed, or leads to one that is. */
   def knows(path: String): Boolean = names(path) || leading(path)
 
-  /** The paths that it knows; the root only if that is listed. */
+  /** The paths that it knows; the root only if that takes part. */
   def paths: Seq[FileList.Known] = {
+    val root = if (namesRoot && !names("")) Seq(FileList.Known("", isListed = false, leads = true)) else Nil
     val others = leading.iterator.filter(path => path.nonEmpty && !names(path))
     contents.keysIterator.map(path => FileList.Known(path, isListed = true, leads = leading(path))).toSeq ++
-      others.map(FileList.Known(_, isListed = false, leads = true))
+      root ++ others.map(FileList.Known(_, isListed = false, leads = true))
   }
 
   /** The paths that it knows of which all that is in them takes part, if they are directories, and a filter does not hide them. */
@@ -50,7 +52,7 @@ private[sync] final class FileList(contents: Map[String, Boolean], val isRecursi
   override def toString: String = {
     val digest = MessageDigest.getInstance("SHA-256")
     contents.toSeq.sorted.foreach { case (path, withContents) => digest.update(Names.bytes(path) :+ (if (withContents) 1 else 0).toByte) }
-    s"${contents.size} paths $isRecursive ${HexFormat.of().formatHex(digest.digest())}"
+    s"${contents.size} paths $isRecursive $namesRoot ${HexFormat.of().formatHex(digest.digest())}"
   }
 }
 
@@ -69,8 +71,9 @@ private[sync] object FileList {
   def read(file: String, isNulSeparated: Boolean, isRecursive: Boolean): FileList =
     try {
       val content = if (file == StandardInput) System.in.readAllBytes() else Files.readAllBytes(LocalPath.of(file))
-      val listed = NativeFileList.of(content, isNulSeparated).asScala.map(listed => Names.text(listed.path) -> listed.withContents)
-      new FileList(listed.filterNot { case (path, _) => isTemporary(path) }.toMap, isRecursive)
+      val list = NativeFileList.of(content, isNulSeparated)
+      val listed = list.paths.asScala.map(listed => Names.text(listed.path) -> listed.withContents)
+      new FileList(listed.filterNot { case (path, _) => isTemporary(path) }.toMap, isRecursive, list.namesRoot)
     } catch {
       case e: IOException => throw new SyncFailure(s"$file: the list of files cannot be read: ${Tree.oneLine(e)}")
       case e: IllegalArgumentException => throw new SyncFailure(e.getMessage)
