@@ -29,6 +29,9 @@ private[sync] final class FileList(contents: Map[String, Boolean], val isRecursi
   /** Whether a path is listed, or leads to one that is. */
   def knows(path: String): Boolean = names(path) || leading(path)
 
+  /** Whether the root itself takes part. */
+  def includesRoot: Boolean = namesRoot || names("")
+
   /** The paths that it knows; the root only if that takes part. */
   def paths: Seq[FileList.Known] = {
     val root = if (namesRoot && !names("")) Seq(FileList.Known("", isListed = false, leads = true)) else Nil

@@ -181,7 +181,7 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 
   /** What the root becomes like: what it was, if a list says nothing about it, and nothing is done. */
   private def wanted: Option[Entry] =
-    if (options.files.exists(!_.names(""))) tops.get(Destination).filter(_ => !isChanged) else tops.get(Source).filter(_ => timesOfDirectories)
+    if (options.files.exists(!_.includesRoot)) tops.get(Destination).filter(_ => !isChanged) else tops.get(Source).filter(_ => timesOfDirectories)
 
   /** Gives the root of a tree its time back, which what was temporary in it has changed. */
   private def settle(tree: Tree, like: Option[Entry]): Unit =

@@ -16,6 +16,8 @@ class FileListTest {
     assertTrue(Seq("", "a", "a/b", "a/b/c").forall(files.knows))
     assertFalse(Seq("b", "a/c", "a/b/c/d").exists(files.knows))
     assertTrue(list(isRecursive = true)("" -> true).paths == Seq(FileList.Known("", isListed = true, leads = false)))
+    val named = new FileList(Map("a" -> false), isRecursive = false, namesRoot = true)
+    assertEquals(Set(FileList.Known("", isListed = false, leads = true), FileList.Known("a", isListed = true, leads = false)), named.paths.toSet)
   }
 
   @Test def withoutRecursionOnlyContentsThatAreMeantAreEntered(): Unit =
