@@ -140,6 +140,22 @@ def test_a_file_that_grows_is_a_beginning_and_the_next_run_copies_the_rest(bucke
     assert bucket.path(f"{url}/log").read_bytes() == content + b"more"
 
 
+def test_a_file_that_becomes_shorter_leaves_the_object_as_it_was(bucket, tmp_path):
+    source, url = tmp_path / "source", bucket.place()
+    source.mkdir()
+    (source / "file").write_bytes(b"old")
+    bucket.psync("-rt", f"{source}/", f"{url}/")
+    (source / "file").write_bytes(os.urandom(30 << 20))
+    bucket.bed.reset_statistics()
+    with bucket.start("-rt", "--bwlimit=10m", f"{source}/", f"{url}/") as running:
+        wait_until(lambda: bucket.bed.statistics().by_kind.get("CreateMultipartUpload", 0) > 0)
+        (source / "file").write_bytes(b"short")
+        assert running.wait(LIMIT_S) == 24
+    assert bucket.path(f"{url}/file").read_bytes() == b"old"
+    bucket.psync("-rt", f"{source}/", f"{url}/")
+    assert bucket.path(f"{url}/file").read_bytes() == b"short"
+
+
 def test_a_bucket_that_turns_requests_away_gets_all_in_the_end(bucket, tmp_path):
     source, back, url = tmp_path / "source", tmp_path / "back", bucket.place()
     sync_trees.many_files(source, 600)

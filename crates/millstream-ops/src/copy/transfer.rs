@@ -304,6 +304,7 @@ impl<V: Volume> Copier<'_, V> {
         let copy = &transfer.copy;
         if copy.before.kind() == FileKind::File && self.options.contents == Contents::Copy {
             copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
+            copy.cut(bytes).map_err(failed)?;
             copy.flush().map_err(failed)?;
             if self.options.verification == Verification::Checksum {
                 self.verify_copy(buffers, item, transfer)?;

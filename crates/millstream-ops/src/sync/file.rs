@@ -315,12 +315,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             _ => {}
         }
         let bytes = moved.map_err(|error| failed(error.into()))?;
-        copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
         let change = copy.change(bytes).map_err(|error| match error.operation {
             Operation::Read => failed(error.into()),
             _ => self.trouble(item, Trouble::StatSource, Some(error.errno)),
         })?;
         if change == SourceChange::Unchanged {
+            copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
             if self.options.verification == Verification::Checksum {
                 copy.compare(&copy.destination, &mut buffers.data).map_err(failed)?;
             }
@@ -331,6 +331,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
         let source = item.target.source_path(item.below);
         if change == SourceChange::Grown {
+            copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
             self.notice(&Notice::Grown(&source));
             return Ok(Some(bytes));
         }

@@ -101,8 +101,18 @@ impl<F: File> FileCopy<F> {
     /// Those of the call, as troubles of writing.
     pub(crate) fn finish_data(&self, bytes: u64, sparse: Sparse) -> Result<(), CopyError> {
         let may_end_in_hole = sparse == Sparse::Always || self.pair().has_holes();
-        // More may have been written when it was thought to be longer.
-        if may_end_in_hole && bytes > 0 || bytes < self.metadata.size {
+        if may_end_in_hole && bytes > 0 {
+            self.destination.set_len(bytes).map_err(CopyError::of(Trouble::Write))?;
+        }
+        Ok(())
+    }
+
+    /// Takes off what is beyond `bytes` of data: more may have been written when the source was thought to be longer.
+    ///
+    /// # Errors
+    /// Those of the call, as troubles of writing.
+    pub(crate) fn cut(&self, bytes: u64) -> Result<(), CopyError> {
+        if bytes < self.metadata.size {
             self.destination.set_len(bytes).map_err(CopyError::of(Trouble::Write))?;
         }
         Ok(())
