@@ -179,9 +179,9 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   /** Whether something may have been done. */
   private var isChanged = true
 
-  /** What the root becomes like: what it was, if a list says nothing about it, and nothing is done. */
+  /** What the root becomes like: what it was, if it gets no time because of a list or the options, and nothing is done. */
   private def wanted: Option[Entry] =
-    if (options.files.exists(!_.includesRoot)) tops.get(Destination).filter(_ => !isChanged) else tops.get(Source).filter(_ => timesOfDirectories)
+    if (options.files.forall(_.includesRoot) && timesOfDirectories) tops.get(Source) else tops.get(Destination).filter(_ => !isChanged)
 
   /** Gives the root of a tree its time back, which what was temporary in it has changed. */
   private def settle(tree: Tree, like: Option[Entry]): Unit =
