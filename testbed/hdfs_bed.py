@@ -52,6 +52,10 @@ class Relay:
         with self._lock:
             self._wanted, self._left = (method, action), skip
 
+    def at_no_call(self) -> None:
+        with self._lock:
+            self._wanted = None
+
     def _accept(self) -> None:
         while True:
             try:
@@ -178,6 +182,10 @@ class HdfsBed:
     def at_call(self, method: str, skip: int, action: Callable[[], None]) -> None:
         """Does something when a call of this name node's protocol comes, after `skip` of them; once. The call is lost, with its connection."""
         self._relay.at_call(method, skip, action)
+
+    def at_no_call(self) -> None:
+        """Takes back what was to be done at a call that has not come."""
+        self._relay.at_no_call()
 
     def calls(self) -> int:
         """How many calls the name node has answered, those of its data node included, which are some each second."""

@@ -722,7 +722,7 @@ def test_calls_to_the_name_node_that_are_lost(places, local):
         hdfs.place.bed.at_call(method, 3, lambda: None)
         done = hdfs.sync(source, there, delete=True)
         assert "error" in done or done["exit_code"] == 0 or done["exit_code"] == 23 and done["errors"] == len(done["problems"]) > 0, (method, done)
-        hdfs.place.bed.at_call("", 0, lambda: None)
+        hdfs.place.bed.at_no_call()
         again = hdfs.sync(source, there, delete=True)
         assert again["exit_code"] == 0, (method, again)
         assert hdfs.contents(there) == sync_trees.contents(source), method

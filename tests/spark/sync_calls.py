@@ -93,13 +93,7 @@ def watch(spark, url, names, until):
     seen, last = set(), None
     while last != until:
         for name in names:
-            try:
-                stream = file_system.open(spark._jvm.org.apache.hadoop.fs.Path(top, name))
-            except Py4JJavaError as error:
-                if "FileNotFoundException" in str(error):
-                    raise
-                # A connection that an earlier test has cut.
-                continue
+            stream = file_system.open(spark._jvm.org.apache.hadoop.fs.Path(top, name))
             try:
                 last = bytes(stream.readAllBytes()).decode()
             except Py4JJavaError:

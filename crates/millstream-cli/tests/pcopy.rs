@@ -678,3 +678,18 @@ fn pipes_are_waited_for_where_gnu_waits() {
         }
     });
 }
+
+/// As by cp, the copy of a file ends where reading does, whatever length it is said to have.
+#[test]
+fn a_file_that_ends_too_early_is_copied_as_far_as_it_goes() {
+    let file = "/sys/devices/system/cpu/online";
+    let expected = fs::read(file).expect("sysfs");
+    assert!(expected.len() < fs::metadata(file).expect("sysfs").len() as usize);
+    let scratch = tempfile::tempdir().expect("scratch");
+    for option in ["-a", "--sparse=always", "--sparse=never", "--bwlimit=1M"] {
+        let output = run(PCOPY, scratch.path(), &words(&format!("{option} {file} copy")), &[]);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(fs::read(scratch.path().join("copy")).expect("there"), expected, "{option}");
+        fs::remove_file(scratch.path().join("copy")).expect("removed");
+    }
+}

@@ -407,21 +407,6 @@ fn backups_of_copies_that_fail_are_put_back() {
     }
 }
 
-/// As by cp, the copy of a file ends where reading does, whatever length it is said to have.
-#[test]
-fn a_file_that_ends_too_early_is_copied_as_far_as_it_goes() {
-    let file = "/sys/devices/system/cpu/online";
-    let expected = fs::read(file).expect("sysfs");
-    assert!(expected.len() < fs::metadata(file).expect("sysfs").len() as usize);
-    let scratch = tempfile::tempdir().expect("scratch");
-    for options in [&["-a"][..], &["--sparse=always"], &["--sparse=never"], &["--bwlimit=1M"]] {
-        let output = pcopy(&[options, &[file, "copy"]].concat(), scratch.path());
-        assert!(output.status.success(), "{output:?}");
-        assert_eq!(fs::read(scratch.path().join("copy")).expect("there"), expected, "{options:?}");
-        fs::remove_file(scratch.path().join("copy")).expect("removed");
-    }
-}
-
 /// No further name of a file is made before the copy that it is linked to is complete.
 #[test]
 fn names_are_linked_to_complete_copies_only() {

@@ -81,7 +81,7 @@ pub fn fuzz_decoder(bytes: &[u8]) {
     let Some(codec) = Codec::from_code(first % 6 + 1) else { return };
     let mut decoder = Decoder::new(codec, rest);
     let (mut buffer, mut decoded) = (vec![0; 1 << 16], 0);
-    while decoded < 16 << 20 {
+    while decoded < 64 << 20 {
         match decoder.read(&mut buffer) {
             Ok(0) => return,
             Ok(n) => decoded += n,

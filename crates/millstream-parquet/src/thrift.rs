@@ -32,9 +32,9 @@ const STRUCT: u8 = 12;
 enum Type {
     Bool,
     Byte,
-    I16,
-    I32,
-    I64,
+    Short,
+    Int,
+    Long,
     Double,
     Binary,
     List(&'static Type),
@@ -44,7 +44,7 @@ enum Type {
 /// The fields of a structure, with their numbers.
 type Fields = &'static [(i64, Type)];
 
-use Type::{Binary, Bool, Byte, Double, I16 as Short, I32 as Int, I64 as Long, List, Struct};
+use Type::{Binary, Bool, Byte, Double, Int, List, Long, Short, Struct};
 
 const FOOTER: Fields = &[
     (1, Int),

@@ -51,17 +51,16 @@ pub(super) struct Settings<'a> {
     /// Whether to tell at the end what was done.
     shows_stats: bool,
     quiet: bool,
-    /// What the locale makes of bytes that are not ASCII.
-    high_bytes: HighBytes,
+    /// Whether bytes that the locale does not have are printed as they are.
+    prints_high_bytes: bool,
 }
 
 impl<'a> Settings<'a> {
     pub(super) fn new(encoding: Encoding, diagnostics: &'a Diagnostics) -> Self {
-        let high_bytes = match encoding {
-            Encoding::SingleByte => HighBytes::Escaped,
-            _ => Options::default().high_bytes,
-        };
-        let mut options = Options { high_bytes, ..Options::default() };
+        let mut options = Options::default();
+        if encoding == Encoding::SingleByte {
+            options.high_bytes = HighBytes::Escaped;
+        }
         if !rustix::process::geteuid().is_root() {
             // Without a list of groups, none can be set.
             let mut groups: std::collections::HashSet<u32> = rustix::process::getgroups()
@@ -90,7 +89,7 @@ impl<'a> Settings<'a> {
             json: false,
             shows_stats: false,
             quiet: false,
-            high_bytes,
+            prints_high_bytes: false,
         }
     }
 
@@ -133,8 +132,8 @@ impl<'a> Settings<'a> {
             Id::NoAcls => preserve.acls = false,
             Id::Xattrs => preserve.xattrs = Xattrs::Required,
             Id::NoXattrs => preserve.xattrs = Xattrs::Ignore,
-            Id::NoDirTimes => options.untimed.directories = true,
-            Id::NoLinkTimes => options.untimed.links = true,
+            Id::OmitDirTimes => options.untimed.directories = true,
+            Id::OmitLinkTimes => options.untimed.links = true,
             Id::NoOmitDirTimes => options.untimed.directories = false,
             Id::NoOmitLinkTimes => options.untimed.links = false,
             _ => return self.take_choice(option),
@@ -192,8 +191,8 @@ impl<'a> Settings<'a> {
             Id::NoVerbose => self.verbose = false,
             Id::Itemize => self.items = self.items.saturating_add(1),
             Id::NoItemize => self.items = 0,
-            Id::EightBit => options.high_bytes = HighBytes::Printed,
-            Id::NoEightBit => options.high_bytes = self.high_bytes,
+            Id::EightBit => self.prints_high_bytes = true,
+            Id::NoEightBit => self.prints_high_bytes = false,
             Id::NoBandwidthLimit => options.bytes_per_second = None,
             Id::Json => self.json = true,
             Id::Stats => self.shows_stats = true,
@@ -296,6 +295,9 @@ impl<'a> Settings<'a> {
             (false, false) => Recursion::None,
         };
         options.files = files;
+        if self.prints_high_bytes {
+            options.high_bytes = HighBytes::Printed;
+        }
         options.kinds.devices &= options.user == User::Superuser;
         options.deletion = self.deletion.map(|timing| Deletion {
             timing,

@@ -106,7 +106,7 @@ private[sync] final class Listings(
     listEntered(Destination, site.destination)
     if (hasDestination) describing(s"look for what earlier runs have left in ${site.destination}") {
       val found = work.load[Entry](s"$Destination-listed").filter(col("kind") === Kind.Directory).join(entered, Seq("path"), "left_anti")
-      val directories = found.select("path").as[String].union(session.createDataset(Seq(""))).distinct()
+      val directories = found.select("path").as[String].union(session.createDataset(Seq("").filterNot(files.names))).distinct()
       work.save(s"$Destination-litter", directories.repartition(tasks).mapPartitions(litter(site, _)))
     }
     if (delete) {
