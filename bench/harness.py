@@ -199,17 +199,22 @@ def tree_cpu_s(root: int) -> float:
 # ---- contests ----
 
 
+Word = str | Callable[[], object]
+"""A word of a command, or a function that returns it. A function is called when the command runs, so that only the cases that `--case` chooses make data."""
+
+
 @dataclass(frozen=True)
 class Contender:
     """A command; {} in its words becomes the bed's path."""
 
     label: str
-    command: list[str]
+    command: list[Word]
     # Does only a part of the work, as no tool could do less: it has no answer that would be compared.
     is_floor: bool = False
 
     def on(self, path: Path) -> list[str]:
-        return [word.replace("{}", str(path)) for word in self.command]
+        words = [word if isinstance(word, str) else str(word()) for word in self.command]
+        return [word.replace("{}", str(path)) for word in words]
 
 
 @dataclass
@@ -263,6 +268,18 @@ def cpu_check(name: str, rival: str, ours: str, target: float = 1.0) -> Check:
 
 def requests_check(name: str, rival: str, ours: str, target: float = 1.0) -> Check:
     return Check(name, target, lambda by: by[rival].median.requests / by[ours].median.requests, (rival, ours))
+
+
+WIDE_SLOTS = 16
+
+
+def with_slots(label: str) -> str:
+    """The label of the same contender with more task slots: behind latency, stock Spark has one request in flight for each of its slots."""
+    return f"{label}, {WIDE_SLOTS} slots"
+
+
+def wide_wall_check(rival: str, ours: str, target: float) -> Check:
+    return wall_check(f"wall-{WIDE_SLOTS}-slots", with_slots(rival), with_slots(ours), target)
 
 
 def memory_check(name: str, limit_mb: float, ours: str) -> Check:

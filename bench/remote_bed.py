@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import REPOSITORY, TESTBED, make_once, tree
+from harness import REPOSITORY, TESTBED, Word, make_once, tree
 
 sys.path.insert(0, str(TESTBED))
 from bed_jars import s3a_jars  # noqa: E402
@@ -105,9 +105,9 @@ def compressed_objects(name: str, source: Path, warm: Path) -> Path:
     return make_once(f"s3-{name}", make)
 
 
-def hdfs_floor() -> list[str]:
+def hdfs_floor() -> list[Word]:
     """A command that reads what a file of facts names by HDFS's client alone."""
-    return ["java", "-cp", ":".join(map(str, client_jars())), str(REPOSITORY / "bench" / "hdfs_floor.java")]
+    return ["java", "-cp", lambda: ":".join(map(str, client_jars())), str(REPOSITORY / "bench" / "hdfs_floor.java")]
 
 
 class Hdfs:

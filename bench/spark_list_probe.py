@@ -1,6 +1,6 @@
 """Creates one DataFrame in a fresh JVM and prints what that cost, as JSON. Run by bench/spark-list with a Spark's Python.
 
-    spark_list_probe.py DIRECTORY stock|file-system|millstream
+    spark_list_probe.py DIRECTORY stock|stock-SLOTS|file-system|millstream|millstream-SLOTS
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness import cpu_s
 from pyspark.sql import DataFrame, SparkSession
-from spark_probe import jvm_pid, live_heap_mb, session
+from spark_probe import jvm_pid, live_heap_mb, session, way_and_slots
 
 
 def create(spark: SparkSession, directory: str) -> DataFrame:
@@ -19,7 +19,8 @@ def create(spark: SparkSession, directory: str) -> DataFrame:
 
 
 def main(directory: str, way: str) -> None:
-    spark = session(way, memory="6g")
+    way, conf = way_and_slots(way)
+    spark = session(way, "6g", conf)
     if way == "file-system":
         # The same rule in other words: whatever is not the default, the index leaves to Spark's own.
         spark.conf.set("spark.sql.files.ignoredPathSegmentRegex", "^[._].*")

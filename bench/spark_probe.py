@@ -1,6 +1,7 @@
 """What the Spark probes share: a session with or without Millstream, and its JVM."""
 
 import os
+import re
 import sys
 
 import millstream
@@ -10,6 +11,14 @@ from pyspark.sql import SparkSession
 
 RECORD = "id INT, date TIMESTAMP, address STRING, city STRING, state STRING, zip STRING, service STRING, amount INT"
 """The records of testbed/mktree."""
+SLOTS = re.compile(r"(.+)-(\d+)")
+
+
+def way_and_slots(way: str) -> tuple[str, dict[str, str]]:
+    """`stock-16` is stock Spark with 16 task slots: the way, and the setting for that. Without a number: no setting."""
+    found = SLOTS.fullmatch(way)
+    return (found[1], {"spark.master": f"local[{found[2]}]"}) if found else (way, {})
+
 
 def session(way: str, memory: str, conf: dict[str, str] | None = None) -> SparkSession:
     """`way`: `stock`, or Millstream on, with the jar in the wheel or that of $MILLSTREAM_BENCH_JAR.

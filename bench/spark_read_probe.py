@@ -26,7 +26,7 @@ from harness import scratch_directory, tree_cpu_s
 from pyspark.sql import DataFrame, SparkSession, functions
 from spark_everyday import JOBS as EVERYDAY_JOBS
 from spark_everyday import everyday, shown_lines
-from spark_probe import RECORD, live_heap_mb, session
+from spark_probe import RECORD, live_heap_mb, session, way_and_slots
 
 TUNED = {"spark.sql.files.openCostInBytes": "4096", "spark.sql.files.maxPartitionNum": "4"}
 """What is advised for small files: many in a partition, and no more than two partitions a core."""
@@ -236,8 +236,7 @@ def cost_of(spark: SparkSession, name: str, directory: str, limit_s: float) -> d
 
 def main(jobs: str, way: str, memory: str, warm_up: str, times: str, directory: str, limit_s: str = "inf") -> None:
     names = jobs.split(",")
-    way, _, cores = way.partition("-")
-    conf = {"spark.master": f"local[{cores}]"} if cores else {}
+    way, conf = way_and_slots(way)
     spark = session("stock", memory, TUNED | conf) if way == "tuned" else session(way, memory, conf)
     for name in names:
         for _ in range(int(times)):

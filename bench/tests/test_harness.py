@@ -195,6 +195,47 @@ class Ratios(unittest.TestCase):
         self.assertEqual(ratio(check, Result("rival", [run_of(3)], lines=5), Result("ours", [long]))["value"], 0)
 
 
+class Choosing(unittest.TestCase):
+    def contests(self, name, directory):
+        module = program(name)
+        options = parse_arguments("", ["--quick", "--bin-dir", directory])
+        makers = {
+            "direct-writes": lambda: module.Writes(True, 1).contests(),
+            "formats": lambda: module.contests(True, 1),
+            "spark-list": lambda: module.contests(True, 1),
+            "spark-read": lambda: module.Reads(True, 1).contests(),
+            "spark-remote": lambda: module.contests(True, 1),
+            "sync": lambda: module.Syncs(options).contests(),
+            "tools": lambda: module.Tools(options).contests(),
+            "walk": lambda: module.Walk(options).contests(),
+        }
+        return makers[name]()
+
+    def test_only_the_cases_that_run_make_data(self):
+        for name in ("direct-writes", "formats", "spark-list", "spark-read", "spark-remote", "sync", "tools", "walk"):
+            with self.subTest(name), tempfile.TemporaryDirectory() as directory:
+                with mock.patch.dict(os.environ, {"MILLSTREAM_BENCH_DIR": directory}):
+                    self.assertTrue(self.contests(name, directory))
+                self.assertEqual(os.listdir(directory), [])
+
+    def test_a_word_may_be_made_when_the_command_runs(self):
+        made = []
+        contender = Contender("cat", ["cat", lambda: made.append("data") or Path("/made"), "{}"])
+        self.assertEqual(made, [])
+        self.assertEqual(contender.on(Path("/bed")), ["cat", "/made", "/bed"])
+
+    def test_cases_behind_latency_have_a_row_with_16_slots(self):
+        with tempfile.TemporaryDirectory() as directory, mock.patch.dict(os.environ, {"MILLSTREAM_BENCH_DIR": directory}):
+            for name, is_slow in (("spark-list", "latfs"), ("spark-read", "latfs"), ("spark-remote", "")):
+                slow = [contest for contest in self.contests(name, directory) if is_slow in contest.name]
+                self.assertTrue(slow)
+                for contest in slow:
+                    with self.subTest(contest.name):
+                        self.assertIn("wall-16-slots", [check.name for check in contest.checks])
+                        labels = {contender.label for contender in contest.contenders}
+                        self.assertLessEqual({label for check in contest.checks for label in check.labels}, labels)
+
+
 class DirectWrites(unittest.TestCase):
     def test_a_limit_of_requests(self):
         check = program("direct-writes").requests_limit(1300)
