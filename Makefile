@@ -77,7 +77,7 @@ test-beds:
 	testbed/setup build test
 	$(PYTHON) -m unittest discover -s testbed/tests -v
 	$(PYTHON) -m unittest discover -s bench/tests -v
-	$(PYTHON) -m unittest discover -s tests -p 'test_groups.py' -v
+	$(PYTHON) -m unittest discover -s tests -p 'test_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/packaging -v
 
 test-tools: tools
