@@ -128,7 +128,7 @@ def arguments(some, at):
 
 
 def place(path, line):
-    return f"{path.relative_to(ROOT)}:{line}"
+    return f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}:{line}"
 
 
 def calls(path, names):
