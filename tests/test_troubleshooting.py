@@ -119,6 +119,7 @@ def files(pattern):
     return [path for path in sorted(ROOT.glob(pattern)) if path.name not in NOT_SOURCES and "/build/" not in str(path)]
 
 
+@cache
 def fragments(message):
     return [fragment for fragment in message.split(GAP) if fragment.strip()]
 
@@ -179,12 +180,12 @@ def exceptions_of(message):
     return {text for text in EXCEPTIONS if text in message.text}
 
 
-def undocumented(spans):
+def undocumented(spans, messages):
     """The messages that none of these messages of the page is."""
     spans = [span for span in spans if sum(map(len, fragments(span))) >= LEAST]
     return [
         f"{message.place}: {message.text!r}"
-        for message in told()
+        for message in messages
         if not exceptions_of(message) and not any(matches(span, message.text) for span in spans)
     ]
 
@@ -209,7 +210,7 @@ class Troubleshooting(unittest.TestCase):
         self.assert_none(wrong, f"{PAGE.name} has what no source has; correct it, or add it to FOREIGN here")
 
     def test_the_page_has_what_the_sources_say(self):
-        missing = undocumented([span for table in tables() for row in table for span in row.spans()])
+        missing = undocumented([span for table in tables() for row in table for span in row.spans()], told())
         self.assert_none(missing, f"{PAGE.name} lacks these messages; add rows, or exceptions with their reasons here")
         said = {text for message in told() for text in exceptions_of(message)}
         self.assert_none(sorted(set(EXCEPTIONS) - said), "no source says these exceptions")
@@ -223,9 +224,7 @@ class Troubleshooting(unittest.TestCase):
         self.assert_none(wrong, PAGE.name)
 
     def test_a_missing_row_is_noticed(self):
-        def lost(text):
-            return undocumented([span for table in tables() for row in table for span in row.spans() if text not in span])
-
+        spans = [span for table in tables() for row in table for span in row.spans()]
         for text, place in [
             ("no hard link could be created", "LocalStore.java:"),
             ("not a codec", "Compact.scala:"),
@@ -233,7 +232,7 @@ class Troubleshooting(unittest.TestCase):
             ("another process is compressing it", "recompress/mod.rs:"),
             ("skipping what was replaced", "psync/messages.rs:"),
         ]:
-            found = lost(text)
+            found = undocumented([span for span in spans if text not in span], [message for message in told() if text in message.text])
             self.assertTrue(found, text)
             self.assertIn(place, found[0])
 
@@ -243,7 +242,7 @@ class Troubleshooting(unittest.TestCase):
         self.assertEqual(len(invented(["Spark could not run the jobs, and … is unchanged: …"])), 1)
 
     def test_a_message_is_read_from_its_source(self):
-        for name, source, texts in [
+        for name, source, expected in [
             ("A.scala", 'fail(s"$a: is not ${b.map("x")} of " + // why\n "it")', ["…: is not … of it"]),
             ("A.java", 'fail("job " + id + " is " + "over", e); /* fail("no") */ other("not");', ["job … is over"]),
             ("a.rs", "#[error(\"{}: {error:?} {{}}\\\n   it's\")] struct A<'a>; fn f() { error('\"', b\"x\") }", ["…: … {}it's", "x"]),
@@ -252,7 +251,7 @@ class Troubleshooting(unittest.TestCase):
             with tempfile.TemporaryDirectory() as scratch:
                 path = Path(scratch, name)
                 path.write_text(source, encoding="utf-8")
-                self.assertEqual([message.text for message in sources.calls(path, "fail|error")], texts)
+                self.assertEqual([message.text for message in sources.calls(path, "fail|error")], expected)
 
 
 if __name__ == "__main__":
