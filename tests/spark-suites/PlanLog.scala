@@ -20,5 +20,5 @@ class PlanLog extends SparkListener with Logging {
     if (hasNativeScan(plan)) logInfo(s"native scan in query $execution")
 
   private def hasNativeScan(plan: SparkPlanInfo): Boolean =
-    plan.nodeName.matches("Native\\w+Scan.*") || plan.children.exists(hasNativeScan)
+    plan.nodeName.matches(".*\\(Native\\w+Scan\\)") || plan.children.exists(hasNativeScan)
 }

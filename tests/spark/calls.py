@@ -146,3 +146,11 @@ def described_lines(frame):
 
 def rdd_lines(spark, path):
     return sorted(spark.sparkContext.textFile(path).collect())
+
+
+def scan_each(spark, formats, directory):
+    """Runs a query with a filter on files of each format."""
+    for kind in formats:
+        frame = spark.range(10).selectExpr("cast(id as string) value")
+        frame.write.format(kind).save(f"{directory}/{kind}")
+        assert spark.read.format(kind).schema("value string").load(f"{directory}/{kind}").filter("value > '7'").count() == 2

@@ -16,7 +16,7 @@ def rows_where(spark, path, conditions):
 
 def scan_node(graph):
     nodes = graph.allNodes()
-    return next(node for node in map(nodes.apply, range(nodes.size())) if node.name().startswith("NativeTextScan"))
+    return next(node for node in map(nodes.apply, range(nodes.size())) if node.name().endswith("(NativeTextScan)"))
 
 
 def sql_metrics(spark, path, condition):

@@ -150,7 +150,7 @@ def scan(frame, *names):
     plan = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
     transport = re.search(r"Transport: (.*)", plan.verboseStringWithOperatorId())
     return {
-        "rows": rows, "node": plan.nodeName().split()[0], "transport": transport and transport[1],
+        "rows": rows, "node": plan.nodeName().split()[-1].strip("()"), "transport": transport and transport[1],
         "metrics": {name: plan.metrics().apply(name).value() for name in names if plan.metrics().contains(name)},
     }
 

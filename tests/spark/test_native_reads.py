@@ -50,7 +50,7 @@ def test_metrics_are_in_the_sql_tab(ours, data):
 def test_other_formats_are_packed_and_read_ahead(ours, data, format_name):
     got = ours.call("read_calls:packed_scan", format_name=format_name, path=str(data / "layouts" / format_name / "flat"))
     assert "crash" not in got, got["crash"]
-    assert got["node"] == f"PackedFileScan {format_name}"
+    assert got["node"] == f"Scan {format_name} (PackedFileScan)"
     assert got["tasks"] == 2
     assert got["metrics"]["numFiles"] == got["metrics"]["filesReadAhead"] == 5
     assert got["metrics"]["numOutputRows"] == got["rows"] > 0

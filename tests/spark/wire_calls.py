@@ -14,7 +14,7 @@ def parquet_request(spark, path, columns, options):
     """The request for columns, given by name and expression, of a file that is written to `path`, in hexadecimal."""
     spark.range(1).selectExpr(*(f"{expression} as `{name}`" for name, expression in columns)).write.parquet(path)
     plan = spark.read.options(**options).parquet(path)._jdf.queryExecution().executedPlan()
-    while not plan.nodeName().startswith("PackedFileScan"):
+    while not plan.nodeName().endswith("(PackedFileScan)"):
         plan = plan.children().head()
     native = getattr(getattr(classes(spark), "NativeColumns$"), "MODULE$")
     request = native.of(plan.scan(), spark._jsparkSession.sessionState().newHadoopConf())

@@ -26,7 +26,7 @@ private[millstream] object NativeTextScan {
     for {
       format <- TextFormat.of(scan.relation, files.verifiesChecksums)
       if hasRowsOfStrings(scan) && files.haveNativeLines
-    } yield NativeTextScanExec(scan, format, asksForFile, hasLines = scan.requiredSchema.nonEmpty)(files)
+    } yield DescribedScans.text(scan, format, asksForFile, scan.requiredSchema.nonEmpty, None, None, files)
 
   /** Whether rows consist of strings and partition values only. */
   private def hasRowsOfStrings(scan: FileSourceScanExec): Boolean =
@@ -126,7 +126,7 @@ case class NativeTextScanExec(
 
   override protected def fileSystem: URI = listed.fileSystem
 
-  override def nodeName: String = s"NativeTextScan ${scan.tableIdentifier.map(_.unquotedString).getOrElse("")}".trim
+  override protected def kind: String = "NativeTextScan"
 
   override def supportsColumnar: Boolean = true
 
@@ -147,7 +147,7 @@ case class NativeTextScanExec(
   /** The scan that returns rows which differ, if that is possible: the same row in two partitions or files must be the same. */
   def withOccurrences(column: Attribute): Option[NativeTextScanExec] =
     Option.when(hasLines && output.size == 1 && occurrences.isEmpty && !asksForFile && !format.wholeFiles)(
-      copy(occurrences = Some(column))(listed))
+      described(occurrences = Some(column)))
 
   /** Whether a column contains the line; the others contain partition values. */
   def isLine(column: Attribute): Boolean = scan.output.take(scan.requiredSchema.size).exists(_.exprId == column.exprId)
@@ -155,9 +155,15 @@ case class NativeTextScanExec(
   /** Whether the scan returns exactly the rows for which `condition` holds. */
   def decides(condition: Expression): Boolean = splitConjunctivePredicates(condition).forall(part => pushed.exists(_.semanticEquals(part)))
 
-  def withoutLines: NativeTextScanExec = copy(hasLines = false)(listed)
+  def withoutLines: NativeTextScanExec = described(hasLines = false)
 
-  def withWords(split: Words): NativeTextScanExec = copy(words = Some(split))(listed)
+  def withWords(split: Words): NativeTextScanExec = described(words = Some(split))
+
+  private def described(
+      hasLines: Boolean = hasLines,
+      words: Option[Words] = words,
+      occurrences: Option[Attribute] = occurrences): NativeTextScanExec =
+    DescribedScans.text(scan, format, asksForFile, hasLines, words, occurrences, listed)
 
   override protected def details: Seq[(String, String)] =
     Seq("NativeFilters" -> pushed.mkString("[", ", ", "]")) ++

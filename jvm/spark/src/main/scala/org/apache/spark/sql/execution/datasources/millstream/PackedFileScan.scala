@@ -39,7 +39,7 @@ private[millstream] object PackedFileScan {
   /** The packed scan equivalent to `scan`, with the same readers, if there is one. */
   def of(scan: FileSourceScanExec, files: ScanFiles): Option[SparkPlan] =
     // Only Spark's own scan understands an index's additional metadata of files.
-    Option.when(files.directories.forall(_.files.forall(_.metadata.isEmpty)))(PackedFileScanExec(scan)(files))
+    Option.when(files.directories.forall(_.files.forall(_.metadata.isEmpty)))(DescribedScans.files(scan, files))
 }
 
 /**
@@ -52,7 +52,7 @@ private[millstream] object PackedFileScan {
 case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val local: ScanFiles) extends PackedScan {
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(local)
 
-  override def nodeName: String = s"PackedFileScan ${scan.relation} ${scan.tableIdentifier.map(_.unquotedString).getOrElse("")}".trim
+  override protected def kind: String = "PackedFileScan"
 
   override protected def files: Seq[PartitionDirectory] = local.directories
 

@@ -24,6 +24,9 @@ private[millstream] trait PackedScan extends LeafExecNode {
   /** The replaced scan of Spark. */
   def scan: FileSourceScanExec
 
+  /** What the documentation calls such a scan. */
+  protected def kind: String
+
   /** The files to read, by partition. */
   protected def files: Seq[PartitionDirectory]
 
@@ -69,6 +72,15 @@ private[millstream] trait PackedScan extends LeafExecNode {
     if (scan.relation.partitionSchema.isEmpty) Map.empty
     else Map("numPartitions" -> SQLMetrics.createMetric(sparkContext, "number of partitions read"))
 
+  /** Begins as the names of Spark's own scans do, by which tools find scans in event logs. */
+  override def nodeName: String = s"Scan $scanned ($kind)"
+
+  /** The format, and the table if there is one. */
+  private def scanned: String = (scan.relation.toString +: scan.tableIdentifier.map(_.unquotedString).toSeq).mkString(" ")
+
+  /** For event logs ([[DescribedScans]]): what Spark's own scan says of itself, and what ours adds. */
+  def scanMetadata: Map[String, String] = scan.metadata ++ details
+
   private def description(keys: String*): Seq[String] =
     (details ++ keys.flatMap(key => scan.metadata.get(key).map(key -> _))).map { case (key, value) => s"$key: $value" }
 
@@ -80,7 +92,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
   override def simpleString(maxFields: Int): String = {
     val columns = truncatedString(output, "[", ",", "]", maxFields)
     val facts = description("DataFilters", "Format", "Location", "PartitionFilters", "PushedFilters", "ReadSchema")
-    redacted(s"$nodeName $columns ${facts.mkString(", ")}")
+    redacted(s"$kind $scanned $columns ${facts.mkString(", ")}")
   }
 
   private def redacted(text: String): String = Utils.redact(conf.stringRedactionPattern, text)

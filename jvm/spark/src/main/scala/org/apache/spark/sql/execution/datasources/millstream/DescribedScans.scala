@@ -1,0 +1,84 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import java.lang.invoke.MethodHandles
+import java.lang.reflect.Constructor
+
+import scala.util.control.NonFatal
+
+import org.apache.xbean.asm9.{ClassWriter, Type}
+import org.apache.xbean.asm9.Opcodes._
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.execution.FileSourceScanExec
+
+/**
+ * The scans of plans, in classes whose metadata Spark writes to event logs, as it writes those of its own scans of files.
+ *
+ * Spark writes the metadata of a node that is a `FileSourceScanLike`, and does nothing else with this type. Its members differ from one
+ * Spark to the next, and Scala copies them into each class that has the trait, so no class compiled for one Spark would work on the others.
+ * Therefore the classes are made at run time, by the library with which Spark inspects closures: subclasses that add the trait and implement
+ * only `metadata`. Where that fails, plans contain the plain classes, whose metadata are not in event logs.
+ */
+private[millstream] object DescribedScans extends Logging {
+  private val Trait = "org/apache/spark/sql/execution/FileSourceScanLike"
+
+  private lazy val texts = described(classOf[NativeTextScanExec])
+  private lazy val files = described(classOf[PackedFileScanExec])
+
+  def text(
+      scan: FileSourceScanExec,
+      format: TextFormat,
+      asksForFile: Boolean,
+      hasLines: Boolean,
+      words: Option[Words],
+      occurrences: Option[Attribute],
+      listed: ScanFiles): NativeTextScanExec =
+    texts.newInstance(scan, format, Boolean.box(asksForFile), Boolean.box(hasLines), words, occurrences, listed)
+
+  def files(scan: FileSourceScanExec, files: ScanFiles): PackedFileScanExec = this.files.newInstance(scan, files)
+
+  /** The constructor of such a subclass, with the arguments of the base class; Spark copies nodes by it. */
+  private def described[T <: PackedScan](base: Class[T]): Constructor[_ <: T] = {
+    val plain = base.getConstructors.head.asInstanceOf[Constructor[T]]
+    try {
+      MethodHandles.lookup().defineClass(subclass(base, plain)).getConstructors.head.asInstanceOf[Constructor[_ <: T]]
+    } catch {
+      case e @ (NonFatal(_) | _: LinkageError) =>
+        logInfo(s"Event logs will not have the metadata of ${base.getSimpleName}, since this Spark describes scans in another way: $e")
+        plain
+    }
+  }
+
+  /** `class DescribedX(…) extends X(…) with FileSourceScanLike { override def metadata = scanMetadata }` */
+  private def subclass(base: Class[_], constructor: Constructor[_]): Array[Byte] = {
+    val superclass = Type.getInternalName(base)
+    val made = new ClassWriter(0)
+    made.visit(V17, ACC_PUBLIC | ACC_FINAL | ACC_SUPER, s"${Type.getInternalName(getClass).stripSuffix("DescribedScans$")}Described${base.getSimpleName}",
+      null, superclass, Array(Trait))
+
+    val descriptor = Type.getConstructorDescriptor(constructor)
+    val arguments = Type.getArgumentTypes(descriptor)
+    val slots = arguments.scanLeft(1)(_ + _.getSize)
+    val init = made.visitMethod(ACC_PUBLIC, "<init>", descriptor, null, null)
+    init.visitCode()
+    init.visitVarInsn(ALOAD, 0)
+    for ((argument, slot) <- arguments.zip(slots)) init.visitVarInsn(argument.getOpcode(ILOAD), slot)
+    init.visitMethodInsn(INVOKESPECIAL, superclass, "<init>", descriptor, false)
+    init.visitInsn(RETURN)
+    init.visitMaxs(slots.last, slots.last)
+    init.visitEnd()
+
+    val result = Type.getMethodDescriptor(base.getMethod("scanMetadata"))
+    val metadata = made.visitMethod(ACC_PUBLIC, "metadata", result, null, null)
+    metadata.visitCode()
+    metadata.visitVarInsn(ALOAD, 0)
+    metadata.visitMethodInsn(INVOKEVIRTUAL, superclass, "scanMetadata", result, false)
+    metadata.visitInsn(ARETURN)
+    metadata.visitMaxs(1, 1)
+    metadata.visitEnd()
+
+    made.visitEnd()
+    made.toByteArray
+  }
+}
