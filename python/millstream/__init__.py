@@ -10,6 +10,7 @@ and errors stay those of stock Spark.
 from importlib import metadata
 
 from millstream.compaction import CompactError, CompactSummary, compact
+from millstream.diagnosis import Diagnosis, doctor
 from millstream.measurement import FormatsError, formats
 from millstream.recovery import Finding, RecoverError, recover
 from millstream.session import enable, spark_conf
@@ -19,6 +20,7 @@ from millstream.text import pure_read_text, read_text
 __all__ = [
     "CompactError",
     "CompactSummary",
+    "Diagnosis",
     "Finding",
     "FormatsError",
     "RecoverError",
@@ -26,6 +28,7 @@ __all__ = [
     "SyncProblem",
     "SyncSummary",
     "compact",
+    "doctor",
     "enable",
     "formats",
     "pure_read_text",

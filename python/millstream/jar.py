@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaClass
     from pyspark.sql import SparkSession
 
-MISSING = "Millstream's jar is not in the session's JVM: set its configuration (millstream.enable) before the first session is made"
+CURE = "set its configuration (millstream.enable) before the first session is made"
+MISSING = f"Millstream's jar is not in the session's JVM: {CURE}"
 
 
 def find_class(spark: SparkSession, name: str) -> JavaClass | None:

@@ -1,4 +1,4 @@
-"""Enables Millstream in a Spark session.
+"""Enables Millstream in a Spark session, and checks whether it works in one.
 
 Millstream is enabled by configuration, most of which must be set before the driver's JVM starts,
 because the JVM creates and caches its first file system at its start. So `enable` adds the conf
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAR_PLACEHOLDER = "@JAR@"
+# The jar where it has to be a path.
+PATH_PLACEHOLDER = "@JAR_PATH@"
+# Spark's scheme for files that are on every machine.
+ON_EVERY_MACHINE = re.compile(r"local:(?://)?(?=/)")
 FILE_SYSTEM_CLASS = "io.millstream.hadoop.MillstreamLocalFileSystem"
 SETTING = re.compile(r"(?P<key>[^\s=:]+)\s*[=:]?\s*(?P<value>.*)")
 # Settings that are lists, with their separators: our value is appended to the user's own.
@@ -33,7 +37,8 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
     each with spark-submit.
 
     Args:
-        jar: path of the jar on the driver, which becomes absolute; by default the one in this package.
+        jar: path of the jar on the driver, which becomes absolute; by default the one in this package. `local:///PATH` is a jar that is
+            on every machine, so that none is sent to executors.
 
     Returns:
         Spark's keys and values.
@@ -48,7 +53,9 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
         if not jar.is_file():
             raise FileNotFoundError(f"{jar} is missing: install the wheel that `make wheel` builds, or pass jar=")
     block = package.joinpath("spark-defaults.conf").read_text(encoding="utf-8")
-    return {key: value.replace(JAR_PLACEHOLDER, absolute(os.fspath(jar))) for key, value in parse_defaults(block).items()}
+    uri = absolute(os.fspath(jar))
+    path = ON_EVERY_MACHINE.sub("", uri, count=1)
+    return {key: value.replace(JAR_PLACEHOLDER, uri).replace(PATH_PLACEHOLDER, path) for key, value in parse_defaults(block).items()}
 
 
 def absolute(jar: str) -> str:

@@ -8,7 +8,6 @@ import warnings
 from typing import TYPE_CHECKING
 
 from millstream import jar
-from millstream.session import FILE_SYSTEM_CLASS
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -17,7 +16,8 @@ if TYPE_CHECKING:
 
 # Names in a server's plan that show that it lists or reads with Millstream.
 OURS_IN_PLANS = ("NativeTextScan", "CompactFileIndex")
-FILE_SYSTEM_KEY = "fs.file.impl"
+# A key of the conf block.
+KEY = "spark.millstream.write.enabled"
 # The reader option that sets the number of tasks of a native scan.
 PARTITIONS = "millstream.read.partitions"
 
@@ -112,7 +112,7 @@ def is_connected(spark: SparkSession) -> bool:
 
 def warn_without_millstream_on_server(spark: SparkSession, frame: DataFrame) -> None:
     """Warns if neither the server's settings nor its plan for the lines mention Millstream."""
-    has_settings = spark.conf.get(f"spark.hadoop.{FILE_SYSTEM_KEY}", "") == FILE_SYSTEM_CLASS
+    has_settings = spark.conf.get(KEY, "") != ""
     if not has_settings and not any(node in frame._explain_string() for node in OURS_IN_PLANS):
         warnings.warn(
             "Spark reads these files itself, more slowly: the Spark Connect server does not have Millstream. Start it with the "

@@ -12,6 +12,13 @@ def known(spark):
     return sorted(found)
 
 
+def near_pairs(spark):
+    """Keys of which one would count as a misspelling of the other."""
+    keys = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Keys
+    names = known(spark)
+    return [[one, other] for i, one in enumerate(names) for other in names[i + 1:] if keys.isNear(one, other) or keys.isNear(other, one)]
+
+
 def with_key(spark, key, value):
     """The errors of a statement with a key set, by the session and by SET, and of one after its removal each time."""
     spark.conf.set(key, value)

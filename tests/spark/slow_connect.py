@@ -63,13 +63,9 @@ def conf_block() -> dict[str, str]:
     return millstream.spark_conf()
 
 
-def conf_of_hadoop(home) -> dict[str, str]:
-    """The same, but the file system is set where no client sees it."""
-    home.mkdir()
-    (home / "core-site.xml").write_text(
-        "<configuration><property><name>fs.file.impl</name><value>io.millstream.hadoop.MillstreamLocalFileSystem</value></property></configuration>")
-    conf = {key: value for key, value in conf_block().items() if key != "spark.hadoop.fs.file.impl"}
-    return {**conf, "spark.driver.extraClassPath": f"{conf['spark.driver.extraClassPath']}:{home}"}
+def block_without_own_keys() -> dict[str, str]:
+    """The same without Millstream's own keys, so that a client can tell only by a plan."""
+    return {key: value for key, value in conf_block().items() if not key.startswith("spark.millstream.")}
 
 
 @pytest.fixture
@@ -108,9 +104,9 @@ def tree(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["settings", "plan"])
-def test_a_server_with_millstream_reads_natively_and_nobody_warns(connect, tree, tmp_path, where):
+def test_a_server_with_millstream_reads_natively_and_nobody_warns(connect, tree, where):
     path, expected = tree
-    spark = connect(conf_block() if where == "settings" else conf_of_hadoop(tmp_path / "conf"))
+    spark = connect(conf_block() if where == "settings" else block_without_own_keys())
     for arguments in ({}, {"partitions": 3}):
         lines, told, plan = read(spark, path, **arguments)
         assert (lines, told) == (expected, []) and "NativeTextScan" in plan

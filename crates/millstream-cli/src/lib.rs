@@ -4,6 +4,7 @@
 mod attributes;
 mod compact;
 pub mod diagnostics;
+mod doctor;
 mod formats;
 mod index;
 pub mod millstream;

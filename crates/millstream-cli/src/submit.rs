@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ const PYTHON: &str = "python3";
 const SPARK_DEFAULTS: &str =
     include_str!("../../../jvm/spark/src/main/resources/millstream/spark-defaults.conf");
 const JAR_PLACEHOLDER: &str = "@JAR@";
+/// The jar where it has to be a path, which a URI of Spark's scheme for files on every machine is, too.
+const JAR_PATH_PLACEHOLDER: &str = "@JAR_PATH@";
+const ON_EVERY_MACHINE: &str = "local:";
 const JAR_NAME: &str = "millstream-spark.jar";
 
 const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
@@ -118,10 +122,27 @@ impl Submission {
 
     /// Becomes `spark-submit`; comes back if that cannot be.
     pub(crate) fn submit(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Refused {
+        match Submission::command(arguments, diagnostics) {
+            Ok(mut command) => {
+                let error = command.exec();
+                Submission::cannot_run(&command, &error, diagnostics)
+            }
+            Err(refused) => refused,
+        }
+    }
+
+    pub(crate) fn cannot_run(command: &Command, error: &io::Error, diagnostics: &Diagnostics) -> Refused {
+        let name = diagnostics.quoted(command.get_program().as_bytes());
+        diagnostics.error(FAILURE).text("cannot run ").bytes(&name).cause(error).send();
+        Refused
+    }
+
+    /// The call of `spark-submit`.
+    pub(crate) fn command(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<Command, Refused> {
         let Some(program) = spark_submit() else {
             let text = "cannot find spark-submit: set SPARK_HOME, or install pyspark for the python3 in PATH";
             diagnostics.error(FAILURE).text(text).send();
-            return Refused;
+            return Err(Refused);
         };
         let mut command = Command::new(&program);
         command.args(arguments);
@@ -139,10 +160,7 @@ impl Submission {
                 command.env(PYTHON_VARIABLES[0], folder.join(PYTHON));
             }
         }
-        let error = command.exec();
-        let name = diagnostics.quoted(program.as_os_str().as_bytes());
-        diagnostics.error(FAILURE).text("cannot run ").bytes(&name).cause(&error).send();
-        Refused
+        Ok(command)
     }
 }
 
@@ -188,8 +206,16 @@ pub(crate) fn present_jar_or_refuse(
 
 /// The conf block for a jar at `jar`, whose path need not be UTF-8.
 pub(crate) fn spark_conf(jar: &OsStr) -> Vec<u8> {
-    let parts: Vec<_> = SPARK_DEFAULTS.split(JAR_PLACEHOLDER).map(str::as_bytes).collect();
-    parts.join(jar.as_bytes())
+    let jar = jar.as_bytes();
+    let filled = |text: &str| text.split(JAR_PLACEHOLDER).map(str::as_bytes).collect::<Vec<_>>().join(jar);
+    let parts: Vec<_> = SPARK_DEFAULTS.split(JAR_PATH_PLACEHOLDER).map(filled).collect();
+    parts.join(path_of(jar))
+}
+
+/// The path of a jar; that of a URI only if it is for files on every machine.
+fn path_of(jar: &[u8]) -> &[u8] {
+    let Some(path) = jar.strip_prefix(ON_EVERY_MACHINE.as_bytes()) else { return jar };
+    path.strip_prefix(b"//").unwrap_or(path)
 }
 
 /// The jar of the Python package that was installed together with this program: `PREFIX/bin/millstream` goes with
@@ -262,10 +288,37 @@ fn default_setting<'a>(defaults: &'a [u8], key: &str) -> Option<&'a [u8]> {
 }
 
 /// The `spark-defaults.conf` of the Spark of a `spark-submit`; empty if there is none.
-fn spark_defaults() -> Vec<u8> {
+pub(crate) fn spark_defaults() -> Vec<u8> {
     let folder = env::var_os("SPARK_CONF_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let folder = folder.or_else(|| Some(spark_home(&spark_submit()?)?.join("conf")));
     folder.and_then(|folder| fs::read(folder.join("spark-defaults.conf")).ok()).unwrap_or_default()
+}
+
+/// The versions of Spark and of its Scala, by the names of its jars; none if they have other names.
+pub(crate) fn spark_version() -> Option<SparkVersion> {
+    let jars = fs::read_dir(spark_home(&spark_submit()?)?.join("jars")).ok()?;
+    jars.flatten().find_map(|jar| SparkVersion::of_core(jar.file_name().to_str()?))
+}
+
+/// Versions as in the name of a jar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SparkVersion {
+    pub(crate) spark: String,
+    pub(crate) scala: String,
+}
+
+impl SparkVersion {
+    /// Those in the name of Spark's core.
+    fn of_core(jar: &str) -> Option<Self> {
+        let (scala, spark) = jar.strip_prefix("spark-core_")?.strip_suffix(".jar")?.split_once('-')?;
+        Some(SparkVersion { spark: spark.to_owned(), scala: scala.to_owned() })
+    }
+
+    /// Whether the jar is for them.
+    pub(crate) fn is_supported(&self) -> bool {
+        self.scala == "2.13"
+            && ["4.0.", "4.1.", "4.2.", "4.3."].iter().any(|line| self.spark.starts_with(line))
+    }
 }
 
 /// Where the Spark of a `spark-submit` is, which may be a script of pip's that only knows a Python.
@@ -325,6 +378,25 @@ mod tests {
         let settings: Vec<_> = block.lines().filter(|line| line.starts_with("spark.")).collect();
         assert!(settings.iter().any(|line| line.starts_with("spark.jars") && line.ends_with("/opt/m.jar")));
         assert!(settings.iter().all(|line| line.split_whitespace().count() == 2), "{settings:?}");
+    }
+
+    #[test]
+    fn class_paths_have_the_path_of_a_jar_that_is_on_every_machine() {
+        for uri in ["local:///opt/m.jar", "local:/opt/m.jar"] {
+            let block = String::from_utf8(spark_conf(uri.as_ref())).expect("UTF-8");
+            let ending_with = |end: &str| block.lines().filter(|line| line.ends_with(end)).count();
+            assert_eq!((ending_with(" /opt/m.jar"), ending_with(uri)), (2, 1), "{block}");
+        }
+    }
+
+    #[test]
+    fn versions_are_those_of_the_jars() {
+        let version = |jar| SparkVersion::of_core(jar).map(|found| found.is_supported());
+        assert_eq!(version("spark-core_2.13-4.3.0.jar"), Some(true));
+        assert_eq!(version("spark-core_2.13-4.0.1-vendor.7.jar"), Some(true));
+        assert_eq!(version("spark-core_2.12-3.5.6.jar"), Some(false));
+        assert_eq!(version("spark-core_2.13-3.5.6.jar"), Some(false));
+        assert_eq!(version("spark-sql_2.13-4.3.0.jar"), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! `spark-conf` prints the settings that switch Millstream on in Spark, the same block that Python's
 //! `millstream.enable` sets. `compact`, `recover` and `formats` run Spark jobs with these settings, `doctor` runs one
-//! without them. `index` works here, or runs a job; `recompress` works here. `man` and `completions` write texts generated
+//! with those of the installation. `index` works here, or runs a job; `recompress` works here. `man` and `completions` write texts generated
 //! from the option tables.
 
 mod table;
@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use crate::compact::{self, Compact};
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
+use crate::doctor;
 use crate::formats::{self, Formats};
 use crate::index::{self, Index};
 use crate::options::{Occurrence, Reference, Shell, completions, man_page, take_options};
@@ -25,9 +26,6 @@ use crate::startup::{Startup, restore_open_files, startup};
 use crate::submit::{Submission, jar_or_refuse, present_jar_or_refuse, spark_conf};
 use crate::{pchmod, pchown, pcopy, pdu, pfind, pls, prm, psync};
 use table::{Id, MILLSTREAM};
-
-/// The class of `doctor`'s job.
-const DOCTOR: &str = "io.millstream.spark.Doctor";
 
 /// The option table of `millstream`, for texts.
 pub fn reference() -> Reference {
@@ -153,7 +151,7 @@ enum Action {
         operands: Vec<OsString>,
         submission: Submission,
     },
-    /// A job in Spark as it is without the conf block.
+    /// Checks of the installed Spark.
     Doctor {
         jar: Option<OsString>,
         submission: Submission,
@@ -251,8 +249,7 @@ impl Action {
             }
             Action::Doctor { jar, submission } => {
                 let jar = present_jar_or_refuse(jar, diagnostics)?;
-                let arguments = submission.arguments(DOCTOR, Vec::new(), &jar, b"", b"");
-                Err(Submission::submit(arguments, diagnostics))
+                doctor::run(&submission, &jar, diagnostics)
             }
             Action::Manuals(directory) => {
                 write_all(&directory, diagnostics, |tool| vec![(format!("{}.1", tool.name), man_page(tool))])

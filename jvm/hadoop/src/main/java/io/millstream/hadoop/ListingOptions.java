@@ -35,9 +35,14 @@ public final class ListingOptions {
   final int readAheadDirectories;
   final int readAheadMaxAgeMillis;
 
-  /** The options in a configuration. */
+  /**
+   * The options in a configuration.
+   *
+   * @throws IllegalArgumentException if a key has an invalid value
+   */
   public ListingOptions(Configuration conf) {
-    enabledInHadoop = conf.getBoolean(ENABLED, true);
+    enabledInHadoop = isTrue(ENABLED, conf.getTrimmed(ENABLED, "true"));
+    isTrue(NATIVE_S3, conf.getTrimmed(NATIVE_S3, "true"));
     threads = nonNegative(conf, THREADS, 0);
     readAheadDirectories = nonNegative(conf, READ_AHEAD_DIRECTORIES, 1024);
     readAheadMaxAgeMillis = nonNegative(conf, READ_AHEAD_MAX_AGE_MILLIS, 3000);
@@ -53,17 +58,25 @@ public final class ListingOptions {
     return threads == 0 ? suitable : threads;
   }
 
-  /** Spark accepts the same two words and rejects all others. */
   private static boolean enabledInDriver() {
-    String value = System.getProperty(ENABLED_IN_DRIVER, "true").strip();
-    if (!value.equalsIgnoreCase("true") && !value.equalsIgnoreCase("false")) {
-      throw new IllegalArgumentException(ENABLED_IN_DRIVER + " should be boolean, but was " + value);
+    return isTrue(ENABLED_IN_DRIVER, System.getProperty(ENABLED_IN_DRIVER, "true").strip());
+  }
+
+  /** Spark accepts the same two words and rejects all others. */
+  private static boolean isTrue(String key, String word) {
+    if (!word.equalsIgnoreCase("true") && !word.equalsIgnoreCase("false")) {
+      throw new IllegalArgumentException(key + " should be boolean, but was " + word);
     }
-    return Boolean.parseBoolean(value);
+    return Boolean.parseBoolean(word);
   }
 
   private static int nonNegative(Configuration conf, String key, int defaultValue) {
-    int value = conf.getInt(key, defaultValue);
+    int value;
+    try {
+      value = conf.getInt(key, defaultValue);
+    } catch (NumberFormatException e) {
+      throw new IllegalArgumentException(key + " must be a number, but was " + conf.get(key), e);
+    }
     if (value < 0) {
       throw new IllegalArgumentException(key + " must not be negative: " + value);
     }

@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Hadoop's local file system with native, parallel listing.
  *
- * <p>Set {@code fs.file.impl} to this class. {@code listStatus} lists one directory natively, and so do the methods built on it: {@code
+ * <p>Hadoop uses it for {@code file:} wherever the jar is on the class path ({@link FileSystemService}). {@code listStatus} lists one directory natively, and so do the methods built on it: {@code
  * listLocatedStatus}, {@code listStatusIterator}, {@code globStatus}. {@code listFiles} recurses natively. A directory that cannot be
  * listed, a root that is a file and a loop of links are left to the superclass, whose answers and exceptions are the contract.
  */
@@ -50,6 +50,9 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
   private interface Action {
     void run() throws IOException;
   }
+
+  /** Initialized when Hadoop looks for file systems. */
+  private static final boolean STANDS_IN_FOR_HIVES = FileSystemService.replaceHives();
 
   private final DirectoryWalk.Starter walks;
   private ListingOptions options;
@@ -337,9 +340,15 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
     return changing(() -> super.truncate(f, newLength));
   }
 
+  /** {@inheritDoc} Hive's class, where it would be used, replaces no file; Hadoop's does. */
   @Override
   public boolean rename(Path src, Path dst) throws IOException {
-    return changing(() -> super.rename(src, dst));
+    return changing(() -> !(STANDS_IN_FOR_HIVES && isOtherThanDirectory(dst)) && super.rename(src, dst));
+  }
+
+  private boolean isOtherThanDirectory(Path path) {
+    File file = pathToFile(path);
+    return file.exists() && !file.isDirectory();
   }
 
   @Override

@@ -1,5 +1,7 @@
 package io.millstream.spark
 
+import java.util.{List => JavaList, Map => JavaMap}
+
 import scala.collection.immutable.ListMap
 import scala.jdk.CollectionConverters._
 
@@ -8,15 +10,26 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.datasources.millstream.Diagnosis
 
-/** `millstream doctor`: shows on one screen whether Millstream works with the Spark that is found, and how to fix what does not. */
+/** `millstream doctor`: shows on one screen whether Millstream works in a session, and how to fix what does not. */
 object Doctor {
+  /** The argument that says that the session has the settings of `millstream.enable`, since the installation has none of Millstream's. */
+  private val Enabled = "--enabled"
+  private val NotInstalled = Diagnosis("settings",
+    "spark-defaults.conf has none of Millstream's: it is off, except in programs that call millstream.enable, as this check does", None)
+
   /** Exits with 1 if a check fails. */
   def main(arguments: Array[String]): Unit = {
     val spark = SparkSession.builder().appName("millstream doctor").getOrCreate()
-    val found = try Diagnosis.of(spark) finally spark.stop()
+    val found = try Option.when(arguments.contains(Enabled))(NotInstalled) ++: Diagnosis.of(spark) finally spark.stop()
     println(if (arguments.contains("--json")) json(found) else text(found))
     System.out.flush()
     if (found.exists(_.cure.nonEmpty)) System.exit(1)
+  }
+
+  /** For Python: the checks of a running session as JSON, with the screen. */
+  def runJson(session: SparkSession): String = {
+    val found = Diagnosis.of(session)
+    new ObjectMapper().writeValueAsString(ListMap("screen" -> text(found), "checks" -> records(found)).asJava)
   }
 
   private def text(found: Seq[Diagnosis]): String = {
@@ -27,8 +40,9 @@ object Doctor {
     }.mkString("\n")
   }
 
-  private def json(found: Seq[Diagnosis]): String =
-    new ObjectMapper().writeValueAsString(found.map { diagnosis =>
-      ListMap("what" -> diagnosis.what, "found" -> diagnosis.found, "ok" -> diagnosis.cure.isEmpty, "cure" -> diagnosis.cure.orNull).asJava
-    }.asJava)
+  private def json(found: Seq[Diagnosis]): String = new ObjectMapper().writeValueAsString(records(found))
+
+  private def records(found: Seq[Diagnosis]): JavaList[JavaMap[String, Any]] = found.map { diagnosis =>
+    ListMap[String, Any]("what" -> diagnosis.what, "found" -> diagnosis.found, "ok" -> diagnosis.cure.isEmpty, "cure" -> diagnosis.cure.orNull).asJava
+  }.asJava
 }

@@ -1,10 +1,11 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import io.millstream.hadoop.{ListedFileSystem, ListingOptions, MillstreamLocalFileSystem, NativeLibrary}
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.SparkSession
@@ -25,13 +26,56 @@ case class Diagnosis(what: String, found: String, cure: Option[String])
 object Diagnosis {
   private val AddLines = "add the lines that `millstream spark-conf` prints to conf/spark-defaults.conf, or use millstream.enable(); both must come before the JVM starts"
 
+  /** On a Spark that is not supported, only what does not depend on it. */
   def of(session: SparkSession): Seq[Diagnosis] = {
-    val spark = session.asInstanceOf[classic.SparkSession]
-    Seq(ofSpark(spark), ofClassPath, ofLibrary, ofFileSystem(spark), ofExtension(spark), ofExecutors(spark)) ++ ofRemote(spark) ++
-      Switches.map { case (entry, does) => ofSwitch(spark, entry, does) } ++ ofCommitters(spark)
+    val ofLine = guarded("Spark")(Seq(ofSpark(session)))
+    if (ofLine.exists(_.cure.nonEmpty)) ofLine else ofLine ++ ofClassic(session.asInstanceOf[classic.SparkSession])
   }
 
-  private def ofSpark(spark: classic.SparkSession): Diagnosis = {
+  private def ofClassic(spark: classic.SparkSession): Seq[Diagnosis] = {
+    val settings = guarded("settings")(ofSettings(spark))
+    val ofJvm = guarded("class path")(Seq(ofClassPath)) ++ guarded("native library")(Seq(ofLibrary)) ++ guarded("file: system")(Seq(ofFileSystem(spark)))
+    // A session whose settings have invalid values has no state, and all that follows would say only that.
+    val ofState = if (settings.isEmpty || isComplete(spark)) ofSession(spark) else Nil
+    settings ++ ofJvm ++ ofState
+  }
+
+  private def isComplete(spark: classic.SparkSession): Boolean =
+    try {
+      spark.sessionState
+      true
+    } catch {
+      case NonFatal(_) => false
+    }
+
+  private def ofSession(spark: classic.SparkSession): Seq[Diagnosis] =
+    guarded("session extension")(Seq(ofExtension(spark))) ++ guarded("executors")(Seq(ofExecutors(spark))) ++
+      guarded("remote systems")(ofRemote(spark)) ++
+      Switches.flatMap { case (entry, does) => guarded(does)(Seq(ofSwitch(spark, entry, does))) } ++ guarded("committer")(ofCommitters(spark))
+
+  /** What a check finds; that it fails is a finding, too. */
+  private def guarded(what: String)(check: => Seq[Diagnosis]): Seq[Diagnosis] =
+    try {
+      check
+    } catch {
+      case e @ (NonFatal(_) | _: LinkageError) => Seq(Diagnosis(what, s"cannot be checked: $e", Some("correct the setting that this message names, or report it")))
+    }
+
+  /** Keys that nobody reads, and values that nobody takes. */
+  private def ofSettings(spark: classic.SparkSession): Seq[Diagnosis] = {
+    val context = spark.sparkContext
+    val keys = context.conf.getAll.map(_._1).toSeq ++ context.hadoopConfiguration.asScala.map(_.getKey).filterNot(key => context.conf.contains(s"spark.hadoop.$key"))
+    val unknown = Keys.unknown(keys.distinct).toSeq.map {
+      case Keys.Unknown(key, Some(meant)) =>
+        Diagnosis("settings", Keys.misspelt(key, meant), Some(s"correct it to $meant, or remove it: every statement is refused while it is set"))
+      case Keys.Unknown(key, None) =>
+        Diagnosis("settings", s"$key is not a key of this version of Millstream and has no effect", Some("remove it, or use the version that has it"))
+    }
+    val invalid = Keys.invalidValues(context).map(message => Diagnosis("settings", message, Some("correct the value")))
+    unknown ++ invalid
+  }
+
+  private def ofSpark(spark: SparkSession): Diagnosis = {
     val found = s"Spark ${spark.version}, Java ${System.getProperty("java.version")}"
     try {
       SparkLine.check()
@@ -44,10 +88,10 @@ object Diagnosis {
 
   /** The jar must be on the class path, because the first file system is created before Spark loads `spark.jars`. */
   private def ofClassPath: Diagnosis = {
-    val jar = classOf[MillstreamLocalFileSystem].getProtectionDomain.getCodeSource.getLocation
+    val jar = LocalFiles.jar
     val isFromTheStart = classOf[MillstreamLocalFileSystem].getClassLoader eq ClassLoader.getSystemClassLoader
     if (isFromTheStart) Diagnosis("class path", s"$jar", None)
-    else Diagnosis("class path", s"$jar is not on the driver's class path", Some(s"spark.driver.extraClassPath must contain the jar: $AddLines"))
+    else Diagnosis("class path", s"$jar is not on the driver's class path", Some(s"set ${LocalFiles.Missing}: $AddLines"))
   }
 
   private def ofLibrary: Diagnosis =
@@ -57,10 +101,12 @@ object Diagnosis {
         "it needs Linux on x86-64 with glibc 2.28 or newer, and a java.io.tmpdir that is not mounted noexec (-Djava.io.tmpdir=DIRECTORY)"))
     }
 
-  private def ofFileSystem(spark: classic.SparkSession): Diagnosis = {
-    val found = FileSystem.getLocal(spark.sparkContext.hadoopConfiguration).getClass.getName
-    val isOurs = found == classOf[MillstreamLocalFileSystem].getName
-    Diagnosis("file: system", found, Option.unless(isOurs)(s"spark.hadoop.fs.file.impl must be ${classOf[MillstreamLocalFileSystem].getName}: $AddLines"))
+  private def ofFileSystem(spark: classic.SparkSession): Diagnosis = LocalFiles.server(spark.sparkContext) match {
+    case LocalFiles.Ours => Diagnosis("file: system", classOf[MillstreamLocalFileSystem].getName, None)
+    case LocalFiles.Chosen(name) => Diagnosis("file: system", s"$name, since fs.file.impl is set",
+      Some("unset spark.hadoop.fs.file.impl, unless the class is chosen intentionally: Spark and Hadoop list and read local files"))
+    case LocalFiles.Early(name) => Diagnosis("file: system", s"$name, which was created before the jar was there",
+      Some(s"set ${LocalFiles.Missing}: $AddLines"))
   }
 
   /** The session extension sets the classes of remote file systems; without it, that is what there is to fix first. */

@@ -1,11 +1,14 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.util.concurrent.ConcurrentHashMap
+
 import scala.jdk.CollectionConverters._
 
 import io.millstream.hadoop.ListingOptions
 import io.millstream.write.store.WriteOptions
 
 import org.apache.spark.SparkContext
+import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -16,7 +19,7 @@ import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInsert
 import org.apache.spark.sql.internal.SQLConf
 
 /** All of Millstream's keys, in Spark's and in Hadoop's configuration. */
-private[sql] object Keys {
+private[sql] object Keys extends Logging {
   private val OfSpark: Seq[ConfigEntry[_]] = Seq(IndexListedFiles.Enabled, ReplaceFileScans.Enabled, PackedTextInputFormat.Enabled,
     RemoteFileSystems.Enabled, FileCodecClasses.Enabled,
     ReadSettings.OpenCostBytes, ReadSettings.MaxReaders, IndexSettings.Enabled, IndexSettings.Directory, IndexSettings.MinSize,
@@ -38,18 +41,45 @@ private[sql] object Keys {
   private def atStart(entry: ConfigEntry[_]): Option[String] = SparkContext.getActive.flatMap(_.getConf.getOption(entry.key))
 
   /**
-   * Refuses keys that do not exist.
+   * A key that nobody reads.
    *
-   * @throws IllegalArgumentException for an unknown key; the message names the most similar known key
+   * @param meant the key that it is a misspelling of, if it is one
    */
-  def check(keys: Iterable[String]): Unit = keys.foreach { key =>
-    val name = key.stripPrefix(HadoopInSpark)
-    if ((name.startsWith(HadoopPrefix) || key.startsWith(SparkPrefix)) && !Known(name)) {
-      val nearest = Known.toSeq.sorted.minBy(distance(name, _))
-      throw new IllegalArgumentException(s"$key is not a key of Millstream; did you mean ${key.stripSuffix(name)}$nearest? Correct it, or remove it " +
-        "(RESET, or spark.conf.unset)")
+  private[millstream] final case class Unknown(key: String, meant: Option[String])
+
+  private val warned = ConcurrentHashMap.newKeySet[String]()
+
+  /**
+   * Refuses misspelt keys, and warns about other unknown ones, once each: a newer Millstream may have them, and settings that an
+   * installation shares must not stop the statements of an older one.
+   *
+   * @throws IllegalArgumentException for a misspelt key; the message names the one that was meant
+   */
+  def check(keys: Iterable[String]): Unit = unknown(keys).foreach {
+    case Unknown(key, Some(meant)) => throw new IllegalArgumentException(s"${misspelt(key, meant)} Correct it, or remove it (RESET, or spark.conf.unset)")
+    case Unknown(key, None) =>
+      if (warned.add(key)) logWarning(s"$key is not a key of this version of Millstream and has no effect; a newer version may have it")
+  }
+
+  private[millstream] def misspelt(key: String, meant: String): String = s"$key is not a key of Millstream; did you mean $meant?"
+
+  private[millstream] def unknown(keys: Iterable[String]): Iterable[Unknown] = keys.collect { case Ours(key, name) if !Known(name) =>
+    Unknown(key, Known.toSeq.sorted.filter(isNear(name, _)).minByOption(distance(name, _)).map(key.stripSuffix(name) + _))
+  }
+
+  /** A key with one of Millstream's prefixes, and its name without Spark's prefix for Hadoop's keys. */
+  private object Ours {
+    def unapply(key: String): Option[(String, String)] = {
+      val name = key.stripPrefix(HadoopInSpark)
+      Option.when(name.startsWith(HadoopPrefix) || key.startsWith(SparkPrefix))((key, name))
     }
   }
+
+  /**
+   * Whether one name is so near another that it counts as a misspelling of it: at most two characters differ, or its last words are missing.
+   * So a new key must not be near one of an earlier version, which would refuse it (`test_keys.py`).
+   */
+  def isNear(name: String, known: String): Boolean = known.startsWith(s"$name.") || distance(name, known) <= 2
 
   /** The edit distance: the number of characters to insert, delete or replace. */
   private def distance(one: String, other: String): Int =
@@ -58,9 +88,21 @@ private[sql] object Keys {
         math.min(math.min(left, row(i + 1)) + 1, row(i) + (if (character == other(i)) 0 else 1))
       }.toVector
     }.last
+
+  /** What is wrong with the values of keys: the messages of those who read them. */
+  private[millstream] def invalidValues(context: SparkContext): Seq[String] = {
+    val readers: Seq[() => Any] = OfSpark.map(entry => () => context.conf.getOption(entry.key).foreach(_ => context.conf.get(entry))) ++
+      Seq(() => new ListingOptions(context.hadoopConfiguration), () => new WriteOptions(context.hadoopConfiguration))
+    readers.flatMap(read => try {
+      read()
+      None
+    } catch {
+      case e: IllegalArgumentException => Some(e.getMessage)
+    })
+  }
 }
 
-/** Refuses statements in a session with unknown keys, except for statements that can remove these keys. */
+/** Refuses statements in a session with misspelt keys, except for statements that can remove these keys. */
 class CheckKeys(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
     plan match {

@@ -20,6 +20,7 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
     if (MillstreamExtensions.seen.add(extensions)) {
       SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
       SparkLine.ifSupported(Some(SparkLine.check())).foreach { _ =>
+        SparkContext.getActive.foreach(LocalFiles.warnIfEarly)
         SparkContext.getActive.foreach(RemoteFileSystems.install)
         SparkContext.getActive.foreach(FileCodecClasses.install)
         MillstreamExtensions.install(extensions)

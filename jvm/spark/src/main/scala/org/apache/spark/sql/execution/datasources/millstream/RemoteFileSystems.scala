@@ -9,9 +9,9 @@ import org.apache.spark.util.Utils
 /**
  * Makes Hadoop use our subclasses of its file systems for S3 and HDFS.
  *
- * Unlike that for `file:`, they are not in the conf block: a class path may lack their superclasses, or have them only where
- * Spark adds jars later (`spark.jars.packages`), and every access would fail then. So they are set once the first session is made,
- * if they load, and if nobody has chosen another class. A file system that was created before stays as it is, and so do the
+ * Unlike that for `file:`, Hadoop does not find them in the jar by itself: a class path may lack their superclasses, or have them only
+ * where Spark adds jars later (`spark.jars.packages`). So they are set once the first session is made, if they load, and if nobody has
+ * chosen another class. A file system that was created before stays as it is, and so do the
  * listing and reading on it.
  */
 private[millstream] object RemoteFileSystems extends Logging {

@@ -1,14 +1,9 @@
 package org.apache.spark.sql.execution.datasources.millstream.rdd
 
-import java.lang.reflect.Constructor
-import java.util.{Map => JavaMap}
-
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.Companion
-import org.apache.hadoop.conf.Configuration
+import io.millstream.hadoop.{Companion, HadoopConstructors}
 import org.apache.hadoop.mapred.TextInputFormat
-import org.apache.hadoop.util.ReflectionUtils
 
 import org.apache.spark.internal.Logging
 
@@ -18,31 +13,20 @@ class TextInputFormatHook extends Companion {
 }
 
 /**
- * Makes Hadoop create a [[PackedTextInputFormat]] when a `TextInputFormat` is requested.
+ * Makes Hadoop create a [[PackedTextInputFormat]] when a `TextInputFormat` is requested ([[HadoopConstructors]]).
  *
- * Spark's RDDs and Hive create their input formats with `ReflectionUtils.newInstance`, which caches the constructor of each
- * class. We replace the cached constructor by that of a subclass. Callers that create an input format in another way get
- * Hadoop's own, and so do all callers if Hadoop no longer has this cache.
+ * Callers that create an input format in another way than Spark's RDDs and Hive get Hadoop's own, and so do all callers if Hadoop no
+ * longer has its cache of constructors.
  */
 private[rdd] object TextInputFormatHook extends Logging {
   def install(): Unit =
     try {
-      constructors.put(classOf[TextInputFormat], classOf[PackedTextInputFormat].getConstructor())
-      if (!isInstalled) warn("it does not use the cache of constructors")
+      HadoopConstructors.replace(classOf[TextInputFormat], classOf[PackedTextInputFormat])
     } catch {
-      case e @ (NonFatal(_) | _: LinkageError) => warn(e.toString)
+      case e @ (NonFatal(_) | _: LinkageError) =>
+        logWarning("Millstream does not support this Hadoop, so sc.textFile makes tasks and reads files as without it; results are the same. " +
+          s"This warning is not repeated. Cause: $e")
     }
 
-  def isInstalled: Boolean =
-    ReflectionUtils.newInstance(classOf[TextInputFormat], new Configuration(false)).isInstanceOf[PackedTextInputFormat]
-
-  private def constructors: JavaMap[Class[_], Constructor[_]] = {
-    val field = classOf[ReflectionUtils].getDeclaredField("CONSTRUCTOR_CACHE")
-    field.setAccessible(true)
-    field.get(null).asInstanceOf[JavaMap[Class[_], Constructor[_]]]
-  }
-
-  private def warn(cause: String): Unit =
-    logWarning("Millstream does not support this Hadoop, so sc.textFile makes tasks and reads files as without it; results are the same. " +
-      s"This warning is not repeated. Cause: $cause")
+  def isInstalled: Boolean = HadoopConstructors.isReplaced(classOf[TextInputFormat], classOf[PackedTextInputFormat])
 }
