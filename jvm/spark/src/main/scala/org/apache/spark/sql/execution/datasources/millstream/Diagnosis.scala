@@ -98,7 +98,7 @@ object Diagnosis {
     Option(NativeLibrary.whyNot) match {
       case None => Diagnosis("native library", "loads", None)
       case Some(cause) => Diagnosis("native library", s"does not load: $cause", Some(
-        "it needs Linux on x86-64 with glibc 2.28 or newer, and a java.io.tmpdir that is not mounted noexec (-Djava.io.tmpdir=DIRECTORY)"))
+        "it needs Linux with glibc 2.28 or newer, on a platform for which the jar has the library, and a java.io.tmpdir that is not mounted noexec (-Djava.io.tmpdir=DIRECTORY)"))
     }
 
   private def ofFileSystem(spark: classic.SparkSession): Diagnosis = LocalFiles.server(spark.sparkContext) match {

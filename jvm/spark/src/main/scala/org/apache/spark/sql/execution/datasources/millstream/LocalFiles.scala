@@ -1,7 +1,7 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
 import io.millstream.hadoop.MillstreamLocalFileSystem
-import org.apache.hadoop.fs.FileSystem
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.Logging
@@ -25,7 +25,8 @@ private[millstream] object LocalFiles extends Logging {
 
   def server(context: SparkContext): Server = {
     val conf = context.hadoopConfiguration
-    val found = FileSystem.getLocal(conf).getClass.getName
+    // Hadoop's own call for local files takes only subclasses of its class.
+    val found = new Path("file:///").getFileSystem(conf).getClass.getName
     if (found == classOf[MillstreamLocalFileSystem].getName) Ours
     else Option(conf.getTrimmed(Key)).filter(_ == found).fold[Server](Early(found))(Chosen)
   }
