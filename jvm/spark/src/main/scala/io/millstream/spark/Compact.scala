@@ -56,6 +56,10 @@ object CompactOptions {
     if (destination.isEmpty != isTrue("in-place")) {
       throw new CompactFailure("specify either a destination or --in-place (in_place=True)")
     }
+    if (destination.isEmpty) {
+      throw new CompactFailure("compaction in place is switched off in this version: it did not recognise every table whose log names its " +
+        "files. Compact into a new tree, or rewrite the table with INSERT OVERWRITE")
+    }
     if (destination.isEmpty && isTrue("copy-left")) {
       throw new CompactFailure("there is nothing to copy in place: files that cannot be merged stay where they are")
     }
