@@ -23,6 +23,7 @@ pub mod recompress;
 pub mod remove;
 pub mod size;
 pub mod sync;
+pub mod table_logs;
 pub mod terms;
 pub mod time;
 mod transfer;

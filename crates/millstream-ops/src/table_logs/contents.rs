@@ -1,0 +1,179 @@
+//! Logs that show by what they contain: names of data files.
+
+use std::collections::{BTreeMap, HashSet};
+
+use aho_corasick::AhoCorasick;
+
+use super::facts::{Facts, ending};
+use super::shapes::{NEAR, is_hidden};
+use super::{Certainty, Evidence, Relation};
+
+/// A name of so many bytes is in no file by chance.
+const DISTINCTIVE: usize = 12;
+/// Files of each [`Suspicion`] that are searched.
+const MOST: [usize; 3] = [128, 64, 16];
+/// Directories above with more files are searched only for names that tell something.
+const FEW: u64 = 64;
+
+/// Why a file is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Suspicion {
+    /// Its own name, or that it is hidden.
+    Name,
+    /// It is one of few of its kind.
+    Rare,
+    /// It is one of many.
+    Ordinary,
+}
+
+/// A file that may name data files.
+#[derive(Debug)]
+pub(super) struct Suspect {
+    path: Vec<u8>,
+    suspicion: Suspicion,
+}
+
+/// Whether a file that is not hidden may be a log by its name.
+pub(super) fn is_telling_file(name: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let words: [&[u8]; 6] = [b"manifest", b"metadata", b"catalog", b"snapshot", b"checksums", b"sha256sums"];
+    let endings: [&[u8]; 8] =
+        [b".db", b".sqlite", b".sqlite3", b".duckdb", b".ducklake", b".manifest", b".index", b".md5"];
+    words.iter().any(|word| lower.windows(word.len()).any(|part| part == *word))
+        || endings.contains(&ending(&lower))
+}
+
+/// Files that have only data whatever they contain, or contents that are compressed.
+fn is_unsearchable(ending: &[u8]) -> bool {
+    let endings: [&[u8]; 13] = [
+        b".parquet",
+        b".orc",
+        b".avro",
+        b".gz",
+        b".bz2",
+        b".zst",
+        b".lz4",
+        b".snappy",
+        b".deflate",
+        b".zip",
+        b".xz",
+        b".br",
+        b".crc",
+    ];
+    endings.contains(&&ending.to_ascii_lowercase()[..])
+}
+
+/// Files in which people and programs tell what they did with files.
+fn is_prose(name: &[u8]) -> bool {
+    let endings: [&[u8]; 7] = [b".log", b".out", b".md", b".sh", b".py", b".ipynb", b".html"];
+    endings.contains(&&ending(name).to_ascii_lowercase()[..])
+        || name.starts_with(b".") && (name.ends_with(b"history") || matches!(name, b".viminfo" | b".lesshst"))
+}
+
+/// Files of a directory that are to be searched.
+pub(super) fn suspects(path: &[u8], facts: &Facts, relation: Relation<'_>) -> Vec<Suspect> {
+    let levels = match relation {
+        Relation::Above { levels, .. } if levels > NEAR => return Vec::new(),
+        Relation::Above { levels, .. } => levels,
+        _ => 0,
+    };
+    let suspect = |name: &[u8], suspicion| Suspect { path: [path, b"/", name].concat(), suspicion };
+    // Committers write names of files to it that nobody reads.
+    let telling = facts
+        .telling()
+        .filter(|name| *name != b"_SUCCESS" && !is_prose(name) && !is_unsearchable(ending(name)));
+    let mut found: Vec<_> = telling.map(|name| suspect(name, Suspicion::Name)).collect();
+    let count: u64 = facts.groups().map(|(_, group)| group.count).sum();
+    if levels > 0 && count > FEW {
+        return found;
+    }
+    for (_, group) in facts.groups().filter(|(ending, _)| !is_unsearchable(ending)) {
+        let is_rare = levels > 0 || group.count <= 2 || relation == Relation::Beside;
+        let suspicion = if is_rare { Suspicion::Rare } else { Suspicion::Ordinary };
+        found.extend(
+            group.examples.iter().filter(|name| !is_prose(name)).map(|name| suspect(name, suspicion)),
+        );
+    }
+    found
+}
+
+/// The files to search, and the names that they are searched for.
+#[derive(Debug)]
+pub(super) struct Suspects {
+    files: BTreeMap<Vec<u8>, Suspicion>,
+    names: Vec<Vec<u8>>,
+    /// [`None`] if there are no names, or too many for it.
+    automaton: Option<AhoCorasick>,
+}
+
+impl Suspects {
+    pub(super) fn new(mut files: Vec<Suspect>, names: Vec<Vec<u8>>) -> Self {
+        files.sort_by_key(|suspect| (suspect.suspicion, suspect.path.len()));
+        let mut left = MOST;
+        files.retain(|suspect| match left.get_mut(suspect.suspicion as usize) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                true
+            }
+            _ => false,
+        });
+        let automaton = if names.is_empty() { None } else { AhoCorasick::new(&names).ok() };
+        let files = files.into_iter().map(|suspect| (suspect.path, suspect.suspicion)).collect();
+        Suspects { files, names, automaton }
+    }
+
+    pub(super) fn paths(&self) -> Vec<Vec<u8>> {
+        if self.automaton.is_none() { Vec::new() } else { self.files.keys().cloned().collect() }
+    }
+
+    /// Whether a file has names of data files, so that it may be a log.
+    pub(super) fn names_files(&self, path: &[u8], content: &[u8]) -> bool {
+        let (Some(automaton), Some(suspicion)) = (&self.automaton, self.files.get(path)) else {
+            return false;
+        };
+        let own = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
+        let (mut distinctive, mut found) = (0, HashSet::new());
+        for hit in automaton.find_overlapping_iter(content) {
+            let name = &self.names[hit.pattern().as_usize()];
+            // Lines of data may tell of other files of the same kind.
+            let is_sibling = *suspicion == Suspicion::Ordinary && ending(name) == ending(own);
+            let is_long = name.len() >= DISTINCTIVE;
+            if name == own || is_sibling || !(is_long || is_word(content, hit.start(), hit.end())) {
+                continue;
+            }
+            if found.insert(hit.pattern()) && is_long {
+                distinctive += 1;
+            }
+            let is_enough = match suspicion {
+                Suspicion::Name => distinctive > 0 || found.len() > 1 || self.names.len() == 1,
+                Suspicion::Rare | Suspicion::Ordinary => {
+                    found.len() > 1 || self.names.len() <= 2 && distinctive > 0
+                }
+            };
+            if is_enough {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Whether a part of a text is not part of a longer name.
+fn is_word(text: &[u8], start: usize, end: usize) -> bool {
+    let joins = |byte: Option<&u8>| {
+        byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+    };
+    !joins(start.checked_sub(1).and_then(|before| text.get(before))) && !joins(text.get(end))
+}
+
+/// What a file shows that has names of data files.
+pub(super) fn evidence(path: &[u8]) -> Evidence {
+    let at = path.iter().rposition(|&b| b == b'/').unwrap_or(0);
+    let log = &path[(at + 1).min(path.len())..];
+    let why = if is_hidden(log) {
+        "is a hidden file that names data files, and may be the log of a table"
+    } else {
+        "names data files, and may be the log of a table"
+    };
+    Evidence { certainty: Certainty::Possible, table: path[..at].to_vec(), log: log.to_vec(), why }
+}

@@ -1,0 +1,127 @@
+//! What is remembered of a directory: the names that tell something, and a few of each kind of the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::shapes;
+
+/// Files with the same ending whose names are remembered.
+const EXAMPLES: usize = 3;
+/// Names of directories that are remembered.
+const MAX_DIRECTORIES: usize = 10_000;
+/// Names of data files that are looked for.
+const SAMPLED: usize = 4096;
+/// Names of fewer bytes are found everywhere.
+const SHORTEST: usize = 5;
+
+/// What a directory has.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    directories: BTreeSet<Vec<u8>>,
+    /// Hidden files, and those whose names are of a log.
+    telling: BTreeSet<Vec<u8>>,
+    /// Other files by their endings.
+    endings: BTreeMap<Vec<u8>, Group>,
+}
+
+/// Files with the same ending.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    pub(super) count: u64,
+    pub(super) examples: Vec<Vec<u8>>,
+}
+
+impl Facts {
+    pub(super) fn add(&mut self, name: &[u8], is_directory: bool) {
+        if is_directory {
+            if self.directories.len() < MAX_DIRECTORIES || shapes::is_remarkable(name) {
+                self.directories.insert(name.to_vec());
+            }
+        } else if shapes::is_hidden(name) || shapes::is_remarkable(name) {
+            self.telling.insert(name.to_vec());
+        } else {
+            let ending = ending(name);
+            if !self.endings.contains_key(ending) {
+                self.endings.insert(ending.to_vec(), Group::default());
+            }
+            if let Some(group) = self.endings.get_mut(ending) {
+                group.count += 1;
+                if group.examples.len() < EXAMPLES {
+                    group.examples.push(name.to_vec());
+                }
+            }
+        }
+    }
+
+    pub(super) fn has_directory(&self, name: &[u8]) -> bool {
+        self.directories.contains(name)
+    }
+
+    pub(super) fn directories(&self) -> impl Iterator<Item = &[u8]> {
+        self.directories.iter().map(Vec::as_slice)
+    }
+
+    /// Hidden files, and those whose names are of a log.
+    pub(super) fn telling(&self) -> impl Iterator<Item = &[u8]> {
+        self.telling.iter().map(Vec::as_slice)
+    }
+
+    /// Whether there is such a file among [`Facts::telling`].
+    pub(super) fn has_telling(&self, name: &[u8]) -> bool {
+        self.telling.contains(name)
+    }
+
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&[u8], &Group)> {
+        self.endings.iter().map(|(ending, group)| (ending.as_slice(), group))
+    }
+
+    pub(super) fn data_endings(&self) -> impl Iterator<Item = &[u8]> {
+        self.endings.keys().map(Vec::as_slice)
+    }
+
+    pub(super) fn first_with(&self, ending: &[u8]) -> Option<&[u8]> {
+        self.endings.get(ending)?.examples.first().map(Vec::as_slice)
+    }
+}
+
+/// The ending of a name, with its dot; nothing if there is none.
+pub(super) fn ending(name: &[u8]) -> &[u8] {
+    match name.iter().rposition(|&b| b == b'.') {
+        Some(dot) if dot > 0 && name[dot + 1..].iter().any(u8::is_ascii_alphabetic) => &name[dot..],
+        _ => b"",
+    }
+}
+
+/// Some names of data files, from all over the tree.
+#[derive(Debug, Default)]
+pub(super) struct Sample {
+    names: Vec<Vec<u8>>,
+    seen: usize,
+    random: u64,
+}
+
+impl Sample {
+    /// Each name that was added has the same chance to be in the sample.
+    pub(super) fn add(&mut self, name: &[u8]) {
+        if name.len() < SHORTEST {
+            return;
+        }
+        self.seen += 1;
+        if self.names.len() < SAMPLED {
+            self.names.push(name.to_vec());
+            return;
+        }
+        self.random =
+            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let place = (self.random >> 33) as usize % self.seen;
+        if let Some(replaced) = self.names.get_mut(place) {
+            *replaced = name.to_vec();
+        }
+    }
+
+    pub(super) fn names(&self) -> Vec<Vec<u8>> {
+        let mut names = self.names.clone();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}

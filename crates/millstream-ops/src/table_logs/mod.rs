@@ -1,0 +1,224 @@
+//! Whether other files name the files of a tree, as the log of a table does.
+//!
+//! ```text
+//! names of directories and files ─► Search::entry ─► facts of each directory ─► shapes.rs   logs by their names
+//!                                        └─► a sample of names of data files ─► contents.rs small files that have them
+//! ```
+//!
+//! A table whose log names its files is destroyed by whoever merges, replaces or renames one of them. So each directory counts: the
+//! root of the tree, what is below it, hidden or not, and what is above it, because one partition of such a table has no log of its
+//! own. Logs of known formats are found by their names. Logs of other formats are found by what a log does: a hidden directory of
+//! unknown purpose may be one, and so may a small file that has the names of data files.
+//!
+//! This module is the only place of that rule. Its callers list directories: [`of_tree`] and [`above`] on a volume; the JVM on
+//! file systems of Hadoop's, through [`Search`].
+
+mod contents;
+mod facts;
+mod listed;
+mod shapes;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub use listed::{above, of_tree};
+pub use shapes::probes;
+
+use contents::{Suspect, Suspects};
+use facts::{Facts, Sample};
+
+/// Bytes of a suspected file that are searched.
+pub const SEARCHED_BYTES: usize = 1 << 20;
+/// Entries of a directory above a tree, or beside one, that are listed.
+pub const LISTED_ENTRIES: usize = 5_000;
+
+/// How sure it is that files are named elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// The log is that of a known format.
+    Known,
+    /// It is what such a log looks like.
+    Possible,
+}
+
+/// What names the files of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// How sure it is.
+    pub certainty: Certainty,
+    /// The path of the directory that is the table.
+    pub table: Vec<u8>,
+    /// The log, below that directory.
+    pub log: Vec<u8>,
+    /// For [`Certainty::Known`] what the directory is, or else why the log may be one.
+    pub why: &'static str,
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [table, log] = [&self.table, &self.log].map(|bytes| String::from_utf8_lossy(bytes));
+        let table = if table.is_empty() { "/".into() } else { table };
+        match self.certainty {
+            Certainty::Known => write!(
+                f,
+                "{table}: is {}, whose log ({log}) names its files; use the table's own compaction instead",
+                self.why
+            ),
+            Certainty::Possible => write!(
+                f,
+                "{table}: {log} {}; files that are not known to be plain files are left alone",
+                self.why
+            ),
+        }
+    }
+}
+
+/// Where a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation<'a> {
+    /// It is the root, or below it.
+    Inside,
+    /// It is so many levels above the root; `way` is the path from it to the root, without a slash at its beginning.
+    Above { levels: usize, way: &'a [u8] },
+    /// Neither.
+    Beside,
+}
+
+/// Collects what is known about a tree and its surroundings, and judges it.
+#[derive(Debug)]
+pub struct Search {
+    root: Vec<u8>,
+    directories: BTreeMap<Vec<u8>, Facts>,
+    sample: Sample,
+    /// Files that have been searched and have names of data files.
+    found: Vec<Vec<u8>>,
+    suspects: Option<Suspects>,
+}
+
+impl Search {
+    /// A search about the tree at an absolute path, without a slash at its end.
+    pub fn new(root: &[u8]) -> Self {
+        let root = root.strip_suffix(b"/").unwrap_or(root).to_vec();
+        Search {
+            root,
+            directories: BTreeMap::new(),
+            sample: Sample::default(),
+            found: Vec::new(),
+            suspects: None,
+        }
+    }
+
+    fn relation<'a>(&'a self, directory: &[u8]) -> Relation<'a> {
+        match (directory.strip_prefix(&self.root[..]), self.root.strip_prefix(directory)) {
+            (Some([] | [b'/', ..]), _) => Relation::Inside,
+            (_, Some([b'/', way @ ..])) => Relation::Above { levels: way.split(|&b| b == b'/').count(), way },
+            _ => Relation::Beside,
+        }
+    }
+
+    /// Takes note of an entry of a directory, which is an absolute path without a slash at its end.
+    pub fn entry(&mut self, directory: &[u8], name: &[u8], is_directory: bool) {
+        let is_inside = self.relation(directory) == Relation::Inside;
+        if !self.directories.contains_key(directory) {
+            self.directories.insert(directory.to_vec(), Facts::default());
+        }
+        if let Some(facts) = self.directories.get_mut(directory) {
+            facts.add(name, is_directory);
+        }
+        if is_inside && !is_directory && !shapes::is_hidden(name) {
+            self.sample.add(name);
+        }
+    }
+
+    /// Takes note of a file of the tree, and of the directories from the root to it.
+    pub fn file(&mut self, path: &[u8]) {
+        if path[self.root.len().min(path.len())..].split(|&b| b == b'/').any(shapes::is_harmless) {
+            return;
+        }
+        let Some(mut at) = path.iter().rposition(|&b| b == b'/') else { return };
+        self.entry(&path[..at], &path[at + 1..], false);
+        while at > self.root.len()
+            && let Some(above) = path[..at].iter().rposition(|&b| b == b'/')
+        {
+            let (directory, name) = (&path[..above], &path[above + 1..at]);
+            if self.directories.get(directory).is_some_and(|facts| facts.has_directory(name)) {
+                return;
+            }
+            self.entry(directory, name, true);
+            at = above;
+        }
+    }
+
+    /// Directories in `directory`, which is above the tree and of which all entries are known, whose entries matter, too.
+    pub fn beside(&self, directory: &[u8]) -> Vec<Vec<u8>> {
+        let Relation::Above { levels, way } = self.relation(directory) else { return Vec::new() };
+        let on_the_way = way.split(|&b| b == b'/').next().unwrap_or_default();
+        let Some(facts) = self.directories.get(directory) else { return Vec::new() };
+        let wanted = facts
+            .directories()
+            .filter(|name| *name != on_the_way && shapes::is_telling_directory(name, levels));
+        wanted.take(shapes::MAX_BESIDE).map(<[u8]>::to_vec).collect()
+    }
+
+    /// Takes note of a path below a directory at which there is something, where the directory has too many entries to list.
+    pub fn probed(&mut self, directory: &[u8], path: &[u8], is_directory: bool) {
+        match path.iter().rposition(|&b| b == b'/') {
+            Some(at) => self.entry(&[directory, b"/", &path[..at]].concat(), &path[at + 1..], is_directory),
+            None => self.entry(directory, path, is_directory),
+        }
+    }
+
+    /// Paths of files that [`Search::examine`] is to be given, once all entries are known.
+    pub fn suspects(&mut self) -> Vec<Vec<u8>> {
+        let suspects: Vec<Suspect> = self
+            .directories
+            .iter()
+            .flat_map(|(path, facts)| contents::suspects(path, facts, self.relation(path)))
+            .collect();
+        let suspects = Suspects::new(suspects, self.sample.names());
+        let paths = suspects.paths();
+        self.suspects = Some(suspects);
+        paths
+    }
+
+    /// Searches a file for names of data files; `content` is its beginning, of at most [`SEARCHED_BYTES`].
+    pub fn examine(&mut self, path: &[u8], content: &[u8]) {
+        if self.suspects.as_ref().is_some_and(|suspects| suspects.names_files(path, content)) {
+            self.found.push(path.to_vec());
+        }
+    }
+
+    /// What names files of the tree: the surest first, then the highest directory.
+    pub fn evidence(&self) -> Option<Evidence> {
+        let shapes = self
+            .directories
+            .iter()
+            .flat_map(|(path, facts)| shapes::evidence(path, facts, self.relation(path)));
+        let contents = self.found.iter().map(|path| contents::evidence(path));
+        let avro = self.has_other_files_than_avro().then(|| self.avro()).flatten();
+        shapes
+            .chain(contents)
+            .chain(avro)
+            .min_by(|one, other| (one.certainty, one.table.len()).cmp(&(other.certainty, other.table.len())))
+    }
+
+    fn inside(&self) -> impl Iterator<Item = (&Vec<u8>, &Facts)> {
+        self.directories.iter().filter(|(path, _)| self.relation(path) == Relation::Inside)
+    }
+
+    fn has_other_files_than_avro(&self) -> bool {
+        self.inside().any(|(_, facts)| facts.data_endings().any(|ending| ending != b".avro"))
+    }
+
+    /// Avro files beside files of another format, as manifests are, whose contents are compressed.
+    fn avro(&self) -> Option<Evidence> {
+        self.inside().find_map(|(path, facts)| {
+            let name = facts.first_with(b".avro")?;
+            let why = "is an Avro file among files of another format, and may be a manifest that names them";
+            Some(Evidence { certainty: Certainty::Possible, table: path.clone(), log: name.to_vec(), why })
+        })
+    }
+}

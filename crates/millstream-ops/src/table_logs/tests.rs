@@ -1,0 +1,205 @@
+//! Trees that are tables, by the names that their formats give, and trees that are not.
+
+use std::fs;
+use std::path::Path;
+
+use millstream_vfs::PosixVolume;
+
+use super::*;
+use crate::names::c_string;
+
+fn path_of(path: &Path) -> std::ffi::CString {
+    c_string(&[path.as_os_str().as_encoded_bytes()])
+}
+
+/// What is found about the directory `root` of a tree with these files; a name that ends with a slash is a directory.
+fn found(files: &[(&str, &str)], root: &str) -> Option<Evidence> {
+    let scratch = tempfile::tempdir().expect("scratch");
+    // Names as they are met above a real tree.
+    let top = scratch.path().canonicalize().expect("a path").join("home/data");
+    for (name, content) in files {
+        let path = top.join(name);
+        if name.ends_with('/') {
+            fs::create_dir_all(&path).expect("mkdir");
+        } else {
+            fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
+            fs::write(&path, content).expect("written");
+        }
+    }
+    let root = path_of(&if root.is_empty() { top.clone() } else { top.join(root) });
+    let local = of_tree(&PosixVolume, &root, &root);
+    assert_eq!(by_files(&top, &root), local, "from a flat listing");
+    local
+}
+
+/// The same from a flat listing of files, as object stores give it.
+fn by_files(top: &Path, root: &std::ffi::CStr) -> Option<Evidence> {
+    let mut search = Search::new(root.to_bytes());
+    let mut waiting = vec![top.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).expect("readdir") {
+            let entry = entry.expect("an entry");
+            let path = path_of(&entry.path());
+            let is_directory = entry.file_type().expect("a type").is_dir();
+            if path.to_bytes().starts_with(&[root.to_bytes(), b"/"].concat()) && !is_directory {
+                search.file(path.to_bytes());
+            }
+            if is_directory {
+                waiting.push(entry.path());
+            }
+        }
+    }
+    // An object store has no empty directories.
+    let empty: Vec<_> = walk_empty(top);
+    for directory in empty.iter().filter(|path| path.starts_with(root.to_bytes())) {
+        let at = directory.iter().rposition(|&b| b == b'/').expect("absolute");
+        search.entry(&directory[..at], &directory[at + 1..], true);
+    }
+    listed::judged(&PosixVolume, &mut search)
+}
+
+fn walk_empty(top: &Path) -> Vec<Vec<u8>> {
+    let (mut found, mut waiting) = (Vec::new(), vec![top.to_owned()]);
+    while let Some(directory) = waiting.pop() {
+        let below: Vec<_> =
+            fs::read_dir(&directory).expect("readdir").map(|entry| entry.expect("an entry").path()).collect();
+        if below.is_empty() {
+            found.push(path_of(&directory).to_bytes().to_vec());
+        }
+        waiting.extend(below.into_iter().filter(|path| path.is_dir()));
+    }
+    found
+}
+
+const DATA: [(&str, &str); 3] = [
+    ("t/k=1/part-00000-aa.txt", "1\n"),
+    ("t/k=1/part-00001-aa.txt", "2\n"),
+    ("t/data/part-00002-aa.txt", "3\n"),
+];
+
+fn with<'a>(more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    [&DATA[..], more].concat()
+}
+
+#[test]
+fn logs_of_known_formats_are_found_from_the_root_from_parts_and_from_above() {
+    for (log, kind) in [
+        (&["t/_delta_log/00000000000000000000.json"][..], "a Delta Lake table"),
+        (&["t/metadata/00000-5f6d.metadata.json", "t/metadata/snap-1.avro"], "an Iceberg table"),
+        (&["t/metadata/00000-5f6d.gz.metadata.json"], "an Iceberg table"),
+        (&["t/metadata/v1.metadata.json.gz"], "an Iceberg table"),
+        (&["t/metadata/version-hint.text"], "an Iceberg table"),
+        (&["t/.hoodie/hoodie.properties"], "a Hudi table"),
+        (&["t/_spark_metadata/0"], "the output of a streaming query"),
+        (&["t/snapshot/snapshot-1", "t/manifest/manifest-1", "t/schema/schema-0"], "a Paimon table"),
+        (&["t/_versions/1.manifest"], "a Lance data set"),
+        (&["t/offsets/0", "t/commits/0", "t/metadata"], "the checkpoint of a streaming query"),
+        (&["t/k=1/delta_0000001_0000001_0000/bucket_00000"], "a transactional table of Hive"),
+    ] {
+        let files = with(&log.iter().map(|name| (*name, "")).collect::<Vec<_>>());
+        for root in ["t", "t/k=1", "t/data", "."] {
+            let root = if root == "." { "" } else { root };
+            if kind.starts_with("a transactional") && root == "t/data" {
+                continue;
+            }
+            let evidence = found(&files, root).unwrap_or_else(|| panic!("{log:?} from {root:?}"));
+            assert_eq!((evidence.certainty, evidence.why), (Certainty::Known, kind), "{log:?} from {root:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_inside_a_log_belongs_to_it() {
+    for (log, root) in [
+        ("t/_delta_log/_sidecars/1.parquet", "t/_delta_log/_sidecars"),
+        ("t/.hoodie/timeline/1.commit", "t/.hoodie/timeline"),
+        ("t/_new_format_log/1.json", "t/_new_format_log"),
+    ] {
+        assert!(found(&[(log, "")], root).is_some(), "{log}");
+    }
+    let checkpoint = [
+        ("c/offsets/0", "v1\n"),
+        ("c/commits/0", "v1\n"),
+        ("c/sources/0/0", "v1\n"),
+        ("c/state/0/0/1.delta", ""),
+    ];
+    for root in ["c", "c/offsets", "c/sources", "c/sources/0", "c/state/0/0"] {
+        assert!(found(&checkpoint, root).is_some(), "{root}");
+    }
+}
+
+#[test]
+fn logs_of_unknown_formats_are_found_by_what_logs_are() {
+    let named = "{\"files\": [\"k=1/part-00000-aa.txt\", \"k=1/part-00001-aa.txt\"]}";
+    for (log, content, roots) in [
+        ("t/_five_years/1", "", &["t", "t/k=1", "t/data", ""][..]),
+        ("t/.five_years/1", "", &["t", "t/k=1", "t/data", ""]),
+        ("t/k=1/_five_years/1", "", &["t", "t/k=1", ""]),
+        ("t/k=1/__fragments/", "", &["t", "t/k=1"]),
+        ("t/manifest.json", named, &["t", "t/k=1", ""]),
+        ("t/anything.txt", named, &["t", "t/k=1"]),
+        ("t/k=1/_list", named, &["t", "t/k=1", ""]),
+        ("t/k=1/_committed_123", named, &["t", "t/k=1"]),
+        ("t/catalog.db", "SQLite\0\x1f\x2fpart-00000-aa.txt\x01", &["t", "t/k=1"]),
+        ("t/manifests/1.json", named, &["t", "t/k=1"]),
+        ("t/k=1/m.avro", "Obj\x01", &["t", "t/k=1"]),
+    ] {
+        for root in roots {
+            let evidence =
+                found(&with(&[(log, content)]), root).unwrap_or_else(|| panic!("{log} from {root:?}"));
+            assert_eq!(evidence.certainty, Certainty::Possible, "{log} from {root:?}");
+        }
+    }
+}
+
+#[test]
+fn plain_files_are_plain() {
+    for more in [
+        &[][..],
+        &[("t/_SUCCESS", "{\"filenames\": [\"part-00000-aa.txt\", \"part-00001-aa.txt\"]}")],
+        &[
+            ("t/k=1/_temporary/0/x", ""),
+            ("t/.direct-writes/_x.begin", "part-00000-aa.txt"),
+            ("t/.snapshot/hourly/", ""),
+        ],
+        &[("t/k=1/._SUCCESS.crc", ""), ("t/k=1/.part-00000-aa.txt.crc", "part-00000-aa.txt")],
+        &[("_archive/x", ""), (".cache/x", "")],
+        &[
+            (".bash_history", "rm part-00000-aa.txt part-00001-aa.txt\n"),
+            ("ingest.log", "part-00000-aa.txt part-00001-aa.txt\n"),
+        ],
+        &[("t/_millstream/a.gz.1-2.gzidx", ""), (".t.millstream-replaced/1/record", "part-00000-aa.txt")],
+        &[("other/metadata/00000-5f6d.metadata.json", ""), ("other/_delta_log/0.json", "")],
+        &[("metadata", "of the owner"), ("t/snapshot/a.txt", "1\n"), ("t/offsets/a.txt", "1\n")],
+        &[("t/delta_report/a.txt", "1\n"), ("t/base_2/b.txt", "1\n")],
+    ] {
+        for root in ["t", "t/k=1", "t/data"] {
+            // A hidden directory of unknown purpose beside a directory counts, unless it is dotted.
+            let is_beside = more.iter().any(|(name, _)| name.starts_with("_archive")) && root == "t";
+            assert_eq!(found(&with(more), root).is_some(), is_beside, "{more:?} from {root}");
+        }
+    }
+}
+
+#[test]
+fn a_table_that_has_a_link_to_the_tree_counts() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let top = scratch.path().canonicalize().expect("a path");
+    fs::create_dir_all(top.join("elsewhere/k=1")).expect("mkdir");
+    fs::create_dir_all(top.join("t/_delta_log")).expect("mkdir");
+    std::os::unix::fs::symlink(top.join("elsewhere/k=1"), top.join("t/k=1")).expect("a link");
+    let [real, given] = ["elsewhere/k=1", "t/k=1"].map(|name| path_of(&top.join(name)));
+    assert_eq!(of_tree(&PosixVolume, &real, &real), None);
+    assert!(of_tree(&PosixVolume, &real, &given).is_some());
+}
+
+#[test]
+fn a_pipe_is_not_opened() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let tree = scratch.path().canonicalize().expect("a path").join("t");
+    fs::create_dir(&tree).expect("mkdir");
+    fs::write(tree.join("part-00000-aa.txt"), "1\n").expect("written");
+    let made = std::process::Command::new("mkfifo").arg(tree.join("_pipe")).status().expect("mkfifo runs");
+    assert!(made.success());
+    assert_eq!(of_tree(&PosixVolume, &path_of(&tree), &path_of(&tree)), None);
+}
