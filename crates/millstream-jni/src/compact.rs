@@ -5,8 +5,11 @@ use std::ffi::CString;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
-use millstream_ops::compact::{Applied, CompactError, Journal, ListedFile, Manifest, Staging, apply, links};
-use millstream_scan::{Header, Input, Joiner, Place, concatenate};
+use millstream_ops::compact::{
+    Applied, Attempt, CompactError, Journal, ListedFile, Manifest, Staging, apply, has_kept, links, purge,
+    undo,
+};
+use millstream_scan::{Contents, Header, Input, JoinRule, Joiner, Place, concatenate};
 use millstream_wire::Encoder;
 
 use crate::cancellation::Cancellation;
@@ -44,9 +47,12 @@ pub(crate) fn inputs(env: &JNIEnv<'_>, packed: &JByteArray<'_>) -> Result<NamedI
         .ok_or(Failure::Argument("malformed list of inputs"))
 }
 
-/// What first lines are.
-pub(crate) fn header_from(flag: jboolean) -> Header {
-    if flag == 0 { Header::None } else { Header::Same }
+/// Java's `JoinRule`: bit 0 says that first lines are headers, bit 1 that lines are JSON.
+pub(crate) fn rule_from(bits: jint) -> JoinRule {
+    JoinRule {
+        header: if bits & 1 == 0 { Header::None } else { Header::Same },
+        contents: if bits & 2 == 0 { Contents::Text } else { Contents::Json },
+    }
 }
 
 fn write_manifest(manifest: &Manifest, output: &CString) -> Result<(), Failure> {
@@ -61,14 +67,14 @@ fn failure(error: &CompactError) -> Failure {
     Failure::Unreadable(error.to_string())
 }
 
-/// `static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders, BooleanSupplier isCancelled)`:
+/// `static native long concatenate(byte[] inputs, int rule, byte[] output, int maxReaders, BooleanSupplier isCancelled)`:
 /// returns the length of the output.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     packed: JByteArray<'local>,
-    header: jboolean,
+    rule: jint,
     output: JByteArray<'local>,
     max_readers: jint,
     is_cancelled: JObject<'local>,
@@ -76,12 +82,12 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'l
     guard(&mut env, 0, |env| {
         let NamedInputs { inputs, names } = inputs(env, &packed)?;
         let output = c_string(bytes(env, &output)?)?;
-        let header = header_from(header);
+        let rule = rule_from(rule);
         let max_readers = usize::try_from(max_readers).unwrap_or(0);
         let volume = SharedProcessVolume::default();
         let mut cancellation = Cancellation::new(env, &is_cancelled);
         let mut should_continue = || cancellation.should_continue();
-        let done = concatenate(&volume, &inputs, header, &output, max_readers, &mut should_continue);
+        let done = concatenate(&volume, &inputs, rule, &output, max_readers, &mut should_continue);
         let done = done.map_err(|error| {
             unreadable(error.input().and_then(|i| inputs.get(i)).map_or(&output, |input| &input.path), &error)
         })?;
@@ -229,6 +235,53 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_apply<'local>(
     })
 }
 
+/// `static native boolean hasKept(long handle)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_hasKept<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) -> jboolean {
+    guard(&mut env, 0, |_| {
+        // SAFETY: see `staging`.
+        Ok(jboolean::from(has_kept(unsafe { staging(handle) }).map_err(|e| failure(&e))?))
+    })
+}
+
+/// `static native byte[] undo(long handle, boolean dry)`: returns what `encoded_result` makes of the result: the numbers are of outputs
+/// removed and of files put back.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_undo<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    dry: jboolean,
+) -> jbyteArray {
+    guard(&mut env, std::ptr::null_mut(), |env| {
+        let attempt = if dry == 0 { Attempt::Real } else { Attempt::Dry };
+        // SAFETY: see `staging`.
+        let undone = undo(unsafe { staging(handle) }, attempt, &|| true).map_err(|e| failure(&e))?;
+        let applied = Applied { outputs: undone.outputs, replaced: undone.restored, left: undone.left };
+        Ok(env.byte_array_from_slice(&encoded_result(&applied))?.into_raw())
+    })
+}
+
+/// `static native long purge(long handle, long now)`: of all compactions if `now` is negative.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_purge<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    now: jlong,
+) -> jlong {
+    guard(&mut env, 0, |_| {
+        // SAFETY: see `staging`.
+        let removed =
+            purge(unsafe { staging(handle) }, (now >= 0).then_some(now)).map_err(|e| failure(&e))?;
+        Ok(jlong::try_from(removed).unwrap_or(jlong::MAX))
+    })
+}
+
 /// `static native void close(long handle, boolean remove)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_close<'local>(
@@ -244,17 +297,14 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_close<'local>(
     });
 }
 
-/// `static native long open(boolean header)`
+/// `static native long open(int rule)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
-    header: jboolean,
+    rule: jint,
 ) -> jlong {
-    guard(&mut env, 0, |_| {
-        let header = header_from(header);
-        Ok(Box::into_raw(Box::new(Joiner::new(header))) as jlong)
-    })
+    guard(&mut env, 0, |_| Ok(Box::into_raw(Box::new(Joiner::new(rule_from(rule)))) as jlong))
 }
 
 /// `static native long add(long handle, byte[] piece, int length, boolean first, boolean last)`: returns in the lower half the

@@ -2,12 +2,12 @@
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
-use jni::sys::{jboolean, jint, jlong};
+use jni::sys::{jint, jlong};
 use millstream_scan::{Cause, ConcatenateError, JoinedFiles, Source, VolumeSource, check};
 use millstream_vfs::Error;
 
 use crate::cancellation::Cancellation;
-use crate::compact::{NamedInputs, header_from, inputs, unreadable};
+use crate::compact::{NamedInputs, inputs, rule_from, unreadable};
 use crate::remote::RemoteSource;
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
@@ -57,24 +57,24 @@ fn readers(max_readers: jint) -> usize {
     usize::try_from(max_readers).unwrap_or(0)
 }
 
-/// `static native long open(byte[] inputs, RemoteFiles files, boolean header, int maxReaders)`
+/// `static native long open(byte[] inputs, RemoteFiles files, int rule, int maxReaders)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     packed: JByteArray<'local>,
     files: JObject<'local>,
-    header: jboolean,
+    rule: jint,
     max_readers: jint,
 ) -> jlong {
     guard(&mut env, 0, |env| {
         let NamedInputs { inputs, .. } = inputs(env, &packed)?;
-        let (header, max_readers) = (header_from(header), readers(max_readers));
+        let (rule, max_readers) = (rule_from(rule), readers(max_readers));
         let files: Box<dyn AnyFiles> = match RemoteSource::of(env, &files, &packed)? {
-            Some(source) => Box::new(JoinedFiles::new(source, inputs, header, max_readers)),
+            Some(source) => Box::new(JoinedFiles::new(source, inputs, rule, max_readers)),
             None => {
                 let source = VolumeSource::new(&SharedProcessVolume::default());
-                Box::new(JoinedFiles::new(source, inputs, header, max_readers))
+                Box::new(JoinedFiles::new(source, inputs, rule, max_readers))
             }
         };
         Ok(Box::into_raw(Box::new(OpenFiles { files, bytes: Vec::new(), taken: 0 })) as jlong)
@@ -131,28 +131,28 @@ pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_close<'local>(
     });
 }
 
-/// `static native void check(byte[] inputs, RemoteFiles files, boolean header, int maxReaders, BooleanSupplier isCancelled)`
+/// `static native void check(byte[] inputs, RemoteFiles files, int rule, int maxReaders, BooleanSupplier isCancelled)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_check<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     packed: JByteArray<'local>,
     files: JObject<'local>,
-    header: jboolean,
+    rule: jint,
     max_readers: jint,
     is_cancelled: JObject<'local>,
 ) {
     guard(&mut env, (), |env| {
         let NamedInputs { inputs, .. } = inputs(env, &packed)?;
-        let (header, max_readers) = (header_from(header), readers(max_readers));
+        let (rule, max_readers) = (rule_from(rule), readers(max_readers));
         let remote = RemoteSource::of(env, &files, &packed)?;
         let mut cancellation = Cancellation::new(env, &is_cancelled);
         let mut should_continue = || cancellation.should_continue();
         let checked = match remote {
-            Some(source) => check(source, &inputs, header, max_readers, &mut should_continue),
+            Some(source) => check(source, &inputs, rule, max_readers, &mut should_continue),
             None => {
                 let source = VolumeSource::new(&SharedProcessVolume::default());
-                check(source, &inputs, header, max_readers, &mut should_continue)
+                check(source, &inputs, rule, max_readers, &mut should_continue)
             }
         };
         checked.map_err(|error| failure(&error, error.input().and_then(|input| inputs.get(input))))

@@ -9,7 +9,7 @@ use millstream_codec::Crc32;
 use millstream_vfs::{Access, At, Dir, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
 
 use crate::batch::Stamp;
-use crate::join::Header;
+use crate::join::JoinRule;
 use crate::joined::{ConcatenateError, Input, JoinedFiles};
 use crate::source::{VolumeSource, checksum_file};
 
@@ -34,7 +34,7 @@ pub struct Concatenated {
 pub fn concatenate<V: Volume>(
     volume: &V,
     inputs: &[Input],
-    header: Header,
+    rule: impl Into<JoinRule>,
     output: &CStr,
     max_readers: usize,
     should_continue: &mut dyn FnMut() -> bool,
@@ -43,7 +43,7 @@ pub fn concatenate<V: Volume>(
     let file = base.create_file(output, MODE)?;
     let written = match cloned(&base, inputs, &file) {
         Some(clone) => Ok(clone),
-        None => joined(volume, inputs, header, &file, max_readers, should_continue),
+        None => joined(volume, inputs, rule.into(), &file, max_readers, should_continue),
     };
     let done = written.and_then(|written| file.sync().map(|()| written).map_err(Into::into));
     if done.is_err() {
@@ -78,12 +78,12 @@ fn cloned<D: Dir>(base: &D, inputs: &[Input], output: &D::File) -> Option<Concat
 fn joined<V: Volume>(
     volume: &V,
     inputs: &[Input],
-    header: Header,
+    rule: JoinRule,
     output: &<V::Dir as Dir>::File,
     max_readers: usize,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Concatenated, ConcatenateError> {
-    let mut files = JoinedFiles::new(VolumeSource::new(volume), inputs.to_vec(), header, max_readers);
+    let mut files = JoinedFiles::new(VolumeSource::new(volume), inputs.to_vec(), rule, max_readers);
     let mut writer = Writer { output, buffer: Vec::new(), length: 0, checksum: Crc32::new() };
     while files.next(should_continue, &mut |bytes| writer.write(bytes))? {}
     let length = writer.finish()?;
@@ -155,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::error::Cause;
+    use crate::join::Header;
     use crate::joined::check;
 
     fn c_path(path: &Path) -> CString {

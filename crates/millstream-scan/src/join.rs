@@ -6,6 +6,7 @@
 
 use memchr::memchr2;
 
+use crate::contents::{Contents, check};
 use crate::range::BYTE_ORDER_MARK;
 
 /// Meaning of the first line of a file.
@@ -15,6 +16,21 @@ pub enum Header {
     None,
     /// A header, the same in all files; the result has it once.
     Same,
+}
+
+/// What files that are joined have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinRule {
+    /// Their first lines.
+    pub header: Header,
+    /// Their lines.
+    pub contents: Contents,
+}
+
+impl From<Header> for JoinRule {
+    fn from(header: Header) -> Self {
+        JoinRule { header, contents: Contents::Text }
+    }
 }
 
 /// Position of a piece in its file.
@@ -35,6 +51,15 @@ pub enum JoinError {
     /// Its first bytes are not text.
     #[error("has a NUL byte near its beginning, so it is not a text file")]
     Binary,
+    /// It has bytes that text has not.
+    #[error("has control characters near its beginning that text files have not, so it is not a text file")]
+    Control,
+    /// Its lines belong together.
+    #[error("begins like {0}, which is no file of independent lines")]
+    Document(&'static str),
+    /// Its first line is no JSON value.
+    #[error("its first line is not a complete JSON value, so its lines are not records")]
+    NotJson,
     /// Its header differs from that of the first file.
     #[error("its header line differs from that of the files before it")]
     Header,
@@ -43,13 +68,10 @@ pub enum JoinError {
     LongHeader,
 }
 
-/// Bytes at the start of a file that are searched for signs of a binary format.
-pub(crate) const BEGINNING: usize = 512;
-
 /// Joins files, piece by piece.
 #[derive(Debug)]
 pub struct Joiner {
-    header: Header,
+    rule: JoinRule,
     /// The first line of the first file that has one, without its break.
     first_line: Option<Vec<u8>>,
     /// The last byte so far.
@@ -60,8 +82,8 @@ pub struct Joiner {
 
 impl Joiner {
     /// A joiner with an empty result.
-    pub fn new(header: Header) -> Self {
-        Joiner { header, first_line: None, last: None, only_mark: false }
+    pub fn new(rule: impl Into<JoinRule>) -> Self {
+        Joiner { rule: rule.into(), first_line: None, last: None, only_mark: false }
     }
 
     /// Adds the next piece of the current file, or the first of the next file. Returns the bytes to insert before it, and the
@@ -75,14 +97,9 @@ impl Joiner {
             self.only_mark &= piece.is_empty();
             return Ok((b"", piece));
         }
-        if let Some(format) = millstream_codec::recognize(piece) {
-            return Err(JoinError::Format(format));
-        }
-        if piece.iter().take(BEGINNING).any(|&b| b == 0) {
-            return Err(JoinError::Binary);
-        }
+        check(piece, place.last, self.rule.contents)?;
         let unmarked = piece.strip_prefix(BYTE_ORDER_MARK).unwrap_or(piece);
-        let rest = match self.header {
+        let rest = match self.rule.header {
             Header::None => unmarked,
             Header::Same => self.without_header(unmarked, place)?,
         };

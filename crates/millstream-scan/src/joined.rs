@@ -8,8 +8,9 @@ use std::ffi::CString;
 use millstream_vfs::Error;
 
 use crate::batch::Stamp;
+use crate::contents::{BEGINNING, Contents};
 use crate::error::{Cause, ScanError};
-use crate::join::{BEGINNING, Header, JoinError, Joiner, Place};
+use crate::join::{Header, JoinError, JoinRule, Joiner, Place};
 use crate::source::{Compression, FileRange, Source};
 use crate::{Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
 
@@ -88,7 +89,8 @@ pub struct JoinedFiles<S: Source> {
 
 impl<S: Source> JoinedFiles<S> {
     /// The bytes of `inputs`; nothing is read yet.
-    pub fn new(source: S, inputs: Vec<Input>, header: Header, max_readers: usize) -> Self {
+    pub fn new(source: S, inputs: Vec<Input>, rule: impl Into<JoinRule>, max_readers: usize) -> Self {
+        let rule = rule.into();
         let ranges = inputs.iter().map(|input| FileRange {
             path: input.path.clone(),
             start: 0,
@@ -98,8 +100,8 @@ impl<S: Source> JoinedFiles<S> {
         });
         JoinedFiles {
             scan: Scan::new(source, ranges.collect(), scan_options(max_readers)),
-            joiner: Joiner::new(header),
-            is_copy: inputs.len() == 1 && header == Header::None,
+            joiner: Joiner::new(rule),
+            is_copy: inputs.len() == 1 && rule.header == Header::None,
             reading: Reading { at: 0, left: None, stamps: Vec::with_capacity(inputs.len()), inputs },
         }
     }
@@ -150,13 +152,14 @@ impl<S: Source> JoinedFiles<S> {
 pub fn check<S: Source>(
     source: S,
     inputs: &[Input],
-    header: Header,
+    rule: impl Into<JoinRule>,
     max_readers: usize,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<(), ConcatenateError> {
-    let decisive = |input: &Input| match header {
-        Header::None => input.size.min(BEGINNING as u64),
-        Header::Same => S::PORTIONS.first_piece(input.size),
+    let rule = rule.into();
+    let decisive = |input: &Input| match rule {
+        JoinRule { header: Header::None, contents: Contents::Text } => input.size.min(BEGINNING as u64),
+        _ => S::PORTIONS.first_piece(input.size),
     };
     let ranges = inputs.iter().map(|input| FileRange {
         path: input.path.clone(),
@@ -166,7 +169,7 @@ pub fn check<S: Source>(
         compression: Compression::None,
     });
     let mut scan = Scan::new(source, ranges.collect(), scan_options(max_readers));
-    let (mut joiner, mut seen) = (Joiner::new(header), 0);
+    let (mut joiner, mut seen) = (Joiner::new(rule), 0);
     while let Some(batch) = scan.next_batch_while(should_continue).map_err(unreadable)? {
         for (piece, stamp) in batch.iter().zip(batch.stamps()) {
             let input = seen;

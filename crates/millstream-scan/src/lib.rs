@@ -22,6 +22,7 @@
 mod batch;
 mod checksum;
 mod concatenate;
+mod contents;
 mod decoded;
 mod distinct;
 mod divided;
@@ -43,9 +44,10 @@ mod unit;
 
 pub use batch::{Batch, Line, Stamp};
 pub use concatenate::{Concatenated, concatenate};
+pub use contents::Contents;
 pub use error::{Cause, ScanError};
 pub use indexing::index_file;
-pub use join::{Header, JoinError, Joiner, Place};
+pub use join::{Header, JoinError, JoinRule, Joiner, Place};
 pub use joined::{ConcatenateError, Input, JoinedFiles, check};
 pub use lines::Separator;
 pub use pattern::{Caseless, Pattern};

@@ -29,7 +29,7 @@ pub fn apply<V: Volume>(
     let inner_threads = (threads / directories.len().max(1)).max(1);
     let work = Work { staging, root, root_path: &journal.root, should_continue, inner_threads };
     let done = in_parallel(&directories, threads, |index, outputs| match journal.kind {
-        Kind::InPlace => work.replace(index, outputs),
+        Kind::InPlace { .. } => work.replace(index, outputs),
         Kind::New => work.reveal(outputs),
     });
     let mut applied = Applied::default();
@@ -40,7 +40,10 @@ pub fn apply<V: Volume>(
         applied.left.extend(part.left);
     }
     staging.sync_volume()?;
-    work.remove_old(threads)?;
+    match journal.kind {
+        Kind::InPlace { keep_until: Some(_) } => work.keep_old(&directories)?,
+        _ => work.remove_old(threads)?,
+    }
     staging.finish()?;
     Ok(applied)
 }

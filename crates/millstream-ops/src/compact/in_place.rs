@@ -188,6 +188,6 @@ impl<V: Volume> Work<'_, V> {
 }
 
 /// The name in `swap` of the directory that holds the inputs of an output while the output gets its name.
-fn hidden_name(output: &Planned) -> CString {
+pub(super) fn hidden_name(output: &Planned) -> CString {
     c_string([output.staged.to_bytes(), b".hidden"].concat())
 }

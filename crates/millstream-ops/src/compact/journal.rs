@@ -6,6 +6,8 @@ use millstream_vfs::Timestamp;
 
 const FORMAT: &[u8] = b"millstream compact 1";
 const IN_PLACE: &[u8] = b"in place";
+/// Followed by a time, in place of [`IN_PLACE`].
+const KEEPING: &[u8] = b"in place, keeping what is replaced until ";
 const NEW: &[u8] = b"new";
 const END: &[u8] = b"end";
 
@@ -13,7 +15,10 @@ const END: &[u8] = b"end";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The outputs replace them.
-    InPlace,
+    InPlace {
+        /// When the replaced files may be removed, in seconds since 1970; at once, if there is no such time.
+        keep_until: Option<i64>,
+    },
     /// They stay: the outputs go to another tree.
     New,
 }
@@ -46,7 +51,7 @@ pub struct Journal {
 pub struct Malformed;
 
 /// The fields of a text.
-struct FieldsOf<'a>(&'a [u8]);
+pub(super) struct FieldsOf<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for FieldsOf<'a> {
     type Item = &'a CStr;
@@ -67,10 +72,11 @@ impl Journal {
             text.push(0);
         };
         add(FORMAT);
-        add(match self.kind {
-            Kind::InPlace => IN_PLACE,
-            Kind::New => NEW,
-        });
+        match self.kind {
+            Kind::InPlace { keep_until: None } => add(IN_PLACE),
+            Kind::InPlace { keep_until: Some(time) } => add(&[KEEPING, time.to_string().as_bytes()].concat()),
+            Kind::New => add(NEW),
+        }
         add(self.root.to_bytes());
         for output in &self.outputs {
             add(output.staged.to_bytes());
@@ -92,9 +98,13 @@ impl Journal {
             return Err(Malformed);
         }
         let kind = match next()?.to_bytes() {
-            IN_PLACE => Kind::InPlace,
+            IN_PLACE => Kind::InPlace { keep_until: None },
             NEW => Kind::New,
-            _ => return Err(Malformed),
+            other => {
+                let time =
+                    other.strip_prefix(KEEPING).and_then(|time| std::str::from_utf8(time).ok()?.parse().ok());
+                Kind::InPlace { keep_until: Some(time.ok_or(Malformed)?) }
+            }
         };
         let root = next()?.to_owned();
         let mut outputs = Vec::new();
@@ -113,12 +123,12 @@ impl Journal {
     }
 }
 
-fn is_name(name: &CStr) -> bool {
+pub(super) fn is_name(name: &CStr) -> bool {
     let bytes = name.to_bytes();
     !matches!(bytes, b"" | b"." | b"..") && !bytes.contains(&b'/')
 }
 
-fn is_path_below(path: &CStr) -> bool {
+pub(super) fn is_path_below(path: &CStr) -> bool {
     path.is_empty() || path.to_bytes().split(|&b| b == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
@@ -135,6 +145,14 @@ pub struct ManifestEntry {
     pub mtime: Timestamp,
 }
 
+impl ManifestEntry {
+    /// All but the name.
+    pub(super) fn numbers(&self) -> String {
+        let ManifestEntry { ino, size, mtime, .. } = self;
+        format!("{ino} {size} {} {}", mtime.sec, mtime.nsec)
+    }
+}
+
 /// The inputs of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
@@ -148,8 +166,8 @@ impl Manifest {
         let mut text = Vec::new();
         for entry in &self.entries {
             text.extend_from_slice(entry.name.to_bytes_with_nul());
-            let ManifestEntry { ino, size, mtime, .. } = entry;
-            text.extend_from_slice(format!("{ino} {size} {} {}\0", mtime.sec, mtime.nsec).as_bytes());
+            text.extend_from_slice(entry.numbers().as_bytes());
+            text.push(0);
         }
         // No name is empty.
         text.push(0);
@@ -161,7 +179,10 @@ impl Manifest {
     /// # Errors
     /// If the text is not a complete manifest.
     pub fn decode(text: &[u8]) -> Result<Self, Malformed> {
-        let mut fields = FieldsOf(text);
+        Manifest::decode_from(&mut FieldsOf(text))
+    }
+
+    pub(super) fn decode_from(fields: &mut FieldsOf<'_>) -> Result<Self, Malformed> {
         let mut entries = Vec::new();
         loop {
             let name = fields.next().ok_or(Malformed)?;
@@ -174,7 +195,7 @@ impl Manifest {
     }
 }
 
-fn entry(name: &CStr, numbers: &CStr) -> Option<ManifestEntry> {
+pub(super) fn entry(name: &CStr, numbers: &CStr) -> Option<ManifestEntry> {
     let mut numbers = numbers.to_str().ok()?.split(' ');
     let (ino, size) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
     let mtime = Timestamp { sec: numbers.next()?.parse().ok()?, nsec: numbers.next()?.parse().ok()? };

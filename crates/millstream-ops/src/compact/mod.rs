@@ -5,7 +5,11 @@
 //!   out/      outputs, each with a manifest: its input files, and their state when they were read
 //!   journal   the destination of each output: once this file exists, the compaction will be completed
 //!   swap/     directories and inputs that were exchanged with their replacements and may have to be exchanged back
-//!   old/      replaced files and directories, to be removed
+//!   old/      replaced files and directories, to be removed or kept
+//!   record    what the kept files were replaced by, if they are kept
+//! kept directory (hidden, beside the staging directory)
+//!   N/files/  the replaced files of the Nth compaction
+//!   N/record  where they were, and what replaced them: `undo.rs` puts them back
 //! ```
 //!
 //! If a directory holds only files, a new directory is prepared with the outputs and links to all files that stay. The
@@ -27,12 +31,17 @@ mod new_tree;
 mod outcome;
 mod parallel;
 mod paths;
+mod record;
+mod replaced;
 mod staging;
 mod swap;
+mod undo;
 mod work;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod undo_tests;
 
 use std::ffi::{CStr, CString};
 
@@ -42,7 +51,9 @@ pub use apply::apply;
 pub use journal::{Journal, Kind, Malformed, Manifest, ManifestEntry, Planned};
 pub use manifest::ListedFile;
 pub use outcome::{Applied, Left, Reason};
+pub use replaced::{has_kept, purge};
 pub use staging::Staging;
+pub use undo::{Attempt, Undone, undo};
 
 pub(crate) use paths::parent_below;
 pub(crate) use staging::entries;
@@ -85,9 +96,28 @@ pub enum CompactError {
         /// The directory that holds them.
         path: CString,
     },
+    /// No replaced files are kept.
+    #[error("no files are kept that an earlier compaction replaced")]
+    NothingKept,
+    /// Files are not those that a compaction left, so it cannot be undone.
+    #[error("cannot be undone, and nothing was changed: {}", list(reasons))]
+    NotUndoable {
+        /// A sentence about each file or directory.
+        reasons: Vec<String>,
+    },
     /// It was told to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// The first few of several sentences.
+fn list(reasons: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = reasons.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
+    match reasons.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
+    }
 }
 
 /// Names of the symbolic links in the directory `path` on `volume`: files that a compaction would not replace.

@@ -8,7 +8,7 @@ use millstream_vfs::{
 };
 
 use super::CompactError;
-use super::journal::{Journal, Manifest};
+use super::journal::{Journal, Kind, Manifest};
 
 const LOCK: &CStr = c"lock";
 const JOURNAL: &CStr = c"journal";
@@ -16,6 +16,8 @@ const NEW_JOURNAL: &CStr = c"journal.new";
 const OUT: &CStr = c"out";
 const SWAP: &CStr = c"swap";
 const OLD: &CStr = c"old";
+/// What the replaced files were replaced by.
+pub(super) const RECORD: &CStr = c"record";
 /// The suffix of manifests' names.
 const MANIFEST: &[u8] = b".inputs";
 /// The prefix of the lists of kept files; no output has such a name.
@@ -28,8 +30,8 @@ const BATCH: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Staging<V: Volume> {
     pub(super) base: V::Dir,
-    path: CString,
-    dir: V::Dir,
+    pub(super) path: CString,
+    pub(super) dir: V::Dir,
     pub(super) out: V::Dir,
     pub(super) swap: V::Dir,
     pub(super) old: V::Dir,
@@ -104,10 +106,13 @@ impl<V: Volume> Staging<V> {
         for (dir, name) in [(&self.out, OUT), (&self.old, OLD)] {
             remove_entries(dir).map_err(|error| self.failed(name, error))?;
         }
-        match self.dir.remove(NEW_JOURNAL, RemoveKind::File) {
-            Err(error) if !error.is_vanished() => Err(self.failed(NEW_JOURNAL, error)),
-            _ => Ok(()),
+        for name in [NEW_JOURNAL, RECORD] {
+            match self.dir.remove(name, RemoveKind::File) {
+                Err(error) if !error.is_vanished() => return Err(self.failed(name, error)),
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     /// Writes the journal: from now on the compaction will be completed.
@@ -115,6 +120,9 @@ impl<V: Volume> Staging<V> {
     /// # Errors
     /// If it cannot be written; then there is no journal.
     pub fn commit(&self, journal: &Journal) -> std::result::Result<(), CompactError> {
+        if let Kind::InPlace { keep_until: Some(time) } = journal.kind {
+            self.write_record(journal, time)?;
+        }
         write_file(&self.dir, NEW_JOURNAL, &journal.encode())
             .and_then(|()| self.out.as_file()?.sync())
             .and_then(|()| self.dir.rename(NEW_JOURNAL, &self.dir, JOURNAL))
@@ -157,7 +165,7 @@ impl<V: Volume> Staging<V> {
         }
     }
 
-    fn path_of(&self, name: &CStr) -> CString {
+    pub(super) fn path_of(&self, name: &CStr) -> CString {
         path_below(&self.path, name)
     }
 
@@ -253,7 +261,7 @@ pub(super) fn make_dir<D: Dir>(parent: &D, name: &CStr) -> Result<D> {
     }
 }
 
-fn read_file<D: Dir>(dir: &D, name: &CStr) -> Result<Vec<u8>> {
+pub(super) fn read_file<D: Dir>(dir: &D, name: &CStr) -> Result<Vec<u8>> {
     let file = dir.open_file(name, Access::Read, SymlinkBehavior::NoFollow)?;
     let mut text = vec![0; file.metadata(Fields::SIZE)?.size as usize + 1];
     let mut length = 0;
@@ -271,7 +279,7 @@ fn read_file<D: Dir>(dir: &D, name: &CStr) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-fn write_file<D: Dir>(dir: &D, name: &CStr, text: &[u8]) -> Result<()> {
+pub(super) fn write_file<D: Dir>(dir: &D, name: &CStr, text: &[u8]) -> Result<()> {
     match dir.remove(name, RemoveKind::File) {
         Err(error) if !error.is_vanished() => return Err(error),
         _ => {}

@@ -13,21 +13,22 @@ use millstream_vfs::{PosixVolume, Timestamp};
 
 use super::*;
 
-fn c_path(path: impl AsRef<Path>) -> CString {
+pub(super) fn c_path(path: impl AsRef<Path>) -> CString {
     CString::new(path.as_ref().as_os_str().as_bytes()).expect("no NUL")
 }
 
 /// Where the staging directory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Where {
+pub(super) enum Where {
     Beside,
     Inside,
 }
 
-struct Bed {
+pub(super) struct Bed {
     _scratch: tempfile::TempDir,
-    source: PathBuf,
-    staging: PathBuf,
+    pub(super) source: PathBuf,
+    pub(super) staging: PathBuf,
+    keep_until: Option<i64>,
 }
 
 /// Directories and the names of their inputs, each a group.
@@ -42,6 +43,11 @@ const GROUPS: [(&str, &[&[u8]]); 5] = [
 impl Bed {
     /// A tree, and outputs of all of its groups in a staging directory, with a journal.
     fn new(place: Where) -> Self {
+        Bed::keeping(place, None)
+    }
+
+    /// The same, with a compaction that keeps what it replaces.
+    pub(super) fn keeping(place: Where, keep_until: Option<i64>) -> Self {
         // A thousand trees that are synchronized.
         let memory = Path::new("/dev/shm");
         let scratch = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -51,7 +57,7 @@ impl Bed {
             Where::Beside => scratch.path().join(".source.millstream-compact"),
             Where::Inside => source.join(".millstream-compact"),
         };
-        let bed = Bed { _scratch: scratch, source, staging };
+        let bed = Bed { _scratch: scratch, source, staging, keep_until };
         for (directory, names) in GROUPS {
             let directory = bed.source.join(directory);
             fs::create_dir_all(&directory).expect("mkdir");
@@ -69,7 +75,7 @@ impl Bed {
         bed
     }
 
-    fn stage(&self) {
+    pub(super) fn stage(&self) {
         let staging = self.open();
         let mut outputs: Vec<Planned> = Vec::new();
         for (number, (directory, names)) in GROUPS.iter().enumerate() {
@@ -97,16 +103,20 @@ impl Bed {
                 name: c_path(format!("part-{number}")),
             });
         }
-        let journal = Journal { kind: Kind::InPlace, root: c_path(&self.source), outputs };
+        let journal = Journal {
+            kind: Kind::InPlace { keep_until: self.keep_until },
+            root: c_path(&self.source),
+            outputs,
+        };
         staging.commit(&journal).expect("written");
     }
 
-    fn open(&self) -> Staging<PosixVolume> {
+    pub(super) fn open(&self) -> Staging<PosixVolume> {
         Staging::open(&PosixVolume, &c_path(&self.staging)).expect("opens")
     }
 
     /// The lines of each directory, sorted, as somebody sees them who leaves out hidden files.
-    fn lines(&self) -> BTreeMap<PathBuf, Vec<String>> {
+    pub(super) fn lines(&self) -> BTreeMap<PathBuf, Vec<String>> {
         let mut lines = BTreeMap::new();
         let mut left = vec![self.source.clone()];
         while let Some(directory) = left.pop() {
@@ -130,7 +140,7 @@ impl Bed {
     }
 
     /// Finishes what has begun.
-    fn recover(&self) -> Applied {
+    pub(super) fn recover(&self) -> Applied {
         let staging = self.open();
         let applied = apply(&staging, 2, &|| true).expect("finished");
         staging.close().expect("removed");
@@ -138,14 +148,14 @@ impl Bed {
         applied
     }
 
-    fn append(&self, path: &str, line: &str) {
+    pub(super) fn append(&self, path: &str, line: &str) {
         let file = fs::OpenOptions::new().append(true).create(true).open(self.source.join(path));
         writeln!(file.expect("opens"), "{line}").expect("written");
     }
 }
 
 /// Ends at step `last`, after `meddle` has been called; whether there was such a step.
-fn interrupted(bed: &Bed, last: usize, meddle: impl Fn() + Sync, should_continue: bool) -> bool {
+pub(super) fn interrupted(bed: &Bed, last: usize, meddle: impl Fn() + Sync, should_continue: bool) -> bool {
     let steps = AtomicUsize::new(0);
     let staging = bed.open();
     let result = apply(&staging, 1, &|| {

@@ -21,16 +21,16 @@ public final class JoinedFiles implements AutoCloseable {
    * The bytes of files; nothing is read yet.
    *
    * @param inputs the files, each as a whole
-   * @param header whether the files share their first line, which is then passed on once
+   * @param rule what the files have in common
    * @param maxReaders maximum number of native threads that read ahead
    * @param conf finds the file system
    * @throws IOException if the file system cannot be reached
    */
-  public JoinedFiles(FileRanges inputs, boolean header, int maxReaders, Configuration conf) throws IOException {
+  public JoinedFiles(FileRanges inputs, JoinRule rule, int maxReaders, Configuration conf) throws IOException {
     NativeCompaction.requireLibrary();
     this.inputs = inputs;
     files = RemoteFiles.asListed(inputs, conf);
-    handle = open(inputs.packed(), files, header, maxReaders);
+    handle = open(inputs.packed(), files, rule.bits(), maxReaders);
   }
 
   /**
@@ -38,12 +38,12 @@ public final class JoinedFiles implements AutoCloseable {
    *
    * @throws IOException if they cannot; the message names the file concerned
    */
-  public static void check(FileRanges inputs, boolean header, int maxReaders, Configuration conf, BooleanSupplier isCancelled)
+  public static void check(FileRanges inputs, JoinRule rule, int maxReaders, Configuration conf, BooleanSupplier isCancelled)
       throws IOException {
     NativeCompaction.requireLibrary();
     RemoteFiles files = RemoteFiles.asListed(inputs, conf);
     try {
-      check(inputs.packed(), files, header, maxReaders, isCancelled);
+      check(inputs.packed(), files, rule.bits(), maxReaders, isCancelled);
     } catch (IOException e) {
       throw explained(e, inputs, files);
     }
@@ -99,12 +99,12 @@ public final class JoinedFiles implements AutoCloseable {
     }
   }
 
-  private static native long open(byte[] inputs, RemoteFiles files, boolean header, int maxReaders) throws IOException;
+  private static native long open(byte[] inputs, RemoteFiles files, int rule, int maxReaders) throws IOException;
 
   private static native int next(long handle, byte[] buffer, BooleanSupplier isCancelled) throws IOException;
 
   private static native void close(long handle);
 
-  private static native void check(byte[] inputs, RemoteFiles files, boolean header, int maxReaders, BooleanSupplier isCancelled)
+  private static native void check(byte[] inputs, RemoteFiles files, int rule, int maxReaders, BooleanSupplier isCancelled)
       throws IOException;
 }

@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 
@@ -57,6 +58,42 @@ public final class NativeCompaction implements AutoCloseable {
     return new Applied(apply(handle(), threads));
   }
 
+  /** Whether files are kept that an earlier compaction replaced. */
+  public synchronized boolean hasKept() throws IOException {
+    return hasKept(handle());
+  }
+
+  /**
+   * Undoes the latest compaction whose replaced files are kept, or the rest of it if an earlier call was interrupted. No compaction may
+   * be committed but unfinished.
+   *
+   * @param isDry whether only to check that it can be undone
+   * @return the outputs removed, the files put back in place of {@link Applied#replaced}, and the files that were put back under other
+   *     names or not at all
+   * @throws IOException if nothing is kept, or files have changed since
+   */
+  public synchronized Applied undo(boolean isDry) throws IOException {
+    return new Applied(undo(handle(), isDry));
+  }
+
+  /**
+   * Removes the kept files of compactions whose time is over.
+   *
+   * @param nowSeconds the time since 1970
+   */
+  public synchronized void purgeExpired(long nowSeconds) throws IOException {
+    purge(handle(), nowSeconds);
+  }
+
+  /**
+   * Removes all kept files.
+   *
+   * @return the number of compactions that can no longer be undone
+   */
+  public synchronized long purgeAll() throws IOException {
+    return purge(handle(), -1);
+  }
+
   private long handle() throws IOException {
     if (handle == 0) {
       throw new IOException("the compaction is closed");
@@ -85,17 +122,17 @@ public final class NativeCompaction implements AutoCloseable {
    * Concatenates text files to a new file, and writes its manifest. The file is on disk when this returns.
    *
    * @param inputs the files, each as a whole
-   * @param header whether the files share their first line, which the output then has once
+   * @param rule what the files have in common
    * @param output the new file
    * @param maxReaders maximum number of native threads that read ahead
    * @param isCancelled whether to stop
    * @return the length of the output
    * @throws IOException if it could not be made; then the output does not exist. The message names the file concerned
    */
-  public static long concatenate(FileRanges inputs, boolean header, String output, int maxReaders, BooleanSupplier isCancelled)
+  public static long concatenate(FileRanges inputs, JoinRule rule, String output, int maxReaders, BooleanSupplier isCancelled)
       throws IOException {
     requireLibrary();
-    return concatenate(inputs.packed(), header, LocalPaths.require(output), maxReaders, isCancelled);
+    return concatenate(inputs.packed(), rule.bits(), LocalPaths.require(output), maxReaders, isCancelled);
   }
 
   /**
@@ -132,16 +169,26 @@ public final class NativeCompaction implements AutoCloseable {
   public static final class Journal {
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
-    /**
-     * Creates a journal without outputs.
-     *
-     * @param inPlace whether the outputs replace their inputs
-     * @param root absolute path of the destination tree, without links
-     */
-    public Journal(boolean inPlace, String root) throws IOException {
+    private Journal(String kind, String root) throws IOException {
       field("millstream compact 1".getBytes(StandardCharsets.US_ASCII));
-      field((inPlace ? "in place" : "new").getBytes(StandardCharsets.US_ASCII));
+      field(kind.getBytes(StandardCharsets.US_ASCII));
       field(LocalPaths.require(root));
+    }
+
+    /** A journal without outputs, for a new tree at this absolute path without links. */
+    public static Journal ofNewTree(String root) throws IOException {
+      return new Journal("new", root);
+    }
+
+    /**
+     * A journal without outputs. They replace their inputs.
+     *
+     * @param root absolute path of the tree, without links
+     * @param keepUntilSeconds when the replaced files may be removed, since 1970; empty if at once
+     */
+    public static Journal inPlace(String root, OptionalLong keepUntilSeconds) throws IOException {
+      boolean isKept = keepUntilSeconds.isPresent();
+      return new Journal(isKept ? "in place, keeping what is replaced until " + keepUntilSeconds.getAsLong() : "in place", root);
     }
 
     /**
@@ -214,7 +261,7 @@ public final class NativeCompaction implements AutoCloseable {
    */
   public record Left(String directory, long files, String reason) {}
 
-  private static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders, BooleanSupplier isCancelled)
+  private static native long concatenate(byte[] inputs, int rule, byte[] output, int maxReaders, BooleanSupplier isCancelled)
       throws IOException;
 
   private static native byte[] links(byte[] directory) throws IOException;
@@ -230,6 +277,12 @@ public final class NativeCompaction implements AutoCloseable {
   private static native void commit(long handle, byte[] journal) throws IOException;
 
   private static native byte[] apply(long handle, int threads) throws IOException;
+
+  private static native boolean hasKept(long handle) throws IOException;
+
+  private static native byte[] undo(long handle, boolean isDry) throws IOException;
+
+  private static native long purge(long handle, long now) throws IOException;
 
   private static native void close(long handle, boolean remove) throws IOException;
 }

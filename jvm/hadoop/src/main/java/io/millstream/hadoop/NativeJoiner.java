@@ -17,13 +17,13 @@ public final class NativeJoiner implements AutoCloseable {
   /**
    * A joiner whose output is still empty.
    *
-   * @param header whether the files' first lines are equal headers, to be written once
+   * @param rule what the files have in common
    */
-  public NativeJoiner(boolean header) {
+  public NativeJoiner(JoinRule rule) {
     if (!NativeLibrary.isLoaded()) {
       throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log)");
     }
-    handle = open(header);
+    handle = open(rule.bits());
   }
 
   /**
@@ -65,7 +65,7 @@ public final class NativeJoiner implements AutoCloseable {
     }
   }
 
-  private static native long open(boolean header);
+  private static native long open(int rule);
 
   private static native long add(long handle, byte[] piece, int length, boolean first, boolean last) throws IOException;
 

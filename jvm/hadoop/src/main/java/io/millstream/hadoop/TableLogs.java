@@ -124,13 +124,22 @@ public final class TableLogs {
     while (!level.isEmpty()) {
       List<Callable<List<Path>>> calls = new ArrayList<>();
       for (Path directory : level) {
-        calls.add(() -> addDirectory(directory, Integer.MAX_VALUE));
+        calls.add(() -> addInside(directory));
       }
       List<Path> next = new ArrayList<>();
       for (List<Path> below : all(calls)) {
         below.stream().filter(path -> !DatasetNames.isHidden(path.getName())).forEach(next::add);
       }
       level = next;
+    }
+  }
+
+  /** Files that cannot be listed are no inputs. The listing of the tree reports them, and fails if that is the root. */
+  private List<Path> addInside(Path directory) throws IOException {
+    try {
+      return addDirectory(directory, Integer.MAX_VALUE);
+    } catch (FileNotFoundException | AccessDeniedException | AccessControlException e) {
+      return List.of();
     }
   }
 

@@ -66,7 +66,7 @@ private[spark] object LocalTasks {
     try {
       val length = output.making match {
         case Recode(codec) => recoded(output, site, codec, conf, target)
-        case _ => NativeCompaction.concatenate(output.inputs, site.header && output.files > 1, target, maxReaders, () => context.isInterrupted())
+        case _ => NativeCompaction.concatenate(output.inputs, site.rule(output), target, maxReaders, () => context.isInterrupted())
       }
       counters.add(output, length)
       Made(output.id, Right(staged), length)
@@ -78,7 +78,7 @@ private[spark] object LocalTasks {
   private def recoded(output: Output, site: Site, codec: Option[String], conf: Configuration, target: String): Long = {
     NativeCompaction.stamp(output.inputs, target)
     val writing = codec.map(Codec.ofHadoop(_, new CompressionCodecFactory(conf)))
-    val sum = recode(output, site.header, writing, conf, new FileOutputStream(target))
+    val sum = recode(output, site.rule(output), writing, conf, new FileOutputStream(target))
     val file = Paths.get(target)
     if (checksum(new HadoopPath(file.toUri), writing, conf) != sum) {
       throw new IOException(s"$target: the file reads back differently from the data written")

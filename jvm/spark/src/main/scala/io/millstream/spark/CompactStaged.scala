@@ -105,10 +105,10 @@ private[spark] object StagedTasks {
           output.making match {
             case Recode(_) =>
               Using.resource(new FileReadAhead(output.inputs, conf, 1, maxReaders, () => context.isInterrupted()))(
-                _.serve(() => recode(output, site.header, codec, conf, out)))
+                _.serve(() => recode(output, site.rule(output), codec, conf, out)))
               requireListed(output, conf)
             case _ =>
-              Using.resource(new JoinedFiles(output.inputs, site.header && output.files > 1, maxReaders, conf))(
+              Using.resource(new JoinedFiles(output.inputs, site.rule(output), maxReaders, conf))(
                 _.writeTo(out, () => context.isInterrupted()))
           }
         }

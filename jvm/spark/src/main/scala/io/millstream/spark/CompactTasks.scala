@@ -7,7 +7,7 @@ import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{DecodedInputStream, JoinedFiles, NativeJoiner, TextCodec, UnfitFileException}
+import io.millstream.hadoop.{DecodedInputStream, JoinedFiles, JoinRule, NativeJoiner, TextCodec, UnfitFileException}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.CommonConfigurationKeys.IO_COMPRESSION_CODECS_KEY
 import org.apache.hadoop.fs.{FileSystem, Path => HadoopPath}
@@ -29,7 +29,11 @@ import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
 private[spark] final case class Made[+T](output: Int, staged: Either[String, T], bytes: Long)
 
 /** Parameters of a compaction that its tasks need. */
-private[spark] final case class Site(header: Boolean, codec: Option[Codec])
+private[spark] final case class Site(header: Boolean, codec: Option[Codec]) {
+  /** How the inputs of an output are joined; a single file with a codec of its own is decoded and encoded, too. */
+  def rule(output: Output): JoinRule =
+    if (output.isCopy) JoinRule.NONE else new JoinRule(header && (output.files > 1 || output.making != Concatenate), output.isJson)
+}
 
 /** Checks whether outputs could be made. */
 private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configuration, description: String) {
@@ -107,7 +111,7 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
       new Rewriting(parquet(inputs, toParquet), inParallel(inputs.map(input => () => rowsOf(input))).sum, toParquet, codec)
     } else {
       // A Parquet file may lack its extension.
-      inParallel(inputs.map(input => () => lookAt(Seq(input), header = false, conf)))
+      inParallel(inputs.map(input => () => lookAt(Seq(input), JoinRule.NONE, conf)))
       val frame = reader(spark).text(inputs.map(_.toString): _*)
       new Rewriting(frame, frame.count(), toParquet, codec)
     }
@@ -140,9 +144,10 @@ private[spark] object CompactTasks {
   private val WaitingThreads = 32
   private val MaxMessageLength = 400
   private val BufferBytes = 1 << 16
-  private val BeginningBytes = 4096
-  /** The size of the piece in which [[NativeJoiner]] looks for a header. */
-  private val HeaderBytes = 1 << 20
+  /** More than the bytes in which native code looks for signs of a binary format. */
+  private val BeginningBytes = 8192
+  /** The size of the piece in which [[NativeJoiner]] looks for the first line. */
+  private val LineBytes = 1 << 20
 
   type InTask[T] = (Output, Site, Int, Configuration, Counters) => Made[T]
 
@@ -170,9 +175,9 @@ private[spark] object CompactTasks {
     if (context.isInterrupted()) throw new TaskKilledException("the dry run was cancelled")
     try {
       output.making match {
-        case Recode(_) => lookAt(output.paths, site.header, conf)
+        case Recode(_) => lookAt(output.paths, site.rule(output), conf)
         case _ if output.isCopy => output.paths.foreach(open(_, conf).close())
-        case _ => JoinedFiles.check(output.inputs, site.header, maxReaders, conf, () => context.isInterrupted())
+        case _ => JoinedFiles.check(output.inputs, site.rule(output), maxReaders, conf, () => context.isInterrupted())
       }
       counters.files.add(output.files)
       Made(output.id, Right(()), output.bytes)
@@ -182,13 +187,13 @@ private[spark] object CompactTasks {
   }
 
   /** Fails if the beginnings of files that the JVM reads show that they are not text files that can be joined. */
-  private def lookAt(inputs: Seq[HadoopPath], header: Boolean, conf: Configuration): Unit = {
+  private def lookAt(inputs: Seq[HadoopPath], rule: JoinRule, conf: Configuration): Unit = {
     val codecs = new CompressionCodecFactory(conf)
-    val joiner = new NativeJoiner(header)
+    val joiner = new NativeJoiner(rule)
     try {
       inputs.foreach(input => appending(input) {
         val in = decompressed(input, codecOf(input, codecs), conf)
-        val beginning = try in.readNBytes(if (header) HeaderBytes else BeginningBytes) finally in.close()
+        val beginning = try in.readNBytes(if (rule == JoinRule.NONE) BeginningBytes else LineBytes) finally in.close()
         joiner.append(new ByteArrayInputStream(beginning), OutputStream.nullOutputStream())
       })
     } finally {
@@ -227,11 +232,11 @@ private[spark] object CompactTasks {
    *
    * @return their checksum, before compression
    */
-  def recode(output: Output, header: Boolean, codec: Option[CompressionCodec], conf: Configuration, to: OutputStream): Long = {
+  def recode(output: Output, rule: JoinRule, codec: Option[CompressionCodec], conf: Configuration, to: OutputStream): Long = {
     val codecs = new CompressionCodecFactory(conf)
     val plain = new CRC32
     val out = new CheckedOutputStream(compressed(to, codec, conf), plain)
-    val joiner = new NativeJoiner(header)
+    val joiner = new NativeJoiner(rule)
     try {
       output.paths.foreach { input =>
         if (TaskContext.get().isInterrupted()) throw new InterruptedIOException("interrupted")

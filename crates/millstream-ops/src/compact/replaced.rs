@@ -1,0 +1,228 @@
+//! Files that compactions in place replaced, kept for a time so that they can be put back.
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::{Dir, Errno, Error, File, FileKind, RemoveKind, SymlinkBehavior, Volume};
+
+use super::CompactError;
+use super::journal::{Journal, Manifest, Planned};
+use super::kept::{is_link, stamped};
+use super::paths::parent_below;
+use super::record::{Record, Replacement};
+use super::staging::{
+    RECORD, Staging, c_string, entries, make_dir, path_below, read_file, remove_entries, write_file,
+};
+use super::work::{Done, Work, checksum_name};
+
+/// The replaced files of a compaction.
+pub(super) const FILES: &CStr = c"files";
+/// The outputs of a compaction that is being undone.
+pub(super) const UNDONE: &CStr = c"undone";
+/// Once this file exists, the compaction will be undone.
+pub(super) const UNDOING: &CStr = c"undoing";
+
+/// The ends of the names of staging directories and of those that keep replaced files.
+const STAGING_END: &[u8] = b"-compact";
+const KEPT_END: &[u8] = b"-replaced";
+
+/// The kept files of one compaction.
+pub(super) struct Generation<D> {
+    pub(super) number: u64,
+    pub(super) dir: D,
+    pub(super) path: CString,
+}
+
+/// The directory that keeps the files of the compactions with this staging directory.
+pub(super) fn kept_path(staging: &CStr) -> CString {
+    let path = staging.to_bytes();
+    c_string([path.strip_suffix(STAGING_END).unwrap_or(path), KEPT_END].concat())
+}
+
+impl<V: Volume> Staging<V> {
+    /// Writes down what is about to be replaced.
+    pub(super) fn write_record(&self, journal: &Journal, keep_until: i64) -> Result<(), CompactError> {
+        let number = self.generations()?.iter().map(|kept| kept.number).max().unwrap_or(0) + 1;
+        let mut replacements = Vec::with_capacity(journal.outputs.len());
+        for planned in &journal.outputs {
+            let output =
+                stamped(&self.out, &planned.staged).map_err(|error| self.failed(&planned.staged, error))?;
+            let inputs = self.manifest(&planned.staged)?.unwrap_or_default();
+            replacements.push(Replacement { planned: planned.clone(), output, inputs });
+        }
+        let record = Record { number, keep_until, root: journal.root.clone(), replacements };
+        write_file(&self.dir, RECORD, &record.encode()).map_err(|error| self.failed(RECORD, error))
+    }
+
+    /// The compactions whose replaced files are kept, oldest first.
+    pub(super) fn generations(&self) -> Result<Vec<Generation<V::Dir>>, CompactError> {
+        let path = kept_path(&self.path);
+        let failed = |error| CompactError::Volume { path: path.clone(), error };
+        let kept = match self.base.open_dir(&path, SymlinkBehavior::NoFollow) {
+            Err(error) if error.errno == Errno::NOENT => return Ok(Vec::new()),
+            opened => opened.map_err(failed)?,
+        };
+        let mut found = Vec::new();
+        for (name, _) in entries(&kept).map_err(failed)? {
+            let Some(number) = name.to_str().ok().and_then(|name| name.parse().ok()) else { continue };
+            let dir = kept.open_dir(&name, SymlinkBehavior::NoFollow).map_err(failed)?;
+            found.push(Generation { number, dir, path: path_below(&path, &name) });
+        }
+        found.sort_by_key(|kept| kept.number);
+        Ok(found)
+    }
+
+    /// Removes what is kept of a compaction.
+    pub(super) fn forget(&self, kept: &Generation<V::Dir>) -> Result<(), CompactError> {
+        let failed = |error| CompactError::Volume { path: kept.path.clone(), error };
+        // The record and the mark go last: without them nobody could tell what the rest is.
+        for name in [UNDONE, FILES] {
+            match kept.dir.open_dir(name, SymlinkBehavior::NoFollow) {
+                Err(error) if error.is_vanished() => {}
+                opened => {
+                    opened.and_then(|dir| remove_entries(&dir)).map_err(failed)?;
+                    kept.dir.remove(name, RemoveKind::Directory).map_err(failed)?;
+                }
+            }
+        }
+        remove_entries(&kept.dir).map_err(failed)?;
+        let all = kept_path(&self.path);
+        self.base.remove(&kept.path, RemoveKind::Directory).map_err(failed)?;
+        match self.base.remove(&all, RemoveKind::Directory) {
+            Err(error) if !error.is_vanished() && !matches!(error.errno, Errno::NOTEMPTY | Errno::EXIST) => {
+                Err(CompactError::Volume { path: all, error })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<D: Dir> Generation<D> {
+    /// What was replaced; [`None`] if the compaction has not ended.
+    pub(super) fn record(&self) -> Result<Option<Record>, CompactError> {
+        match read_file(&self.dir, RECORD) {
+            Ok(text) => Record::decode(&text).map(Some).map_err(|malformed| CompactError::Malformed {
+                path: path_below(&self.path, RECORD),
+                malformed,
+            }),
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(CompactError::Volume { path: path_below(&self.path, RECORD), error }),
+        }
+    }
+}
+
+/// Whether files are kept that a compaction with this staging directory replaced.
+///
+/// # Errors
+/// If that cannot be seen.
+pub fn has_kept<V: Volume>(staging: &Staging<V>) -> Result<bool, CompactError> {
+    Ok(!staging.generations()?.is_empty())
+}
+
+/// Removes the kept files of compactions whose time is over at `now`, in seconds since 1970, or of all. Returns their number. There
+/// must be no journal.
+///
+/// # Errors
+/// If something cannot be read or removed.
+pub fn purge<V: Volume>(staging: &Staging<V>, now: Option<i64>) -> Result<u64, CompactError> {
+    let mut removed = 0;
+    for kept in staging.generations()? {
+        let is_over = match now {
+            None => true,
+            Some(now) => kept.record()?.is_none_or(|record| record.keep_until <= now),
+        };
+        let is_undone = super::undo::is_begun(&kept)?;
+        if is_over && !is_undone {
+            staging.forget(&kept)?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+impl<V: Volume> Work<'_, V> {
+    /// Moves the replaced files to where they are kept. `directories` are those of the journal.
+    pub(super) fn keep_old(&self, directories: &[&[Planned]]) -> Done<()> {
+        let failed = self.failed(c"old");
+        let staging = self.staging;
+        let Some(record) = self.record()? else { return Ok(()) };
+        let path = kept_path(&staging.path);
+        let kept_failed = self.failed(&path);
+        let kept = make_dir(&staging.base, &path).map_err(&kept_failed)?;
+        self.step()?;
+        let generation =
+            make_dir(&kept, &c_string(record.number.to_string().into_bytes())).map_err(&kept_failed)?;
+        let files = make_dir(&generation, FILES).map_err(&kept_failed)?;
+        for (name, _) in entries(&staging.old).map_err(&failed)? {
+            self.strip(&name, directories, &record)?;
+            self.step()?;
+            staging.old.rename(&name, &files, &name).map_err(&failed)?;
+        }
+        self.step()?;
+        match staging.dir.rename(RECORD, &generation, RECORD) {
+            Err(error) if !error.is_vanished() => return Err(failed(error)),
+            _ => {}
+        }
+        for dir in [&files, &generation, &kept] {
+            dir.as_file().and_then(|dir| dir.sync()).map_err(&kept_failed)?;
+        }
+        self.step()
+    }
+
+    /// Opens a directory of the tree.
+    fn directory(&self, path: &CStr) -> Result<V::Dir, Error> {
+        let (parent, name) = parent_below(&self.root, path)?;
+        parent.open_dir(if name.is_empty() { c"." } else { &name }, SymlinkBehavior::NoFollow)
+    }
+
+    fn record(&self) -> Done<Option<Record>> {
+        match read_file(&self.staging.dir, RECORD) {
+            Ok(text) => Record::decode(&text).map(Some).map_err(|malformed| CompactError::Malformed {
+                path: self.staging.path_of(RECORD),
+                malformed,
+            }),
+            // An earlier attempt has moved it, and all files before it.
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(self.staging.failed(RECORD, error)),
+        }
+    }
+
+    /// Removes the links to files that stay from a directory that was exchanged. Inputs of outputs that were left are among them.
+    fn strip(&self, name: &CStr, directories: &[&[Planned]], record: &Record) -> Done<()> {
+        let failed = self.failed(c"old");
+        let Some(outputs) = exchanged_index(name).and_then(|index| directories.get(index)) else {
+            return Ok(());
+        };
+        let staged: HashSet<_> = outputs.iter().map(|planned| &planned.staged).collect();
+        let here = record.replacements.iter().filter(|one| staged.contains(&one.planned.staged));
+        let replaced: HashSet<CString> = here.flat_map(|one| names_of(&one.inputs)).collect();
+        let dir = self.staging.old.open_dir(name, SymlinkBehavior::NoFollow).map_err(&failed)?;
+        // It may have the mode of a directory that is not writable.
+        dir.as_file().and_then(|dir| dir.set_mode(0o700)).map_err(&failed)?;
+        let tree =
+            outputs.first().map(|planned| self.directory(&planned.directory)).transpose().ok().flatten();
+        for (entry, kind) in entries(&dir).map_err(&failed)? {
+            let stays = match &tree {
+                Some(tree) => is_link(tree, &dir, &entry).map_err(&failed)?,
+                None => false,
+            };
+            if kind != FileKind::Directory && (stays || !replaced.contains(&entry)) {
+                self.step()?;
+                dir.remove(&entry, RemoveKind::File).map_err(&failed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The index of the directory in the journal, if this is the name of one that was exchanged.
+pub(super) fn exchanged_index(name: &CStr) -> Option<usize> {
+    let (index, ino) = name.to_str().ok()?.split_once('.')?;
+    ino.parse::<u64>().ok()?;
+    index.parse().ok()
+}
+
+/// The inputs and their checksum files.
+fn names_of(inputs: &Manifest) -> impl Iterator<Item = CString> {
+    inputs.entries.iter().flat_map(|entry| [entry.name.clone(), checksum_name(&entry.name)])
+}

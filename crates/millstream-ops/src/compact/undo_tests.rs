@@ -1,0 +1,216 @@
+//! A compaction is undone whatever step it, or the undoing, is interrupted at.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use millstream_vfs::PosixVolume;
+
+use super::tests::{Bed, Where, c_path, interrupted};
+use super::*;
+
+const LATER: Option<i64> = Some(i64::MAX);
+
+/// The files of a tree: inode number, time and content of each. The hidden directories of compactions do not count.
+type State = BTreeMap<PathBuf, (u64, i64, Vec<u8>)>;
+
+fn state(top: &Path) -> State {
+    let (mut found, mut waiting) = (BTreeMap::new(), vec![top.to_owned()]);
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).expect("readdir") {
+            let path = entry.expect("an entry").path();
+            let metadata = fs::symlink_metadata(&path).expect("stat");
+            if !metadata.is_dir() {
+                let content = fs::read(&path).expect("read");
+                found.insert(path, (metadata.ino(), metadata.mtime_nsec(), content));
+            } else if !path.file_name().expect("a name").to_string_lossy().contains(".millstream-") {
+                waiting.push(path);
+            }
+        }
+    }
+    found
+}
+
+fn kept(bed: &Bed) -> PathBuf {
+    let name = bed.staging.to_str().expect("UTF-8").replace("-compact", "-replaced");
+    PathBuf::from(name)
+}
+
+fn undone(bed: &Bed) -> Result<Undone, CompactError> {
+    let staging = bed.open();
+    let undone = undo(&staging, Attempt::Real, &|| true);
+    staging.close().expect("removed");
+    undone
+}
+
+/// Undoes up to step `last`; whether there was such a step.
+fn undone_until(bed: &Bed, last: usize) -> bool {
+    let (steps, staging) = (AtomicUsize::new(0), bed.open());
+    let result = undo(&staging, Attempt::Real, &|| steps.fetch_add(1, Ordering::Relaxed) < last);
+    assert!(result.is_ok() || result == Err(CompactError::Interrupted), "{result:?}");
+    steps.into_inner() > last
+}
+
+#[test]
+fn replaced_files_are_kept_and_put_back() {
+    for place in [Where::Beside, Where::Inside] {
+        let bed = Bed::keeping(place, LATER);
+        let (before, lines) = (state(&bed.source), bed.lines());
+        assert_eq!(bed.recover().replaced, 12);
+        assert_eq!(bed.lines(), lines);
+        let kept_files = state(&kept(&bed));
+        assert_eq!(kept_files.len(), 12 + 1 + 1, "the inputs, a checksum and the record: {kept_files:?}");
+        let staging = bed.open();
+        let predicted = undo(&staging, Attempt::Dry, &|| true).expect("can be undone");
+        assert_eq!((predicted.outputs, predicted.restored), (5, 12));
+        assert_eq!(state(&kept(&bed)), kept_files);
+        drop(staging);
+        assert_eq!(undone(&bed), Ok(predicted));
+        assert_eq!(state(&bed.source), before, "{place:?}");
+        assert!(!kept(&bed).exists() && !bed.staging.exists());
+        assert_eq!(undone(&bed), Err(CompactError::NothingKept));
+    }
+}
+
+#[test]
+fn whatever_step_the_compaction_is_interrupted_at_it_can_be_undone() {
+    for place in [Where::Beside, Where::Inside] {
+        for last in 0.. {
+            let bed = Bed::keeping(place, LATER);
+            let (before, lines) = (state(&bed.source), bed.lines());
+            let more = interrupted(&bed, last, || {}, false);
+            interrupted(&bed, last / 2, || {}, false);
+            bed.recover();
+            assert_eq!(bed.lines(), lines, "{place:?}, step {last}");
+            assert_eq!(undone(&bed).expect("undone").left, [], "{place:?}, step {last}");
+            assert_eq!(state(&bed.source), before, "{place:?}, step {last}");
+            if !more {
+                assert!(last > 25);
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn whatever_step_the_undoing_is_interrupted_at_the_rest_is_done() {
+    for place in [Where::Beside, Where::Inside] {
+        for last in 0.. {
+            let bed = Bed::keeping(place, LATER);
+            let before = state(&bed.source);
+            bed.recover();
+            let more = undone_until(&bed, last);
+            if more {
+                undone_until(&bed, last / 2);
+                if kept(&bed).exists() {
+                    let rest = undone(&bed);
+                    assert!(rest.is_ok(), "{place:?}, step {last}: {rest:?}");
+                }
+                bed.recover();
+            }
+            assert_eq!(state(&bed.source), before, "{place:?}, step {last}");
+            assert!(!kept(&bed).exists());
+            if !more {
+                assert!(last > 15);
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_compaction_whose_outputs_have_changed_is_not_undone() {
+    for (change, told) in [
+        (&(|bed: &Bed| bed.append("k=1/part-1", "more")) as &dyn Fn(&Bed), "k=1/part-1 has changed"),
+        (&|bed| fs::remove_file(bed.source.join("k=2/deep/part-3")).expect("removed"), "part-3 has changed"),
+        (&|bed| bed.append("k=1/d", "a new file"), "k=1/d exists again"),
+        (&|bed| fs::remove_dir_all(bed.source.join("k=2/deep")).expect("removed"), "k=2/deep: "),
+    ] {
+        let bed = Bed::keeping(Where::Beside, LATER);
+        bed.recover();
+        change(&bed);
+        let (before, kept_files) = (state(&bed.source), state(&kept(&bed)));
+        let refused = undone(&bed).expect_err(told).to_string();
+        assert!(refused.contains(told) && refused.contains("nothing was changed"), "{refused}");
+        assert_eq!((state(&bed.source), state(&kept(&bed))), (before, kept_files));
+    }
+}
+
+#[test]
+fn other_files_that_came_or_went_since_stay_as_they_are() {
+    let bed = Bed::keeping(Where::Beside, LATER);
+    let mut before = state(&bed.source);
+    bed.recover();
+    bed.append("k=1/new", "new");
+    fs::remove_file(bed.source.join("k=2/large")).expect("removed");
+    before.remove(&bed.source.join("k=2/large"));
+    assert_eq!(undone(&bed).expect("undone").restored, 12);
+    let mut after = state(&bed.source);
+    assert!(after.remove(&bed.source.join("k=1/new")).is_some());
+    assert_eq!(after, before);
+}
+
+#[test]
+fn what_the_compaction_left_is_not_undone() {
+    let bed = Bed::keeping(Where::Beside, LATER);
+    bed.append("k=1/a", "more");
+    bed.append("k=2/beside-a-directory-1", "more");
+    let before = state(&bed.source);
+    assert_eq!(bed.recover().left.len(), 2);
+    assert_eq!(undone(&bed).map(|undone| (undone.outputs, undone.restored)), Ok((3, 8)));
+    assert_eq!(state(&bed.source), before);
+}
+
+#[test]
+fn compactions_are_undone_in_the_opposite_order() {
+    let bed = Bed::keeping(Where::Beside, LATER);
+    let first = state(&bed.source);
+    bed.recover();
+    let second = state(&bed.source);
+    // Another compaction, of outputs of the first.
+    let directory = bed.source.join("k=1");
+    let (staging, output) = (bed.open(), bed.staging.join("out/0.9"));
+    let names = ["part-1", "part-2"];
+    fs::write(&output, names.map(|name| fs::read_to_string(directory.join(name)).expect("read")).concat())
+        .expect("written");
+    let dir = millstream_vfs::Volume::base(&PosixVolume)
+        .open_dir(&c_path(&directory), SymlinkBehavior::Follow)
+        .expect("opens");
+    let entries = names.map(|name| super::kept::stamped(&dir, &c_path(name)).expect("stat")).to_vec();
+    Manifest { entries }.write_beside(&PosixVolume, &c_path(&output)).expect("written");
+    let planned = Planned {
+        directory: c"k=1".to_owned(),
+        staged: c"0.9".to_owned(),
+        name: c"part-of-parts".to_owned(),
+    };
+    let journal = Journal {
+        kind: Kind::InPlace { keep_until: LATER },
+        root: c_path(&bed.source),
+        outputs: vec![planned],
+    };
+    staging.commit(&journal).expect("written");
+    drop(staging);
+    assert_eq!(bed.recover().outputs, 1);
+    assert_eq!(undone(&bed).map(|undone| undone.restored), Ok(2));
+    assert_eq!(state(&bed.source), second);
+    assert_eq!(undone(&bed).map(|undone| undone.restored), Ok(12));
+    assert_eq!(state(&bed.source), first);
+}
+
+#[test]
+fn kept_files_are_removed_when_their_time_is_over() {
+    for (now, removed) in [(Some(99), 0), (Some(100), 1), (None, 1)] {
+        let bed = Bed::keeping(Where::Beside, Some(100));
+        bed.recover();
+        let staging = bed.open();
+        assert_eq!(purge(&staging, now), Ok(removed));
+        staging.close().expect("removed");
+        assert_eq!(kept(&bed).exists(), removed == 0);
+    }
+    let bed = Bed::keeping(Where::Beside, Some(100));
+    bed.recover();
+    assert!(undone_until(&bed, 3));
+    assert_eq!(purge(&bed.open(), None), Ok(0), "what has begun to be undone is finished");
+}
