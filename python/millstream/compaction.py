@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from millstream import jar
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
 
 
@@ -49,6 +51,9 @@ class CompactSummary:
         copied: files that could not be merged and were copied to the destination unchanged (`copy_left`), with the reasons. They also
             count in `outputs` and `merged`.
         recovered: outputs of an earlier, interrupted compaction that were moved into place.
+        restored: replaced files that were put back (`undo`).
+        removed: outputs that were removed then.
+        purged: compactions whose replaced files were removed (`purge`).
         dry_run: whether this is only a prediction.
         milliseconds: duration.
         left: files that could not be merged, with the reasons: unchanged in place, missing from a new destination.
@@ -64,6 +69,9 @@ class CompactSummary:
     merged: int
     kept: int
     recovered: int
+    restored: int
+    removed: int
+    purged: int
     dry_run: bool
     milliseconds: int
     copied: tuple[Left, ...]
@@ -72,14 +80,20 @@ class CompactSummary:
 
 def compact(
     spark: SparkSession,
-    src: str | os.PathLike[str],
+    src: str | os.PathLike[str] | None = None,
     dst: str | os.PathLike[str] | None = None,
     *,
     target_size: int | str = "128m",
     format: str = "same",
     codec: str | None = None,
-    header: bool = False,
+    header: bool | None = None,
+    lines: Sequence[str] = (),
     in_place: bool = False,
+    table: str | None = None,
+    plain_files: bool = False,
+    keep_for: str = "7d",
+    undo: bool = False,
+    purge: bool = False,
     copy_left: bool = False,
     dry_run: bool = False,
 ) -> CompactSummary:
@@ -94,8 +108,18 @@ def compact(
         target_size: the approximate size of an output: bytes, or Spark's notation (`"128m"`).
         format: `"same"` (text stays text, Parquet stays Parquet), `"text"`, or `"parquet"` (lines in a column `value`).
         codec: `"none"`, `"gzip"`, `"bzip2"`, `"zstd"`, `"lz4"` or `"snappy"`; by default that of the inputs.
-        header: whether the first line of each file is a header; an output has it once.
+        header: whether the first line of each file is a header; an output has it once. If this is None, files named `.csv` and `.tsv` are
+            not merged.
+        lines: endings of names, such as `".dat"`, of files that consist of independent lines.
         in_place: whether to replace the files of `src`, on a local or mounted file system, after all outputs have been written and verified.
+            Needs `table` or `plain_files`.
+        table: replaces the files of this table, or those in `src` within it. The session's catalog must know it as plain text, csv, json or
+            Parquet files without buckets.
+        plain_files: says that no table format and no other program keeps a list of the files of `src`. Directories that show otherwise are
+            refused all the same.
+        keep_for: how long the replaced files are kept, so that they can be put back: `"12h"`, `"7d"`. A later compaction removes them.
+        undo: puts back the files that the latest compaction in place of `src` replaced, unless its outputs have changed since.
+        purge: removes the kept files of `src`; with `in_place`, does not keep the replaced files.
         copy_left: whether to copy files that cannot be merged to `dst` unchanged; otherwise they are missing there.
         dry_run: whether only to predict the result, as far as the beginnings of the files and the schemas of Parquet files show.
 
@@ -111,13 +135,20 @@ def compact(
     if job is None:
         raise CompactError(jar.MISSING)
     settings = {
-        "source": os.fspath(src),
+        "source": None if src is None else os.fspath(src),
         "destination": None if dst is None else os.fspath(dst),
         "target-size": f"{target_size}b" if isinstance(target_size, int) else target_size,
         "format": format,
         "codec": codec,
         "header": header or None,
+        "no-header": True if header is False else None,
+        "lines": ",".join(lines) or None,
         "in-place": in_place or None,
+        "table": table,
+        "plain-files": plain_files or None,
+        "keep-for": None if undo or purge or not in_place else keep_for,
+        "undo": undo or None,
+        "purge": purge or None,
         "copy-left": copy_left or None,
         "dry-run": dry_run or None,
     }

@@ -52,3 +52,16 @@ def tasks_of(spark, description, action, **arguments):
 
 def seq(spark, scala):
     return [scala.apply(i) for i in range(scala.size())]
+
+
+def sql(spark, statements):
+    """The rows of the last of some statements."""
+    for statement in statements:
+        answer = spark.sql(statement)
+    return [list(row) for row in answer.collect()]
+
+
+def stream(spark, source, sink, checkpoint):
+    """Reads a directory of text as a stream to its end, into partitions."""
+    rows = spark.readStream.text(source).selectExpr("value", "substring(value, 1, 1) as k")
+    rows.writeStream.format("text").partitionBy("k").option("checkpointLocation", checkpoint).trigger(availableNow=True).start(sink).awaitTermination()

@@ -121,7 +121,7 @@ def test_killed_at_any_moment(tmp_path, seed, ending, kills_wanted):
     make_tree(source, 6000, ending)
     expected = lines(source)
     while kills < kills_wanted:
-        arguments, place = ("--in-place", source, "--target-size=8K"), staging(source)
+        arguments, place = ("--in-place", "--plain-files", source, "--target-size=8K"), staging(source)
         state = list(STATES)[kills % len(STATES)]
         delay = delay_s(chance, state)
         if not killed_after(arguments, lambda: STATES[state](place), delay):
@@ -219,7 +219,7 @@ def test_input_that_changes_meanwhile_is_left(tmp_path):
     source = tmp_path / "source"
     make_tree(source, 3000)
     before = lines(source)
-    process = subprocess.Popen(command("--in-place", source, "--json"), env=environment(), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command("--in-place", "--plain-files", source, "--json"), env=environment(), stdout=subprocess.PIPE, text=True)
     while process.poll() is None and not STATES["outputs"](staging(source)):
         time.sleep(0.001)
     with open(source / "plain/f5", "a") as file:
@@ -247,7 +247,7 @@ def test_no_space_leaves_everything_as_it_was(tmp_path):
             (source / "little" / str(n)).write_text(f"{n}\n")
         before = lines(source)
         (source / "_filler").write_bytes(b"x" * 400_000)
-        done = compact("--in-place", source, expected=1)
+        done = compact("--in-place", "--plain-files", source, expected=1)
         assert {os.path.basename(group["directory"]) for group in done["left"]} >= {"big"}
         assert "No space left" in done["left"][0]["reason"]
         assert lines(source) == before and os.listdir(small) == ["source"]
@@ -263,7 +263,7 @@ def test_command_line(tmp_path):
     before = lines(source)
     done = compact(source, tmp_path / "target", "--target-size=1K")
     assert lines(tmp_path / "target") == before and done["left"] == [] and done["outputs"] < 60
-    told = compact(tmp_path / "nothing", "--in-place", expected=1)
+    told = compact(tmp_path / "nothing", "--in-place", "--plain-files", expected=1)
     assert "there is no such directory" in told and not re.search(r"^\s+at ", told, re.MULTILINE)
     nowhere = {**environment(), "PATH": "/nowhere"}
     refused = subprocess.run(command(source, tmp_path / "other"), env=nowhere, stderr=subprocess.PIPE, text=True)
@@ -294,7 +294,7 @@ def test_an_error_is_one_line_without_a_stack_trace(tmp_path, stock, top):
     folder = top / "conflict"
     for kind in ("int", "string"):
         stock.call("compact_calls:write", path=str(folder), format="parquet", expressions=[f"cast(id as {kind}) x"], files=2)
-    for arguments in ((folder, tmp_path / "a"), (folder, tmp_path / "b", "--dry-run"), ("--in-place", folder)):
+    for arguments in ((folder, tmp_path / "a"), (folder, tmp_path / "b", "--dry-run"), ("--in-place", "--plain-files", folder)):
         done = run(*arguments)
         told = [line for line in done.stderr.splitlines() if "CANNOT_MERGE_SCHEMAS" in line]
         assert done.returncode == 1 and len(told) == 1 and told[0].startswith("millstream: "), done.stderr

@@ -168,7 +168,7 @@ def test_refusals_name_the_path_and_the_way_out(place):
             assert all(word in said.get("error", "") for word in words), said
     for log in ("_delta_log/0.json", ".hoodie/x", "_spark_metadata/0", "metadata/version-hint.text"):
         table = place.new({"sub/a": "1\n", f"sub/{log}": "{}"})
-        assert "use its own compaction" in place.compact(table, place.new())["error"]
+        assert "use the table's own compaction" in place.compact(table, place.new())["error"]
     begun = place.new({"a": "1\n", ".direct-writes/_00000000-0000-0000-0000-000000000000.begin": "x\n"})
     assert "direct writes is not over" in place.compact(begun, place.new())["error"]
 

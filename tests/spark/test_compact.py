@@ -57,11 +57,11 @@ def test_a_direct_write_that_is_not_over_is_refused(ours, tmp_path, below, unfin
     job = "01234567-89ab-cdef-0123-456789abcdef"
     tree(table / ".direct-writes", {f"_{job}.{unfinished}": b"a record" if unfinished == "commit" else b""})
     source = str(table / below)
-    refused = ours.call("compact_calls:compact", src=source, in_place=True)
+    refused = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
     assert f"statement {job} with direct writes is not over" in str(refused), refused
     assert data_files(table) == ["k=1/a", "k=1/b"]
     tree(table / ".direct-writes", {f"_done-1-into-{job}": b""})
-    done = ours.call("compact_calls:compact", src=source, in_place=True)
+    done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
     assert done.get("left") == [] and len(data_files(table)) == 1, done
 
 
@@ -71,7 +71,7 @@ def test_random_trees_keep_their_lines(stock, ours, tmp_path, seed, mode):
     source = random_tree(tmp_path / "source", seed)
     before, files = stock.call("compact_calls:lines", path=source), data_files(source)
     target = source if mode == "in place" else str(tmp_path / "target")
-    place = {"in_place": True} if mode == "in place" else {"dst": target}
+    place = {"in_place": True, "plain_files": True} if mode == "in place" else {"dst": target}
     done = ours.call("compact_calls:compact", src=source, target_size=300, **place)
     assert done.get("left") == [], done
     assert stock.call("compact_calls:lines", path=target) == before
@@ -81,7 +81,10 @@ def test_random_trees_keep_their_lines(stock, ours, tmp_path, seed, mode):
     assert done["files"] == len(files) and done["outputs"] + (done["kept"] if mode == "in place" else 0) == len(after)
     if mode == "in place":
         assert [entries(f"{source}/k=1").count(name) for name in ("_SUCCESS", ".hidden")] == [1, 1]
-        assert entries(tmp_path) == ["source"]
+        assert entries(tmp_path) == [".source.millstream-replaced", "source"]
+        undone = ours.call("compact_calls:compact", src=source, undo=True)
+        assert (undone.get("restored"), undone.get("removed")) == (done["merged"], done["outputs"]), undone
+        assert (stock.call("compact_calls:lines", path=target), data_files(target), entries(tmp_path)) == (before, files, ["source"])
     else:
         assert data_files(source) == files and not any(name.startswith(".mill") for name in entries(target))
 
@@ -89,7 +92,7 @@ def test_random_trees_keep_their_lines(stock, ours, tmp_path, seed, mode):
 def test_files_are_joined_byte_for_byte_in_the_order_of_their_names(ours, tmp_path):
     contents = {f"part-{n:04}.csv": b"%d,%s\n" % (n, b"x" * (n % 7)) for n in range(500)}
     source = tree(tmp_path / "source", contents)
-    done = ours.call("compact_calls:compact", src=source, dst=str(tmp_path / "target"))
+    done = ours.call("compact_calls:compact", src=source, dst=str(tmp_path / "target"), header=False)
     (output,) = entries(tmp_path / "target")
     assert output.endswith(".csv")
     expected = b"".join(contents[name] for name in sorted(contents))
@@ -99,7 +102,7 @@ def test_files_are_joined_byte_for_byte_in_the_order_of_their_names(ours, tmp_pa
 
 def test_many_files_make_few_tasks_that_are_described(ours, tmp_path):
     source = tree(tmp_path / "source", {f"{n % 40}/{n}": b"%d\n" % n for n in range(2000)})
-    done = ours.call("compact_calls:tasks_of", description="2000 files become 40", action="compact", src=source, in_place=True)
+    done = ours.call("compact_calls:tasks_of", description="2000 files become 40", action="compact", src=source, in_place=True, plain_files=True)
     assert (done["answer"]["outputs"], done["answer"]["left"]) == (40, [])
     assert len(done["tasks"]) == 1 and 2 <= done["tasks"][0] <= 16
 
@@ -108,9 +111,9 @@ def test_large_files_stay_and_directories_are_cut(ours, tmp_path):
     files = {f"f{n:02}": b"x" * 999 + b"\n" for n in range(20)} | {"large": b"y" * 9000, "e/alone": b"1\n"}
     source = tree(tmp_path / "source", files)
     large = os.stat(f"{source}/large").st_ino
-    done = ours.call("compact_calls:compact", src=source, target_size=5000, in_place=True)
+    done = ours.call("compact_calls:compact", src=source, target_size=5000, in_place=True, plain_files=True)
     assert (done["outputs"], done["kept"], done["merged"], os.stat(f"{source}/large").st_ino) == (4, 2, 20, large)
-    again = ours.call("compact_calls:compact", src=source, target_size=5000, in_place=True)
+    again = ours.call("compact_calls:compact", src=source, target_size=5000, in_place=True, plain_files=True)
     assert (again["outputs"], again["kept"]) == (0, 6), "what is compact stays as it is"
 
 
@@ -120,7 +123,7 @@ def test_headers_are_kept_once_and_must_agree(stock, ours, tmp_path):
     source = tree(tmp_path / "source", files)
     options = {"header": "true", "recursiveFileLookup": "true"}
     before = stock.call("compact_calls:rows", path=f"{source}/good", format="csv", options=options)
-    done = ours.call("compact_calls:compact", src=source, header=True, in_place=True)
+    done = ours.call("compact_calls:compact", src=source, header=True, in_place=True, plain_files=True)
     assert [group["files"] for group in done["left"]] == [2] and "header" in done["left"][0]["reason"]
     assert stock.call("compact_calls:rows", path=f"{source}/good", format="csv", options=options) == before
     assert len(entries(f"{source}/good")) == 1 and entries(f"{source}/bad") == ["a.csv", "b.csv"]
@@ -134,7 +137,7 @@ def test_compressed_files_are_written_by_a_codec(stock, ours, tmp_path, codec, e
         files |= {"k=1/plain.txt": b"plain", "k=2/c.txt.bz2": bz2.compress(b"c\n")}
     source = tree(tmp_path / "source", files)
     before = stock.call("compact_calls:lines", path=source)
-    done = ours.call("compact_calls:compact", src=source, codec=codec, in_place=True)
+    done = ours.call("compact_calls:compact", src=source, codec=codec, in_place=True, plain_files=True)
     assert done.get("left") == [], done
     assert stock.call("compact_calls:lines", path=source) == before
     assert [name.endswith(ending) for name in data_files(source)] == [True, True]
@@ -150,7 +153,7 @@ def test_parquet_is_merged_where_schemas_agree(stock, ours, tmp_path):
     options = {"mergeSchema": "true"}
     before = {k: stock.call("compact_calls:rows", path=f"{source}/k={k}", format="parquet", options=options) for k in (1, 2)}
     conflict = entries(f"{source}/k=3")
-    done = ours.call("compact_calls:compact", src=source, in_place=True)
+    done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
     assert [group["directory"] for group in done["left"]] == [f"{source}/k=3"]
     assert {k: stock.call("compact_calls:rows", path=f"{source}/k={k}", format="parquet", options=options) for k in (1, 2)} == before
     assert [len([name for name in entries(f"{source}/k={k}") if name[0] not in "._"]) for k in (1, 2)] == [1, 1]
@@ -170,7 +173,7 @@ def test_lines_become_parquet(stock, ours, tmp_path):
 def test_parquet_becomes_lines(stock, ours, tmp_path, codec, ending):
     source = str(tmp_path / "source")
     stock.call("compact_calls:write", path=source, format="parquet", expressions=["concat('line ', id) value"], files=3)
-    done = ours.call("compact_calls:compact", src=source, in_place=True, format="text", codec=codec)
+    done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True, format="text", codec=codec)
     assert done.get("left") == [], done
     [file] = [name for name in entries(source) if name[0] not in "._"]
     assert file.endswith(ending)
@@ -181,7 +184,7 @@ def test_parquet_becomes_lines(stock, ours, tmp_path, codec, ending):
 def test_what_holds_no_lines_is_left(ours, tmp_path):
     files = {"a/1": b"PAR1\x15\x00", "a/2": b"PAR1\x15\x00", "b/x.orc": b"ORC\0", "c/1": b"1\n", "c/2": b"2\n"}
     source = tree(tmp_path / "source", files)
-    done = ours.call("compact_calls:compact", src=source, in_place=True)
+    done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
     assert sorted(group["directory"][-1] for group in done["left"]) == ["a", "b"]
     assert entries(f"{source}/a") == ["1", "2"] and entries(f"{source}/b") == ["x.orc"] and len(entries(f"{source}/c")) == 1
 
@@ -206,7 +209,7 @@ def test_a_dry_run_says_what_the_run_does(stock, ours, tmp_path, mode):
     source = unmergeable_tree(stock, tmp_path / "source")
     arguments = {"src": source, "header": True}
     if mode in ("in place", "links"):
-        arguments["in_place"] = True
+        arguments |= {"in_place": True, "plain_files": True}
     else:
         arguments |= {"dst": str(tmp_path / "target"), "copy_left": mode == "copy left"}
     if mode == "links":
@@ -241,7 +244,7 @@ def test_without_being_asked_for_it_is_missing_and_told(stock, ours, tmp_path):
     done = ours.call("compact_calls:compact", src=source, dst=str(target), header=True)
     assert done["copied"] == [] and sum(group["files"] for group in done["left"]) == 12
     assert sorted({os.path.dirname(name) for name in data_files(target)}) == ["good", "rows"]
-    assert "nothing to copy" in ours.call("compact_calls:compact", src=source, in_place=True, copy_left=True)["error"]
+    assert "nothing to copy" in ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True, copy_left=True)["error"]
 
 
 def test_a_file_that_cannot_be_read_is_not_copied(ours, tmp_path):
@@ -261,34 +264,34 @@ def test_links_and_forbidden_directories_are_left_and_the_rest_goes_on(ours, tmp
     os.symlink("0", f"{source}/linked/9")
     os.chmod(f"{source}/locked", 0o555)
     os.chmod(source, 0o777)
-    dry = ours.call("compact_calls:compact", src=source, in_place=True, dry_run=True)
-    done = ours.call("compact_calls:compact", src=source, in_place=True)
+    dry = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True, dry_run=True)
+    done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
     assert {(directory, files) for directory, files, _ in groups(dry)} == {(directory, files) for directory, files, _ in groups(done)}
     assert "Permission denied" in " ".join(group["reason"] for group in dry["left"])
     told = {os.path.basename(group["directory"]): group["reason"] for group in done["left"]}
     os.chmod(f"{source}/locked", 0o755)
     assert "symbolic link" in told["linked"] and entries(f"{source}/linked") == ["0", "1", "2", "9"]
     assert "Permission denied" in told["locked"] and entries(f"{source}/locked") == ["0", "1", "2"]
-    assert len(entries(f"{source}/good")) == 1 and entries(tmp_path) == ["source"]
+    assert len(entries(f"{source}/good")) == 1 and entries(tmp_path) == [".source.millstream-replaced", "source"]
 
 
 def test_mistakes_are_told_and_change_nothing(ours, tmp_path):
     source = tree(tmp_path / "source", {"a": b"1\n", "b": b"2\n"})
     full = tree(tmp_path / "full", {"x": b""})
     for arguments, message in [
-        ({"src": f"{tmp_path}/missing", "in_place": True}, "no such directory"),
-        ({"src": f"{source}/a", "in_place": True}, "not a directory"),
+        ({"src": f"{tmp_path}/missing", "in_place": True, "plain_files": True}, "no such directory"),
+        ({"src": f"{source}/a", "in_place": True, "plain_files": True}, "not a directory"),
         ({"src": source, "dst": f"{source}/inside"}, "inside the source"),
         ({"src": source, "dst": source}, "--in-place"),
         ({"src": source, "dst": full}, "not empty"),
         ({"src": source}, "destination"),
         ({"src": source, "dst": full, "in_place": True}, "destination"),
-        ({"src": "s3a://bucket/x", "in_place": True}, "local"),
+        ({"src": "s3a://bucket/x", "in_place": True, "plain_files": True}, "local"),
         ({"src": source, "dst": "/proc/x/y"}, "cannot be made"),
-        ({"src": source, "in_place": True, "target_size": "12q"}, "not a size"),
-        ({"src": source, "in_place": True, "target_size": 0}, "positive"),
-        ({"src": source, "in_place": True, "codec": "rar"}, "not a codec"),
-        ({"src": source, "in_place": True, "format": "orc"}, "not a format"),
+        ({"src": source, "in_place": True, "plain_files": True, "target_size": "12q"}, "not a size"),
+        ({"src": source, "in_place": True, "plain_files": True, "target_size": 0}, "positive"),
+        ({"src": source, "in_place": True, "plain_files": True, "codec": "rar"}, "not a codec"),
+        ({"src": source, "in_place": True, "plain_files": True, "format": "orc"}, "not a format"),
         ({"src": source, "dst": "/proc/x/y", "dry_run": True}, "cannot be made"),
     ]:
         assert message in ours.call("compact_calls:compact", **arguments).get("error", "no error"), arguments
@@ -307,8 +310,8 @@ def test_what_a_killed_compaction_left_is_removed(ours, tmp_path):
         tree(staging, {"lock": b"", "out/0.7": b"torn", "out/3.d/_temporary/0/x": b"torn", "journal.new": b"half"})
     done = ours.call("compact_calls:compact", src=source, dst=str(tmp_path / "target"))
     assert (done["outputs"], len(entries(tmp_path / "target"))) == (1, 1)
-    done = ours.call("compact_calls:compact", src=source, in_place=True)
-    assert (done["outputs"], entries(tmp_path)) == (1, ["source", "target"])
+    done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
+    assert (done["outputs"], entries(tmp_path)) == (1, [".source.millstream-replaced", "source", "target"])
 
 
 def test_what_was_committed_is_finished_by_the_same_command(ours, tmp_path):

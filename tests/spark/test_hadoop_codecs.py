@@ -144,7 +144,7 @@ def test_compaction_in_place_keeps_the_codec_of_the_files(sessions, tmp_path):
     text = log_lines(Random(SEED), COUNT)
     for name in ("a", "b"):
         (tmp_path / f"{name}.txt.lz4").write_bytes(FILES["lz4"]["lz4"](text, Random(SEED)))
-    summary = sessions["ours"].call("compact_calls:compact", src=str(tmp_path), in_place=True)
+    summary = sessions["ours"].call("compact_calls:compact", src=str(tmp_path), in_place=True, plain_files=True)
     assert not summary.get("error") and not summary["left"], summary
     assert [file.suffixes for file in tmp_path.iterdir() if not file.name.startswith(("_", "."))] == [[".txt", ".lz4"]]
     lines = sessions["stock"].call("hadoop_codec_calls:read", form="hadoop file", path=str(tmp_path))
@@ -159,7 +159,7 @@ def test_damaged_files_are_not_compacted(sessions, tmp_path, ending, kept):
     file = compress(text, Random(SEED))
     (tmp_path / f"a.{ending}").write_bytes(file)
     (tmp_path / f"b.{ending}").write_bytes(file[:kept])
-    summary = sessions["ours"].call("compact_calls:compact", src=str(tmp_path), in_place=True, codec="none")
+    summary = sessions["ours"].call("compact_calls:compact", src=str(tmp_path), in_place=True, plain_files=True, codec="none")
     assert "the file ends too early" in json.dumps(summary), summary
     assert [(tmp_path / f"{name}.{ending}").read_bytes() for name in "ab"] == [file, file[:kept]]
 

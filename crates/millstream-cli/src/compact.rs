@@ -51,6 +51,13 @@ pub(crate) fn size(text: &[u8], of: &str, diagnostics: &Diagnostics) -> Result<u
 pub(crate) struct Compact {
     pub(crate) in_place: bool,
     pub(crate) header: bool,
+    pub(crate) no_header: bool,
+    pub(crate) plain_files: bool,
+    pub(crate) undo: bool,
+    pub(crate) purge: bool,
+    pub(crate) lines: Option<OsString>,
+    pub(crate) table: Option<OsString>,
+    pub(crate) keep_for: Option<OsString>,
     pub(crate) copy_left: bool,
     target_bytes: Option<u64>,
     format: Option<&'static str>,
@@ -77,11 +84,15 @@ impl Compact {
         Ok(())
     }
 
-    /// The arguments of the class.
+    /// The arguments of the class, which checks how they go together.
     pub(crate) fn settings(&self, operands: &[OsString]) -> Result<Vec<OsString>, UsageError> {
         let wrong = |message: &str| Err(UsageError::argument(message.into()));
+        let is_alone = self.undo || self.purge && !self.in_place;
         let mut settings = match (operands, self.in_place) {
+            ([], true) if self.table.is_some() => vec![setting("in-place", "true".as_ref())],
             ([], _) => return wrong("missing source"),
+            ([source], false) if is_alone => vec![setting("source", source)],
+            (_, _) if is_alone => return wrong("--undo and --purge are for one directory"),
             (_, true) if self.copy_left => {
                 return wrong("--copy-left is for a destination: in place, nothing has to be copied");
             }
@@ -96,7 +107,16 @@ impl Compact {
         let target = self.target_bytes.map(|bytes| format!("{bytes}b"));
         let texts = [("target-size", target.as_deref()), ("format", self.format), ("codec", self.codec)];
         settings.extend(texts.into_iter().filter_map(|(key, value)| Some(setting(key, value?.as_ref()))));
-        let flags = [("header", self.header), ("copy-left", self.copy_left)];
+        let others = [("lines", &self.lines), ("table", &self.table), ("keep-for", &self.keep_for)];
+        settings.extend(others.into_iter().filter_map(|(key, value)| Some(setting(key, value.as_deref()?))));
+        let flags = [
+            ("header", self.header),
+            ("no-header", self.no_header),
+            ("plain-files", self.plain_files),
+            ("undo", self.undo),
+            ("purge", self.purge),
+            ("copy-left", self.copy_left),
+        ];
         settings
             .extend(flags.into_iter().filter(|flag| flag.1).map(|(key, _)| setting(key, "true".as_ref())));
         Ok(settings)
@@ -145,7 +165,17 @@ mod tests {
             let error = compact.settings(&operands(words)).expect_err(message);
             assert_eq!(error.message(), message.as_bytes());
         }
-        compact.copy_left = true;
+        compact = Compact { undo: true, ..Compact::default() };
+        let error = compact.settings(&operands(&["a", "b"])).expect_err("one directory");
+        assert_eq!(error.message(), b"--undo and --purge are for one directory");
+        assert_eq!(
+            compact.settings(&operands(&["a"])),
+            Ok(["source=a", "undo=true"].map(OsString::from).to_vec())
+        );
+        compact = Compact { table: Some("d.t".into()), in_place: true, purge: true, ..Compact::default() };
+        let expected = ["in-place=true", "table=d.t", "purge=true"].map(OsString::from).to_vec();
+        assert_eq!(compact.settings(&[]), Ok(expected));
+        compact = Compact { copy_left: true, ..Compact::default() };
         assert!(compact.settings(&operands(&["a", "b"])).is_ok());
         compact.in_place = true;
         let error = compact.settings(&operands(&["a"])).expect_err("nothing to copy");

@@ -2,9 +2,9 @@
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass};
-use jni::sys::{jbyteArray, jint, jlong};
+use jni::sys::{jboolean, jbyteArray, jint, jlong};
 use millstream_ops::table_logs::{
-    Certainty, Evidence, LISTED_ENTRIES, SEARCHED_BYTES, Search, of_tree, probes,
+    Care, Certainty, Evidence, LISTED_ENTRIES, SEARCHED_BYTES, Search, of_tree, probes,
 };
 use millstream_wire::{Decoder, Encoder, Malformed};
 
@@ -65,17 +65,20 @@ fn array(env: &JNIEnv<'_>, bytes: &[u8]) -> Result<jbyteArray, Failure> {
 
 const MALFORMED: Failure = Failure::Argument("a malformed listing");
 
-/// `static native byte[] ofLocal(byte[] root, byte[] given)`: returns what `encoded_evidence` makes of what is found.
+/// `static native byte[] ofLocal(byte[] root, byte[] given, boolean isReplaced)`: returns what `encoded_evidence` makes of what is found.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_TableLogs_ofLocal<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     root: JByteArray<'local>,
     given: JByteArray<'local>,
+    is_replaced: jboolean,
 ) -> jbyteArray {
     guard(&mut env, std::ptr::null_mut(), |env| {
         let (root, given) = (c_string(bytes(env, &root)?)?, c_string(bytes(env, &given)?)?);
-        array(env, &encoded_evidence(of_tree(&SharedProcessVolume::default(), &root, &given).as_ref()))
+        let care = if is_replaced == 0 { Care::Names } else { Care::All };
+        let found = of_tree(&SharedProcessVolume::default(), &root, &given, care);
+        array(env, &encoded_evidence(found.as_ref()))
     })
 }
 
@@ -168,7 +171,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_suspects<'local>(
 ) -> jbyteArray {
     guard(&mut env, std::ptr::null_mut(), |env| {
         // SAFETY: see `search`.
-        array(env, &encoded_list(unsafe { search(handle) }.suspects()))
+        array(env, &encoded_list(unsafe { search(handle) }.suspects(Care::Names)))
     })
 }
 

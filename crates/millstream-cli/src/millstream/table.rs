@@ -15,7 +15,14 @@ pub(super) enum Id {
     Format,
     Codec,
     Header,
+    NoHeader,
+    Lines,
     InPlace,
+    Table,
+    PlainFiles,
+    KeepFor,
+    Undo,
+    Purge,
     CopyLeft,
     AcceptLoss,
     Superseded,
@@ -58,7 +65,9 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
     summary: "set up Millstream for Spark and the shell",
     usage: &[
         "compact [OPTION]... SOURCE DESTINATION",
-        "compact --in-place [OPTION]... SOURCE",
+        "compact --in-place --plain-files [OPTION]... SOURCE",
+        "compact --in-place --table=NAME [OPTION]... [SOURCE]",
+        "compact --undo|--purge [OPTION]... SOURCE",
         "recover [OPTION]... TABLE|PATH",
         "index [OPTION]... FILE|DIRECTORY...",
         "recompress [OPTION]... FILE...",
@@ -129,12 +138,69 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
              merged",
         ),
         flag(
+            Id::NoHeader,
+            None,
+            &["no-header"],
+            COMPACT,
+            "the first line of each file is a line like the others; without --header and --no-header, files named \
+             .csv and .tsv are not merged",
+        ),
+        value(
+            Id::Lines,
+            None,
+            &["lines"],
+            "LIST",
+            COMPACT,
+            "files whose names have these endings, such as .dat,.tbl, consist of independent lines and may be merged",
+        ),
+        flag(
             Id::InPlace,
             None,
             &["in-place"],
             COMPACT,
             "replace the files of SOURCE, after all outputs have been written and verified; after an \
-             interruption the same command completes the work",
+             interruption the same command completes the work; requires --table or --plain-files",
+        ),
+        value(
+            Id::Table,
+            None,
+            &["table"],
+            "NAME",
+            COMPACT,
+            "replace the files of this table, or those in a SOURCE within it; the catalog must know it as plain text, \
+             csv, json or Parquet files without buckets",
+        ),
+        flag(
+            Id::PlainFiles,
+            None,
+            &["plain-files"],
+            COMPACT,
+            "no table format and no other program keeps a list of the files of SOURCE; directories that show \
+             otherwise are refused all the same",
+        ),
+        value(
+            Id::KeepFor,
+            None,
+            &["keep-for"],
+            "TIME",
+            COMPACT,
+            "keep the replaced files for TIME, such as 12h or 7d (default), so that --undo can put them back; a later \
+             run removes them",
+        ),
+        flag(
+            Id::Undo,
+            None,
+            &["undo"],
+            COMPACT,
+            "put back the files that the latest compaction in place of SOURCE replaced, unless its outputs have \
+             changed since",
+        ),
+        flag(
+            Id::Purge,
+            None,
+            &["purge"],
+            COMPACT,
+            "remove the kept files of SOURCE; with --in-place, do not keep the replaced files",
         ),
         flag(
             Id::CopyLeft,

@@ -6,7 +6,7 @@ use aho_corasick::AhoCorasick;
 
 use super::facts::{Facts, ending};
 use super::shapes::{NEAR, is_hidden};
-use super::{Certainty, Evidence, Relation};
+use super::{Care, Certainty, Evidence, Relation};
 
 /// A name of so many bytes is in no file by chance.
 const DISTINCTIVE: usize = 12;
@@ -107,8 +107,9 @@ pub(super) struct Suspects {
 }
 
 impl Suspects {
-    pub(super) fn new(mut files: Vec<Suspect>, names: Vec<Vec<u8>>) -> Self {
+    pub(super) fn new(mut files: Vec<Suspect>, care: Care, names: Vec<Vec<u8>>) -> Self {
         files.sort_by_key(|suspect| (suspect.suspicion, suspect.path.len()));
+        files.retain(|suspect| care == Care::All || suspect.suspicion == Suspicion::Name);
         let mut left = MOST;
         files.retain(|suspect| match left.get_mut(suspect.suspicion as usize) {
             Some(left) if *left > 0 => {

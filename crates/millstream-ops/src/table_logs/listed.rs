@@ -9,7 +9,7 @@ use millstream_vfs::{
 use millstream_walk::{Chunk, Descend, FanOut, Fault, FollowPolicy, Place, Visitor, WalkOptions, walk};
 
 use super::shapes::{is_hidden, probes};
-use super::{Evidence, LISTED_ENTRIES, SEARCHED_BYTES, Search};
+use super::{Care, Evidence, LISTED_ENTRIES, SEARCHED_BYTES, Search};
 use crate::names::c_string;
 
 /// Bytes of directory entries read at once.
@@ -19,13 +19,13 @@ const BATCH: usize = 64 << 10;
 /// symbolic links: a table that has a link to the tree is above that path.
 ///
 /// What cannot be read is taken for absent: a log that this user cannot read is none that he may write.
-pub fn of_tree<V: Volume>(volume: &V, root: &CStr, given: &CStr) -> Option<Evidence> {
+pub fn of_tree<V: Volume>(volume: &V, root: &CStr, given: &CStr, care: Care) -> Option<Evidence> {
     let search = Mutex::new(Search::new(root.to_bytes()));
     let listing = Listing { search: &search, volume: std::marker::PhantomData };
     let options = WalkOptions { follow: FollowPolicy::Always, ..WalkOptions::default() };
     walk(volume, &[root.to_owned()], &listing, &options);
     let mut search = search.into_inner().unwrap_or_else(PoisonError::into_inner);
-    judged(volume, &mut search).or_else(|| judged(volume, &mut Search::new(given.to_bytes())))
+    judged(volume, &mut search, care).or_else(|| judged(volume, &mut Search::new(given.to_bytes()), care))
 }
 
 /// What names the files in one directory, given by an absolute path; what is below it does not count.
@@ -33,11 +33,11 @@ pub fn above<V: Volume>(volume: &V, directory: &CStr) -> Option<Evidence> {
     let mut search = Search::new(directory.to_bytes());
     let root = search.root.clone();
     list(&volume.base(), &root, &mut search);
-    judged(volume, &mut search)
+    judged(volume, &mut search, Care::Names)
 }
 
 /// Adds what is above the tree, and the contents of files.
-pub(super) fn judged<V: Volume>(volume: &V, search: &mut Search) -> Option<Evidence> {
+pub(super) fn judged<V: Volume>(volume: &V, search: &mut Search, care: Care) -> Option<Evidence> {
     let base = volume.base();
     let root = search.root.clone();
     let mut end = root.len();
@@ -49,7 +49,7 @@ pub(super) fn judged<V: Volume>(volume: &V, search: &mut Search) -> Option<Evide
         }
         end = at;
     }
-    for path in search.suspects() {
+    for path in search.suspects(care) {
         if let Ok(content) = beginning(&base, &path) {
             search.examine(&path, &content);
         }

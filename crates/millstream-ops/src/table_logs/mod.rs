@@ -35,6 +35,15 @@ pub const SEARCHED_BYTES: usize = 1 << 20;
 /// Entries of a directory above a tree, or beside one, that are listed.
 pub const LISTED_ENTRIES: usize = 5_000;
 
+/// Which files are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Care {
+    /// Those that are hidden, or have names like those of logs. The tree is only to be read.
+    Names,
+    /// Others, too. Files are to be replaced.
+    All,
+}
+
 /// How sure it is that files are named elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
@@ -172,13 +181,13 @@ impl Search {
     }
 
     /// Paths of files that [`Search::examine`] is to be given, once all entries are known.
-    pub fn suspects(&mut self) -> Vec<Vec<u8>> {
+    pub fn suspects(&mut self, care: Care) -> Vec<Vec<u8>> {
         let suspects: Vec<Suspect> = self
             .directories
             .iter()
             .flat_map(|(path, facts)| contents::suspects(path, facts, self.relation(path)))
             .collect();
-        let suspects = Suspects::new(suspects, self.sample.names());
+        let suspects = Suspects::new(suspects, care, self.sample.names());
         let paths = suspects.paths();
         self.suspects = Some(suspects);
         paths

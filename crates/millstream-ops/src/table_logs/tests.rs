@@ -27,7 +27,7 @@ fn found(files: &[(&str, &str)], root: &str) -> Option<Evidence> {
         }
     }
     let root = path_of(&if root.is_empty() { top.clone() } else { top.join(root) });
-    let local = of_tree(&PosixVolume, &root, &root);
+    let local = of_tree(&PosixVolume, &root, &root, Care::All);
     assert_eq!(by_files(&top, &root), local, "from a flat listing");
     local
 }
@@ -55,7 +55,7 @@ fn by_files(top: &Path, root: &std::ffi::CStr) -> Option<Evidence> {
         let at = directory.iter().rposition(|&b| b == b'/').expect("absolute");
         search.entry(&directory[..at], &directory[at + 1..], true);
     }
-    listed::judged(&PosixVolume, &mut search)
+    listed::judged(&PosixVolume, &mut search, Care::All)
 }
 
 fn walk_empty(top: &Path) -> Vec<Vec<u8>> {
@@ -189,8 +189,8 @@ fn a_table_that_has_a_link_to_the_tree_counts() {
     fs::create_dir_all(top.join("t/_delta_log")).expect("mkdir");
     std::os::unix::fs::symlink(top.join("elsewhere/k=1"), top.join("t/k=1")).expect("a link");
     let [real, given] = ["elsewhere/k=1", "t/k=1"].map(|name| path_of(&top.join(name)));
-    assert_eq!(of_tree(&PosixVolume, &real, &real), None);
-    assert!(of_tree(&PosixVolume, &real, &given).is_some());
+    assert_eq!(of_tree(&PosixVolume, &real, &real, Care::All), None);
+    assert!(of_tree(&PosixVolume, &real, &given, Care::All).is_some());
 }
 
 #[test]
@@ -201,5 +201,5 @@ fn a_pipe_is_not_opened() {
     fs::write(tree.join("part-00000-aa.txt"), "1\n").expect("written");
     let made = std::process::Command::new("mkfifo").arg(tree.join("_pipe")).status().expect("mkfifo runs");
     assert!(made.success());
-    assert_eq!(of_tree(&PosixVolume, &path_of(&tree), &path_of(&tree)), None);
+    assert_eq!(of_tree(&PosixVolume, &path_of(&tree), &path_of(&tree), Care::All), None);
 }

@@ -55,10 +55,11 @@ public final class TableLogs {
    *
    * @param root absolute path without symbolic links
    * @param given absolute path by which the user knows it
+   * @param isReplaced whether files of it are to be replaced: then more files are searched
    */
-  public static Optional<Evidence> ofLocal(String root, String given) throws IOException {
+  public static Optional<Evidence> ofLocal(String root, String given, boolean isReplaced) throws IOException {
     NativeCompaction.requireLibrary();
-    return decoded(ofLocal(LocalPaths.require(root), LocalPaths.require(given)));
+    return decoded(ofLocal(LocalPaths.require(root), LocalPaths.require(given), isReplaced));
   }
 
   /**
@@ -233,7 +234,7 @@ public final class TableLogs {
     return found;
   }
 
-  private static native byte[] ofLocal(byte[] root, byte[] given);
+  private static native byte[] ofLocal(byte[] root, byte[] given, boolean isReplaced);
 
   private static native int listedEntries();
 

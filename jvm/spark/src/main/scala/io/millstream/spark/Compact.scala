@@ -13,70 +13,10 @@ import org.apache.hadoop.fs.FileSystem
 import org.slf4j.LoggerFactory
 
 import org.apache.spark.SparkException
-import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
 
 /** A failure whose message is for the user. */
 class CompactFailure(message: String) extends RuntimeException(message)
-
-/**
- * Options of a compaction.
- *
- * @param destination directory of the outputs; none if they replace their inputs
- * @param format `same`, `text` or `parquet`
- * @param codec codec of the outputs; by default that of the inputs
- * @param header whether the first line of a file is a header
- * @param copyLeft whether files that cannot be merged are copied to the destination unchanged
- */
-final case class CompactOptions(
-    source: String,
-    destination: Option[String],
-    targetBytes: Long,
-    format: String,
-    codec: Option[Codec],
-    header: Boolean,
-    copyLeft: Boolean,
-    dryRun: Boolean) {
-
-  def inPlace: Boolean = destination.isEmpty
-}
-
-object CompactOptions {
-  val Same = "same"
-  val Text = "text"
-  val Parquet = "parquet"
-
-  /** Parses names and values from the command line or from Python. */
-  def of(settings: Map[String, String]): CompactOptions = {
-    val known = Set("source", "destination", "in-place", "target-size", "format", "codec", "header", "copy-left", "dry-run")
-    settings.keys.find(!known(_)).foreach(key => throw new CompactFailure(s"unknown option $key"))
-    def isTrue(key: String) = settings.get(key).contains("true")
-    val source = settings.getOrElse("source", throw new CompactFailure("no directory was given"))
-    val destination = settings.get("destination")
-    if (destination.isEmpty != isTrue("in-place")) {
-      throw new CompactFailure("specify either a destination or --in-place (in_place=True)")
-    }
-    if (destination.isEmpty) {
-      throw new CompactFailure("compaction in place is switched off in this version: it did not recognise every table whose log names its " +
-        "files. Compact into a new tree, or rewrite the table with INSERT OVERWRITE")
-    }
-    if (destination.isEmpty && isTrue("copy-left")) {
-      throw new CompactFailure("there is nothing to copy in place: files that cannot be merged stay where they are")
-    }
-    val size = settings.getOrElse("target-size", "128m")
-    val bytes = try JavaUtils.byteStringAsBytes(size) catch {
-      case _: IllegalArgumentException => throw new CompactFailure(s"$size: not a size; write it like 128M")
-    }
-    if (bytes <= 0) throw new CompactFailure(s"$size: the target size must be positive")
-    val format = settings.getOrElse("format", Same)
-    if (!Set(Same, Text, Parquet)(format)) throw new CompactFailure(s"$format: not a format; choose same, text or parquet")
-    val (codecs, of) = if (format == Parquet) (Codec.OfParquet, " of Parquet") else (Codec.OfLines, "")
-    val codec = settings.get("codec").map(name => Codec.named(name, codecs).getOrElse(
-      throw new CompactFailure(s"$name: not a codec$of; choose from ${codecs.mkString(", ")}")))
-    if (format == Parquet && isTrue("header")) throw new CompactFailure("a header applies to text files, not to Parquet")
-    CompactOptions(source, destination, bytes, format, codec, isTrue("header"), isTrue("copy-left"), isTrue("dry-run"))
-  }
-}
 
 /**
  * Merges small files into few, directory by directory.
@@ -102,8 +42,9 @@ object Compact {
    * @param tell receives warnings before the work starts: files that a new destination will lack or have unmerged, and headers that would
    *     become lines
    */
-  def run(spark: SparkSession, options: CompactOptions, tell: String => Unit = Log.warn): CompactSummary = {
+  def run(spark: SparkSession, given: CompactOptions, tell: String => Unit = Log.warn): CompactSummary = {
     val start = System.nanoTime()
+    val options = CompactTables.resolved(spark, given)
     val summary = if (CompactRemote.concerns(options)) CompactRemote.run(spark, options, tell) else runLocally(spark, options, tell)
     val timed = summary.copy(milliseconds = (System.nanoTime() - start) / 1000000)
     Log.info(s"Millstream compacted ${timed.source}: ${timed.text}")
@@ -114,8 +55,15 @@ object Compact {
     val source = realDirectory(options.source)
     val target = options.destination.fold(source)(destination(_, source, options.dryRun))
     try {
-      if (options.dryRun) look(spark, options, source, target, tell)
-      else try compact(spark, options, source, target, tell) finally forgetListings(spark, target)
+      options.action match {
+        case CompactAction.Merge if options.dryRun => look(spark, options, source, target, tell)
+        case action =>
+          try action match {
+            case CompactAction.Merge => compact(spark, options, source, target, tell)
+            case CompactAction.Undo => afterRecovery(options, target)(CompactUndo.undo)
+            case CompactAction.Purge => afterRecovery(options, target)(CompactUndo.purge)
+          } finally forgetListings(spark, target)
+      }
     } catch {
       case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again once that is fixed")
       case e: SparkException =>
@@ -134,14 +82,25 @@ object Compact {
 
   private def planner(spark: SparkSession, options: CompactOptions, source: Path): CompactPlanner = {
     val conf = spark.sparkContext.hadoopConfiguration
-    new CompactPlanner(options, new LocalTree(source, conf), conf, UUID.randomUUID().toString.take(8))
+    new CompactPlanner(options, tree(spark, options, source), conf, UUID.randomUUID().toString.take(8))
+  }
+
+  private def tree(spark: SparkSession, options: CompactOptions, source: Path): SourceTree =
+    new LocalTree(source, local(options.source).normalize, spark.sparkContext.hadoopConfiguration)
+
+  /** Undoes or removes earlier compactions of a tree, once they are finished. */
+  private def afterRecovery(options: CompactOptions, target: Path)(
+      action: (CompactOptions, Path, Seq[Path], Path => NativeCompaction) => CompactSummary): CompactSummary = {
+    val places = stagingPlaces(options, target)
+    recover(places, target)
+    action(options, target, places.filter(place => Files.isWritable(place.getParent)), opening(_, target))
   }
 
   /** Predicts the result from names, sizes, the beginnings of files, and schemas. */
   private def look(spark: SparkSession, options: CompactOptions, source: Path, target: Path, tell: String => Unit): CompactSummary = {
     val tasks = new CompactTasks(spark, Site(options.header, options.codec), spark.sparkContext.hadoopConfiguration, s"Millstream compact --dry-run $source")
     val planned = planner(spark, options, source).plan()
-    CompactHeaders.foretell(options, planned, spark.sparkContext.hadoopConfiguration).foreach(tell)
+    CompactResult.warnings(options, planned, spark.sparkContext.hadoopConfiguration).foreach(tell)
     val (plan, made) = CompactResult.withCopies(options, planned, tasks.check)
     val obstacles = if (options.inPlace) CompactInPlace.obstacles(source, plan.outputs) else Map.empty[Int, String]
     val wouldBeMade = made.map(one => obstacles.get(one.output).fold(one)(reason => Made(one.output, Left(reason), 0)))
@@ -160,14 +119,17 @@ object Compact {
     try {
       if (!options.inPlace && holdsOthers(target)) throw notEmpty(target)
       staging.clear()
+      staging.purgeExpired(CompactUndo.nowSeconds)
       val planned = planner(spark, options, source).plan()
-      CompactHeaders.foretell(options, planned, spark.sparkContext.hadoopConfiguration).foreach(tell)
+      CompactResult.warnings(options, planned, spark.sparkContext.hadoopConfiguration).foreach(tell)
       if (!options.inPlace) CompactResult.foretell(planned, source.toString, target.toString).foreach(tell)
       val out = place.resolve(NativeCompaction.OUT)
       val site = Site(options.header, options.codec)
       val tasks = new LocalTasks(spark, site, out.toString, spark.sparkContext.hadoopConfiguration, s"Millstream compact $source")
       val (plan, made) = CompactResult.withCopies(options, planned, tasks.make)
       if (!options.inPlace) CompactLeft.write(out, plan.left ++ CompactResult.failures(source.toString, plan, made))
+      // The tree may have become a table meanwhile.
+      if (options.inPlace) CompactTables.check(tree(spark, options, source), options)
       val applied = put(staging, options, target, plan, made)
       staging.remove()
       finished = true
@@ -191,7 +153,8 @@ object Compact {
       target: Path,
       plan: CompactPlan,
       made: Seq[Made[String]]): NativeCompaction.Applied = {
-    val journal = new NativeCompaction.Journal(options.inPlace, target.toString)
+    val root = target.toString
+    val journal = if (options.inPlace) NativeCompaction.Journal.inPlace(root, CompactUndo.keepUntil(options)) else NativeCompaction.Journal.ofNewTree(root)
     val staged = made.flatMap(one => one.staged.toOption.map(plan.outputs(one.output) -> _))
       .sortBy { case (output, _) => (output.directory, output.id) }
     staged.foreach { case (output, name) => journal.add(name, output.directory, output.name) }
@@ -315,7 +278,9 @@ object Compact {
     ConsoleLog.withoutTraces()
     val code = try {
       val options = CompactOptions.of(pairs)
-      val spark = SparkSession.builder().appName(s"millstream compact ${options.source}").getOrCreate()
+      val builder = SparkSession.builder().appName(s"millstream compact ${options.table.getOrElse(options.source)}")
+      // Tables are in the Hive metastore; the in-memory catalog of this process is always empty.
+      val spark = (if (options.table.isEmpty) builder else builder.enableHiveSupport()).getOrCreate()
       try {
         val tell = if (flags.nonEmpty) (_: String) => () else say _
         report(run(spark, options, tell), flags.nonEmpty)

@@ -1,6 +1,7 @@
 package io.millstream.spark
 
 import java.io.IOException
+import java.util.Locale
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -28,6 +29,7 @@ private[spark] final case class Rewrite(fromParquet: Boolean, toParquet: Boolean
  * @param directory path of its directory below the root, "" for the root
  * @param inputs its input files
  * @param unmerged the reason why a single input is copied instead of merged
+ * @param isJson whether each line of the inputs must be a JSON value
  */
 private[spark] final case class Output(
     id: Int,
@@ -37,7 +39,8 @@ private[spark] final case class Output(
     inputs: FileRanges,
     files: Int,
     bytes: Long,
-    unmerged: Option[String] = None) {
+    unmerged: Option[String] = None,
+    isJson: Boolean = false) {
 
   def isUnmerged: Boolean = unmerged.nonEmpty
 
@@ -74,6 +77,7 @@ private[spark] final case class Member(file: FileRanges, name: String, size: Lon
  *
  * @param keptFiles files that need no change
  * @param left directories whose files cannot be merged, and why
+ * @param warning about the whole tree
  */
 private[spark] final case class CompactPlan(
     directories: Int,
@@ -81,7 +85,8 @@ private[spark] final case class CompactPlan(
     bytes: Long,
     outputs: IndexedSeq[Output],
     keptFiles: Long,
-    left: Seq[NativeCompaction.Left])
+    left: Seq[NativeCompaction.Left],
+    warning: Option[String] = None)
 
 /**
  * Groups the files of each directory into outputs.
@@ -98,13 +103,14 @@ private[spark] final class CompactPlanner(options: CompactOptions, tree: SourceT
   private var files, bytes, keptFiles = 0L
 
   def plan(): CompactPlan = {
+    val warning = CompactTables.check(tree, options)
     val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
     val (expressible, others) = tree.listings().partition(_.directory != null)
     if (others.nonEmpty) left += new NativeCompaction.Left(tree.name, others.length, "directories, whose names this JVM cannot express")
     expressible.foreach(part => byDirectory.getOrElseUpdate(part.directory, mutable.ArrayBuffer.empty) += part)
-    tree.refuseTables(byDirectory.keys.toSeq)
+    tree.refuseWrites(byDirectory.keys.toSeq)
     byDirectory.foreach { case (directory, parts) => planDirectory(tree.relative(directory), parts) }
-    CompactPlan(byDirectory.count(_._2.exists(_.count > 0)), files, bytes, outputs.toIndexedSeq, keptFiles, left.toSeq)
+    CompactPlan(byDirectory.count(_._2.exists(_.count > 0)), files, bytes, outputs.toIndexedSeq, keptFiles, left.toSeq, warning)
   }
 
   private def planDirectory(relative: String, parts: collection.Seq[DirectoryListing]): Unit = {
@@ -124,12 +130,10 @@ private[spark] final class CompactPlanner(options: CompactOptions, tree: SourceT
     bytes += entries.iterator.map(_.size).sum
     val names = new Names(relative)
     entries.groupBy(entry => Family.of(entry.name, options, codecs)).toSeq.sortBy(_._1.toString).foreach {
-      case (Unknown(format), of) if options.copyLeft =>
-        of.sortBy(_.name).foreach { entry =>
-          outputs += output(relative, entry.name, Concatenate, Seq(entry)).copy(unmerged = Some(notMerged(format)))
-        }
-      case (Unknown(format), of) =>
-        left += new NativeCompaction.Left(directory, of.length, notMerged(format))
+      case (Unknown(reason), of) if options.copyLeft =>
+        of.sortBy(_.name).foreach(entry => outputs += output(relative, entry.name, Concatenate, Seq(entry)).copy(unmerged = Some(reason)))
+      case (Unknown(reason), of) =>
+        left += new NativeCompaction.Left(directory, of.length, reason)
       case (family: Known, of) => planFamily(relative, family, of.sortBy(_.name), names)
     }
   }
@@ -143,7 +147,7 @@ private[spark] final class CompactPlanner(options: CompactOptions, tree: SourceT
       val members = group.map(entries)
       if (!isKept(group)) {
         val making = if (members.exists(entry => Codec.ofFile(entry.name, codecs).nonEmpty)) family.recoding else family.making
-        outputs += output(relative, names.next(family), making, members)
+        outputs += output(relative, names.next(family), making, members).copy(isJson = family.isJson)
       } else if (!options.inPlace) {
         outputs += output(relative, members.head.name, Concatenate, members)
       }
@@ -198,7 +202,13 @@ private[spark] object CompactPlanner {
   /** An output has at most this multiple of the target size. */
   private val Overfull = 1.25
 
-  private val Extension = """.*(\.[A-Za-z][A-Za-z0-9]{0,7})""".r
+  private val Extension = """.*(\.[A-Za-z][A-Za-z0-9_]*)""".r
+  private val Delimited = Set(".csv", ".tsv")
+  private val OfJson = Set(".json", ".jsonl", ".ndjson")
+  /** Endings of files of lines. Hive and Hadoop write some without any. */
+  private val OfLines = Set("", ".txt", ".text", ".log") ++ Delimited ++ OfJson
+  /** What Spark puts at the end of a bucket's number: `part-00000-UUID_00003.c000.txt`. */
+  private val Bucket = """part-\d+-[0-9a-f-]{36}_\d{5}(\..*)?""".r
 
   private final case class Entry(listing: DirectoryListing, index: Int) {
     val name: String = listing.name(index)
@@ -209,12 +219,10 @@ private[spark] object CompactPlanner {
   private def endingOf(codec: Option[String], codecs: CompressionCodecFactory): String =
     codec.fold("")(Codec.ofHadoop(_, codecs).getDefaultExtension)
 
-  private def notMerged(format: String): String = s"$format files are not merged"
-
   /** Files that can be merged with each other. */
   private sealed trait Family
 
-  private final case class Unknown(format: String) extends Family
+  private final case class Unknown(reason: String) extends Family
 
   private sealed trait Known extends Family {
     def making: Making
@@ -222,6 +230,8 @@ private[spark] object CompactPlanner {
     /** Whether a file must be rewritten even if it is large enough. */
     def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean
     def suffix(codecs: CompressionCodecFactory): String
+    /** Whether each line must be a JSON value. */
+    def isJson: Boolean = false
   }
 
   /**
@@ -229,7 +239,7 @@ private[spark] object CompactPlanner {
    *
    * @param extension the name's extension, not counting a codec's: files with different extensions are not merged
    */
-  private final case class Lines(codec: Option[String], extension: String) extends Known {
+  private final case class Lines(codec: Option[String], extension: String, override val isJson: Boolean) extends Known {
     override def making: Making = if (codec.isEmpty) Concatenate else recoding
     override def recoding: Making = Recode(codec)
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
@@ -248,25 +258,38 @@ private[spark] object CompactPlanner {
 
   private object Family {
     def of(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Family = {
-      val lower = name.toLowerCase(java.util.Locale.ROOT)
+      val lower = name.toLowerCase(Locale.ROOT)
       if (lower.endsWith(".orc")) {
-        Unknown("ORC")
+        Unknown("ORC files are not merged")
       } else if (lower.endsWith(".avro")) {
-        Unknown("Avro")
+        Unknown("Avro files are not merged")
+      } else if (Bucket.matches(lower)) {
+        Unknown("the files of a table in buckets have the numbers of their buckets in their names")
       } else if (lower.endsWith(".parquet") || lower.endsWith(".parq")) {
         val toParquet = options.format != CompactOptions.Text
         Rows(fromParquet = true, toParquet, if (toParquet) None else options.codec.flatMap(_.hadoop))
       } else if (options.format == CompactOptions.Parquet) {
         Rows(fromParquet = false, toParquet = true, None)
       } else {
-        val codec = options.codec.fold(codecOf(name, codecs))(_.hadoop)
-        Lines(codec, extension(name, codecs))
+        val written = extension(name, codecs)
+        val ending = written.toLowerCase(Locale.ROOT)
+        whyNotLines(ending, options).getOrElse {
+          Lines(options.codec.fold(codecOf(name, codecs))(_.hadoop), written, OfJson(ending) && !options.lines(ending))
+        }
       }
     }
 
+    /** Why files with this ending are not joined, if they are not. */
+    private def whyNotLines(ending: String, options: CompactOptions): Option[Unknown] =
+      if (options.lines(ending)) None
+      else if (!OfLines(ending)) Some(Unknown(s"$ending is not an ending of files of lines; if they are, add --lines=$ending (lines=[\"$ending\"])"))
+      else if (Delimited(ending) && options.firstLines == FirstLines.Unknown) {
+        Some(Unknown(s"$ending files may begin with a header: say so with --header (header=True) or --no-header (header=False)"))
+      } else None
+
     /** Hadoop's name of the codec that a file's name indicates. */
     def codecOf(name: String, codecs: CompressionCodecFactory): Option[String] =
-      Codec.ofFile(name, codecs).map(FileCodec.hadoops(_).getSimpleName.stripSuffix("Codec").toLowerCase(java.util.Locale.ROOT))
+      Codec.ofFile(name, codecs).map(FileCodec.hadoops(_).getSimpleName.stripSuffix("Codec").toLowerCase(Locale.ROOT))
 
     private def extension(name: String, codecs: CompressionCodecFactory): String = {
       val ending = Codec.ofFile(name, codecs).map(_.getDefaultExtension).getOrElse("")

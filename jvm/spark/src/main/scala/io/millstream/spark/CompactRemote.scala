@@ -40,7 +40,7 @@ private[spark] object CompactRemote {
     val conf = spark.sessionState.newHadoopConf()
     Placement.prepare(conf)
     try {
-      val source = if (options.source.matches(Remote)) HadoopTree.at(options.source, conf) else new LocalTree(Compact.realDirectory(options.source), conf)
+      val source = if (options.source.matches(Remote)) HadoopTree.at(options.source, conf) else new LocalTree(Compact.realDirectory(options.source), Compact.local(options.source).normalize, conf)
       val destination = new Destination(to, conf)
       destination.requireOutside(source)
       if (options.dryRun) look(spark, options, conf, source, destination, tell)
@@ -63,7 +63,7 @@ private[spark] object CompactRemote {
     destination.requireNew()
     val tasks = new CompactTasks(spark, Site(options.header, options.codec), conf, s"Millstream compact --dry-run ${source.name}")
     val planned = new CompactPlanner(options, source, conf, "").plan()
-    CompactHeaders.foretell(options, planned, conf).foreach(tell)
+    CompactResult.warnings(options, planned, conf).foreach(tell)
     val (plan, made) = CompactResult.withCopies(options, planned, tasks.check)
     CompactResult.of(options, source.name, destination.name, plan, made, 0)
   }
@@ -222,7 +222,7 @@ private[spark] object CompactRemote {
         val planned = new CompactPlanner(options, source, conf, id).plan()
         guard.requireUnchanged()
         discardLeftovers(planned)
-        CompactHeaders.foretell(options, planned, conf).foreach(tell)
+        CompactResult.warnings(options, planned, conf).foreach(tell)
         CompactResult.foretell(planned, source.name, destination.name).foreach(tell)
         val tasks = new StagedTasks(spark, Site(options.header, options.codec), job.placement, conf, s"Millstream compact ${source.name}")
         begun = Some(planned)

@@ -6,10 +6,14 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import io.millstream.hadoop.NativeCompaction
+import org.apache.hadoop.conf.Configuration
 
 /**
  * Result of a compaction or of a dry run.
  *
+ * @param restored replaced files that were put back
+ * @param removed outputs that were removed then
+ * @param purged compactions whose replaced files were removed
  * @param copied files that could not be merged and were copied to the destination unchanged
  * @param left files that could not be merged: unchanged in place, missing from a new destination
  */
@@ -24,6 +28,9 @@ final case class CompactSummary(
     merged: Long,
     kept: Long,
     recovered: Long,
+    restored: Long,
+    removed: Long,
+    purged: Long,
     dryRun: Boolean,
     milliseconds: Long,
     copied: Seq[NativeCompaction.Left],
@@ -39,7 +46,7 @@ final case class CompactSummary(
     fields.put("source", source)
     fields.put("destination", destination)
     Seq("directories" -> directories, "files" -> files, "bytes" -> bytes, "outputs" -> outputs, "output_bytes" -> outputBytes,
-      "merged" -> merged, "kept" -> kept, "recovered" -> recovered).foreach { case (name, value) => fields.put(name, value) }
+      "merged" -> merged, "kept" -> kept, "recovered" -> recovered, "restored" -> restored, "removed" -> removed, "purged" -> purged).foreach { case (name, value) => fields.put(name, value) }
     fields.put("dry_run", dryRun)
     fields.put("milliseconds", milliseconds)
     Seq("copied" -> copied, "left" -> left).foreach { case (name, groups) => fields.put(name, groupsAsJava(groups)) }
@@ -47,6 +54,8 @@ final case class CompactSummary(
   }
 
   def text: String = {
+    if (restored > 0) return s"$restored files ${if (dryRun) "would be" else "were"} put back in place of $removed outputs"
+    if (purged > 0) return s"the replaced files of $purged compactions were removed"
     val would = if (dryRun) "would become" else "became"
     val again = if (recovered > 0) s"; $recovered outputs of an interrupted compaction were moved into place" else ""
     val copies = if (copied.nonEmpty) s" ${filesOf(copied)} copied as they are," else ""
@@ -91,6 +100,11 @@ private[spark] object CompactSummary {
 
 /** The result of making the outputs of a plan. */
 private[spark] object CompactResult {
+  /** Messages about the files that are read. */
+  def warnings(options: CompactOptions, plan: CompactPlan, conf: Configuration): Seq[String] = plan.warning.toSeq ++ CompactHeaders.foretell(options, plan, conf)
+
+  def asScala(left: java.util.List[NativeCompaction.Left]): Seq[NativeCompaction.Left] = left.asScala.toSeq
+
   /** Messages about a new destination that are known before anything is read. */
   def foretell(plan: CompactPlan, source: String, target: String): Seq[String] =
     CompactSummary.byReason(s"will be missing from $target, unless it is made with --copy-left (copy_left=True)", plan.left) ++
@@ -123,6 +137,9 @@ private[spark] object CompactResult {
       merged = ready.iterator.map(_.files.toLong).sum,
       kept = plan.keptFiles,
       recovered = recovered,
+      restored = 0,
+      removed = 0,
+      purged = 0,
       dryRun = options.dryRun,
       milliseconds = 0,
       copied = copied(source, ready),

@@ -6,8 +6,9 @@ import java.nio.file.{AccessDeniedException, Files, Path, Paths}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
+import scala.jdk.OptionConverters._
 
-import io.millstream.hadoop.{DatasetNames, DirectoryListing, ListedFileSystem, MillstreamLocalFileSystem, Versions}
+import io.millstream.hadoop.{DatasetNames, DirectoryListing, ListedFileSystem, MillstreamLocalFileSystem, TableLogs, Versions}
 import io.millstream.write.protocol.{Journal, ReadGuard, Resolution, TableAccess, TableVersion}
 import io.millstream.write.store.Store
 import org.apache.hadoop.conf.Configuration
@@ -28,8 +29,15 @@ private[spark] trait SourceTree {
   /** All files of the tree. */
   def listings(): collection.Seq[DirectoryListing]
 
-  /** Refuses the compaction if one of these directories, which are in the tree, is a table that its files must not be taken from. */
-  def refuseTables(directories: Seq[String]): Unit
+  /**
+   * What names the files of the tree, as the log of a table does.
+   *
+   * @param isReplaced whether files of it are to be replaced
+   */
+  def tableLog(isReplaced: Boolean): Option[TableLogs.Evidence]
+
+  /** Refuses the compaction if a statement with direct writes is not over in one of these directories, which are in the tree, or above it. */
+  def refuseWrites(directories: Seq[String]): Unit
 
   /** The directories at or above its root in which there is a journal of direct writes. */
   def journals: Seq[HadoopPath]
@@ -39,14 +47,6 @@ private[spark] trait SourceTree {
 }
 
 private[spark] object SourceTree {
-  /** What says that a directory is a table whose log lists its files, so that they must not be replaced without its knowledge. */
-  val TableLogs: Seq[(String, String)] = Seq(
-    "_delta_log" -> "a Delta Lake table", ".hoodie" -> "a Hudi table", "_spark_metadata" -> "the output of a streaming query",
-    "metadata/version-hint.text" -> "an Iceberg table")
-
-  def refuseTable(directory: String, log: String, kind: String): Nothing =
-    throw new CompactFailure(s"$directory: is $kind, whose log ($log) lists its files; use its own compaction instead")
-
   /**
    * Refuses a directory with a journal in which a statement is not over: only some of its files may be visible, and it looks for them under
    * their names.
@@ -62,7 +62,7 @@ private[spark] object SourceTree {
 
 /**
  * Guards a compaction against statements with direct writes that change its source meanwhile. Those that have begun before are refused, not
- * finished ([[SourceTree.refuseTables]]): nothing is written to a source.
+ * finished ([[SourceTree.refuseWrites]]): nothing is written to a source.
  *
  * It is made before the source is listed.
  */
@@ -82,8 +82,12 @@ private[spark] final class SourceGuard(source: SourceTree, conf: Configuration) 
   def check(): Unit = source.journals.foreach(directory => new ReadGuard(directory, versionBefore(directory), false).check(conf))
 }
 
-/** A tree on a local or mounted file system, listed natively. */
-private[spark] final class LocalTree(root: Path, conf: Configuration) extends SourceTree {
+/**
+ * A tree on a local or mounted file system, listed natively.
+ *
+ * @param given the path by which the user knows it
+ */
+private[spark] final class LocalTree(root: Path, given: Path, conf: Configuration) extends SourceTree {
   import SourceTree._
 
   override def name: String = root.toString
@@ -98,12 +102,11 @@ private[spark] final class LocalTree(root: Path, conf: Configuration) extends So
     }.asScala
   }
 
-  override def refuseTables(directories: Seq[String]): Unit = {
+  override def tableLog(isReplaced: Boolean): Option[TableLogs.Evidence] = TableLogs.ofLocal(root.toString, given.toString, isReplaced).toScala
+
+  override def refuseWrites(directories: Seq[String]): Unit = {
     Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).foreach(above => refuseWrites(above.toString))
-    directories.foreach { directory =>
-      TableLogs.find { case (log, _) => Files.exists(Paths.get(directory, log)) }.foreach { case (log, kind) => refuseTable(directory, log, kind) }
-      refuseWrites(directory)
-    }
+    directories.foreach(refuseWrites)
   }
 
   override def journals: Seq[HadoopPath] =
@@ -150,12 +153,12 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
     found.values.map(_.build()).toSeq
   }
 
+  override def tableLog(isReplaced: Boolean): Option[TableLogs.Evidence] = TableLogs.of(fs, root).toScala
+
   /** A directory with the name of a partition is taken for part of a table, and asked for nothing. */
-  override def refuseTables(directories: Seq[String]): Unit = {
+  override def refuseWrites(directories: Seq[String]): Unit = {
     val ours = directories.flatMap(directory => upTo(path, directory)).distinct.filter(directory => !isPartition(directory) || directory == path)
-    CompactTasks.inParallel(ours.flatMap(directory => TableLogs.map { case (log, kind) => () =>
-      if (exists(directory, log)) refuseTable(at(directory).toString, log, kind)
-    }) ++ ours.map(directory => () => if (exists(directory, Store.JOURNAL)) refuseWrites(at(directory))) ++
+    CompactTasks.inParallel(ours.map(directory => () => if (exists(directory, Store.JOURNAL)) refuseWrites(at(directory))) ++
       above.map(directory => () => if (existsAbove(directory)) refuseWrites(directory)))
   }
 

@@ -1,0 +1,44 @@
+package io.millstream.spark
+
+import java.nio.file.Path
+import java.util.OptionalLong
+
+import io.millstream.hadoop.NativeCompaction
+
+/** Files that compactions in place replaced: how long they are kept, and how they are put back or removed. */
+private[spark] object CompactUndo {
+  /** When the files that a compaction replaces may be removed. */
+  def keepUntil(options: CompactOptions): OptionalLong =
+    if (options.keepSeconds == 0) OptionalLong.empty else OptionalLong.of(nowSeconds + options.keepSeconds)
+
+  def nowSeconds: Long = System.currentTimeMillis / 1000
+
+  /**
+   * Puts back what the latest compaction of a tree replaced.
+   *
+   * @param places its possible staging directories; what was committed there is finished
+   * @param open opens one of them
+   */
+  def undo(options: CompactOptions, source: Path, places: Seq[Path], open: Path => NativeCompaction): CompactSummary = {
+    val done = firstOf(places, open)(staging => Option.when(staging.hasKept)(staging.undo(options.dryRun)))
+      .getOrElse(throw new CompactFailure(s"$source: no files are kept that an earlier compaction replaced"))
+    of(options, source).copy(removed = done.outputs, restored = done.replaced, left = CompactResult.asScala(done.left))
+  }
+
+  /** Removes what earlier compactions of a tree replaced. */
+  def purge(options: CompactOptions, source: Path, places: Seq[Path], open: Path => NativeCompaction): CompactSummary = {
+    val counts = places.map(place => withOpened(place, open)(staging => if (options.dryRun) 0 else staging.purgeAll()))
+    of(options, source).copy(purged = counts.sum)
+  }
+
+  private def firstOf[T](places: Seq[Path], open: Path => NativeCompaction)(action: NativeCompaction => Option[T]): Option[T] =
+    places.iterator.map(place => withOpened(place, open)(action)).collectFirst { case Some(found) => found }
+
+  private def withOpened[T](place: Path, open: Path => NativeCompaction)(action: NativeCompaction => T): T = {
+    val staging = open(place)
+    try action(staging) finally staging.remove()
+  }
+
+  private def of(options: CompactOptions, source: Path): CompactSummary =
+    CompactResult.of(options, source.toString, source.toString, CompactPlan(0, 0, 0, Vector.empty, 0, Nil), Nil, 0)
+}

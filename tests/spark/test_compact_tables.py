@@ -1,0 +1,233 @@
+"""`millstream.compact` leaves alone what is not known to be plain files, and undoes what it has done in place."""
+
+import bz2
+import gzip
+import os
+import random
+import shutil
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from test_compact import data_files, entries, groups, tree
+
+ROOT = Path(__file__).resolve().parents[2]
+ICEBERG = ROOT / "testdata/iceberg-sql-catalog"
+LINES = {f"part-0000{n}-aa.txt": b"%d\n" % n for n in range(3)}
+
+
+def state(top) -> dict[str, bytes]:
+    return {str(path.relative_to(top)): path.read_bytes() for path in Path(top).rglob("*") if path.is_file()}
+
+
+def refused(ours, source, **arguments) -> str:
+    """The message with which a compaction in place is refused, in a dry run, too; nothing has changed."""
+    before = state(Path(source).parent)
+    arguments = {"in_place": True, "plain_files": True, **arguments}
+    dry, said = (ours.call("compact_calls:compact", src=str(source), dry_run=dry_run, **arguments) for dry_run in (True, False))
+    assert "error" in said and dry["error"] == said["error"], (dry, said)
+    assert state(Path(source).parent) == before
+    return said["error"]
+
+
+# Issue 36, C1.
+@pytest.mark.parametrize("part", ["", "data", "metadata"])
+def test_an_iceberg_table_of_a_sql_catalog_is_refused(ours, tmp_path, part):
+    """pyiceberg 0.12.0 made it with three appends; it has no version hint."""
+    table = tmp_path / "t"
+    shutil.copytree(ICEBERG, table)
+    assert f"{table}: is an Iceberg table" in refused(ours, table / part)
+    said = ours.call("compact_calls:compact", src=str(table / part), dst=str(tmp_path / "new"))
+    assert "is an Iceberg table" in said["error"] and data_files(tmp_path / "new") == []
+
+
+# Issue 36, C2.
+@pytest.mark.parametrize("log, part, kind", [
+    ("_delta_log/00000000000000000000.json", "k=1", "a Delta Lake table"), ("_delta_log/00000000000000000000.json", "k=1/j=2", "a Delta Lake table"),
+    ("metadata/00000-1.metadata.json", "data", "an Iceberg table"), ("metadata/00000-1.gz.metadata.json", "data/k=1", "an Iceberg table"),
+    (".hoodie/hoodie.properties", "data", "a Hudi table"), ("_spark_metadata/0", "k=1", "the output of a streaming query"),
+    ("snapshot/snapshot-1 manifest/manifest-1", "k=1/bucket-0", "a Paimon table"), ("_versions/1.manifest", "data", "a Lance data set"),
+    ("_five_years/1", "k=1", "may be the log of a table"), (".five_years/1", "k=1", "may be the log of a table"),
+    ("manifest.json", "k=1", "names data files"), ("manifests/1.json", "data", "names data files"), ("catalog.db", "k=1", "names data files"),
+])
+def test_a_part_of_a_table_with_a_log_is_refused(ours, tmp_path, log, part, kind):
+    table = tmp_path / "t"
+    tree(table, {f"{part}/{name}": content for name, content in LINES.items()})
+    tree(table, {name: b'{"files": ["part-00000-aa.txt", "x/part-00001-aa.txt"]}' for name in log.split()})
+    assert kind in refused(ours, table / part)
+    assert kind in refused(ours, table)
+
+
+# Issue 36, C3.
+def test_a_streaming_checkpoint_and_its_sink_are_refused(stock, ours, tmp_path):
+    folder = tmp_path / "stream"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    source = tree(folder / "source", {f"{n}.txt": b"%d\n" % n for n in range(4)})
+    for _ in range(2):
+        stock.call("compact_calls:stream", source=source, sink=str(folder / "sink"), checkpoint=str(folder / "checkpoint"))
+        tree(folder / "source", {f"more-{n}.txt": b"1%d\n" % n for n in range(3)})
+    for part in ("", "offsets", "commits", "sources", "sources/0"):
+        assert "the checkpoint of a streaming query" in refused(ours, folder / "checkpoint" / part), part
+    assert "the output of a streaming query" in refused(ours, folder / "sink")
+    assert "the output of a streaming query" in refused(ours, folder / "sink/k=1")
+    stock.call("compact_calls:stream", source=source, sink=str(folder / "sink"), checkpoint=str(folder / "checkpoint"))
+
+
+def noise(seed: int, length: int) -> bytes:
+    return random.Random(seed).randbytes(length)
+
+
+# Issue 36, C4.
+def test_files_that_are_not_known_to_be_lines_are_left(ours, tmp_path, seed):
+    print("MILLSTREAM_SEED", seed)
+    left = {
+        "csv": {"a.csv": b"id,name\n1,a\n", "b.csv": b"name,id\nb,2\n"},
+        "tsv": {"a.tsv.gz": gzip.compress(b"id\n1\n"), "b.tsv.gz": gzip.compress(b"name\nb\n")},
+        "xml": {"a.xml": b"<a>\n</a>\n", "b.xml": b"<a/>\n"},
+        "xml without ending": {"a": b"<?xml version='1.0'?>\n<a>\n</a>\n", "b": b"<?xml version='1.0'?>\n<b/>\n"},
+        "json": {"a.json": b'{\n "a": 1\n}\n', "b.json": b'{\n "a": 2\n}\n'},
+        "json.gz": {"a.json.gz": gzip.compress(b'[\n{"a": 1}]\n'), "b.json.gz": gzip.compress(b'{"a": 2}\n')},
+        "json without ending": {"a": b'{\n "a": 1\n}\n', "b": b'{\n "a": 2\n}\n'},
+        "brotli": {f"{n}.txt.br": noise(seed + n, 300) for n in range(2)},
+        "binary": {f"{n}": noise(seed + n, 300) for n in range(2)},
+        "binary text": {f"{n}.txt": noise(seed + n, 300) for n in range(2)},
+        "packed": {f"{n}.log": zlib.compress(noise(seed + n, 300)) for n in range(2)},
+        "packed twice": {f"{n}.bz2": bz2.compress(noise(seed + n, 300)) for n in range(2)},
+        "images": {f"{n}.png": b"\x89PNG\r\n\x1a\n%d" % n for n in range(2)},
+        "dat": {f"{n}.dat": b"%d\n" % n for n in range(2)},
+        "buckets": {f"part-0000{n}-0b1c2d3e-0000-4000-8000-00000000000a_0000{n}.c000.txt": b"%d\n" % n for n in range(2)},
+    }
+    merged = {
+        "txt": {f"{n}.txt": b"%d\n" % n for n in range(2)},
+        "hive": {f"00000{n}_0": b"%d\x01caf\xe9\x02x\n" % n for n in range(2)},
+        "lines of json": {"a.json": b'{"a": 1}\n{"a": 2}\n', "b.json": b'\n{"a": [3, {}]}'},
+        "ndjson": {f"{n}.ndjson.gz": gzip.compress(b'{"a": %d}\n' % n) for n in range(2)},
+    }
+    top = tmp_path / "top"
+    for directory, files in {**left, **merged}.items():
+        tree(top / directory, files)
+    dry, done = (ours.call("compact_calls:compact", src=str(top), in_place=True, plain_files=True, dry_run=dry_run) for dry_run in (True, False))
+    assert {os.path.basename(directory): files for directory, files, _ in groups(done)} == {directory: 2 for directory in left}
+    assert groups(dry) == groups(done)
+    for directory, files in left.items():
+        assert state(top / directory) == files, directory
+    assert all(len(entries(top / directory)) == 1 for directory in merged)
+    said = {os.path.basename(directory): reason for directory, _, reason in groups(done)}
+    assert "--header" in said["csv"] and "--lines=.dat" in said["dat"] and "bucket" in said["buckets"]
+
+
+def test_the_user_can_say_what_files_are(ours, tmp_path):
+    top = tmp_path / "top"
+    tree(top, {"a.csv": b"id\n1\n", "b.csv": b"id\n2\n", "a.dat": b"1\n", "b.dat": b"2\n", "c.dat": noise(1, 200)})
+    done = ours.call("compact_calls:compact", src=str(top), dst=str(tmp_path / "new"), header=True, lines=[".dat"])
+    assert [files for _, files, _ in groups(done)] == [3]
+    assert [path.read_bytes() for path in (tmp_path / "new").iterdir()] == [b"id\n1\n2\n"]
+    both = ours.call("compact_calls:compact", src=str(top), dst=str(tmp_path / "both"), header=False)
+    assert [path.read_bytes() for path in (tmp_path / "both").iterdir()] == [b"id\n1\nid\n2\n"] and len(both["left"]) == 1
+
+
+def test_in_place_needs_the_users_word(ours, tmp_path):
+    """A directory of Iceberg data whose metadata are elsewhere looks like any other."""
+    shutil.copytree(ICEBERG / "data", tmp_path / "t")
+    assert "--plain-files" in refused(ours, tmp_path / "t", plain_files=False)
+    for arguments, words in (({"plain_files": True, "table": "t"}, "exclude each other"), ({"keep_for": "x"}, "not a duration"), ({"lines": ["x/"]}, "not an ending")):
+        assert words in refused(ours, tmp_path / "t", **arguments)
+
+
+def table_of(ours, name: str, ddl: str, location) -> None:
+    ours.call("compact_calls:sql", statements=[f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} {ddl.format(location)}"])
+
+
+def test_tables_that_the_catalog_knows_as_plain_files_are_compacted(stock, ours, tmp_path):
+    tmp_path.chmod(0o777)
+    for name, ddl, insert in (
+        ("plain_text", "(line STRING) USING text LOCATION '{}'", "SELECT cast(id as string) FROM range(0, 40, 1, 8)"),
+        ("plain_csv", "(id LONG, s STRING) USING csv OPTIONS (header true) LOCATION '{}'", "SELECT id, 'x' FROM range(0, 40, 1, 8)"),
+        ("plain_parquet", "(id LONG, k INT) USING parquet PARTITIONED BY (k) LOCATION '{}'", "SELECT id, id % 2 FROM range(0, 40, 1, 8)"),
+    ):
+        location = tmp_path / name
+        table_of(ours, name, ddl, location)
+        ours.call("compact_calls:sql", statements=[f"INSERT INTO {name} {insert}"])
+        rows = ours.call("compact_calls:sql", statements=[f"SELECT * FROM {name} ORDER BY ALL"])
+        before = state(location)
+        part = {"src": str(location / "k=1")} if "parquet" in name else {}
+        done = ours.call("compact_calls:compact", in_place=True, table=name, **part)
+        assert done.get("left") == [] and done["outputs"] == 1, done
+        assert ours.call("compact_calls:sql", statements=[f"SELECT * FROM {name} ORDER BY ALL"]) == rows
+        undone = ours.call("compact_calls:compact", src=done["source"], undo=True)
+        assert undone.get("restored") == done["merged"] and state(location) == before, undone
+        assert ours.call("compact_calls:sql", statements=[f"SELECT * FROM {name} ORDER BY ALL"]) == rows
+
+
+@pytest.mark.parametrize("ddl, reason", [
+    ("(id LONG, s STRING) USING parquet CLUSTERED BY (id) INTO 4 BUCKETS LOCATION '{}'", "in buckets"),
+    ("(id LONG) USING json OPTIONS (multiLine true) LOCATION '{}'", "several lines"),
+    ("(id LONG) USING csv OPTIONS (lineSep '|') LOCATION '{}'", "line separator"),
+    ("(id LONG) USING csv OPTIONS (encoding 'UTF-16LE') LOCATION '{}'", "UTF-16LE"),
+    ("(id LONG) USING orc LOCATION '{}'", "orc"),
+    ("(id LONG) USING parquet LOCATION '{}' TBLPROPERTIES (table_type = 'ICEBERG')", "ICEBERG"),
+    ("(id LONG) USING parquet LOCATION '{}' TBLPROPERTIES (metadata_location = 's3://x')", "metadata"),
+])
+def test_tables_of_other_kinds_are_refused(ours, tmp_path, ddl, reason):
+    top = tree(tmp_path / "t", LINES)
+    table_of(ours, "other_kind", ddl, top)
+    said = ours.call("compact_calls:compact", in_place=True, table="other_kind")
+    assert reason in said.get("error", ""), said
+    assert state(top) == LINES
+
+
+def test_tables_that_are_not_there_and_directories_of_others_are_refused(ours, tmp_path):
+    top = tree(tmp_path / "t", LINES)
+    table_of(ours, "somewhere", "(line STRING) USING text LOCATION '{}'", tree(tmp_path / "elsewhere", LINES))
+    for arguments, words in (({"table": "nowhere"}, "nowhere"), ({"table": "a.b.c"}, "session's catalog"), ({"table": "somewhere", "src": top}, "not in the location")):
+        assert words in ours.call("compact_calls:compact", in_place=True, **arguments)["error"]
+    assert state(top) == LINES
+
+
+def test_a_tree_that_becomes_a_table_meanwhile_is_left(ours, tmp_path):
+    """The log appears when the outputs are made."""
+    top = tmp_path / "t"
+    tree(top, {f"k={n % 40}/{n}.txt": b"%d\n" % n for n in range(4000)})
+    before = state(top)
+    ours.ask("compact_calls:compact", src=str(top), in_place=True, plain_files=True, target_size=100)
+    staging = tmp_path / ".t.millstream-compact/out"
+    deadline = time.monotonic() + 60
+    while not (staging.exists() and any(staging.iterdir())):
+        assert time.monotonic() < deadline, "no output is made"
+        time.sleep(0.001)
+    tree(top, {"_delta_log/0.json": b"{}"})
+    said = ours.answer()
+    assert "a Delta Lake table" in said.get("error", ""), said
+    assert state(top) == {**before, "_delta_log/0.json": b"{}"} and entries(tmp_path) == ["t"]
+
+
+def test_replaced_files_are_kept_for_a_time_and_undone_in_turn(ours, tmp_path):
+    top = tmp_path / "t"
+    tree(top, {f"k=1/{name}": content for name, content in LINES.items()})
+    first = state(top)
+
+    def run(**arguments):
+        return ours.call("compact_calls:compact", src=str(top), **arguments)
+
+    assert run(in_place=True, plain_files=True)["outputs"] == 1
+    tree(top, {"k=1/more.txt": b"more\n"})
+    second = state(top)
+    assert run(in_place=True, plain_files=True)["outputs"] == 1
+    assert run(undo=True, dry_run=True)["restored"] == 2 and state(top) != second
+    assert run(undo=True)["restored"] == 2 and state(top) == second
+    (top / "k=1/more.txt").unlink()
+    assert run(undo=True)["restored"] == 3 and state(top) == first
+    assert "no files are kept" in run(undo=True)["error"] and entries(tmp_path) == ["t"]
+    [output] = [name for name in data_files(top) if run(in_place=True, plain_files=True) and name] and data_files(top)
+    (top / output).write_bytes(b"written since\n")
+    changed = run(undo=True)["error"]
+    assert output in changed and "has changed" in changed and data_files(top) == [output]
+    assert run(purge=True)["purged"] == 1 and entries(tmp_path) == ["t"]
+    tree(top, {"k=1/again.txt": b"1\n"})
+    assert run(in_place=True, plain_files=True, purge=True)["outputs"] == 1 and entries(tmp_path) == ["t"]
+    tree(top, {"k=1/once-more.txt": b"1\n"})
+    assert run(in_place=True, plain_files=True, keep_for="1s")["outputs"] == 1 and len(entries(tmp_path)) == 2
+    time.sleep(1.5)
+    assert run(in_place=True, plain_files=True)["kept"] == 1 and entries(tmp_path) == ["t"]
