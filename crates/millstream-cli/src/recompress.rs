@@ -1,6 +1,7 @@
 //! `millstream recompress`: compresses files again, in a form that several tasks of Spark can share.
 
-use std::ffi::OsString;
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -80,6 +81,7 @@ impl Recompress {
             old: if self.keep { Old::Keep } else { Old::Remove },
             effect: if submission.dry_run { Effect::DryRun } else { Effect::Real },
             threads: thread::available_parallelism().map_or(1, usize::from),
+            real_path,
         };
         let activity = Arc::new(Activity::default());
         let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
@@ -91,6 +93,12 @@ impl Recompress {
             report(&activity, options.threads, started, diagnostics);
         }
     }
+}
+
+/// The absolute path of a directory, without links.
+fn real_path(directory: &CStr) -> Option<CString> {
+    let path = std::fs::canonicalize(OsStr::from_bytes(directory.to_bytes())).ok()?;
+    CString::new(path.into_os_string().into_vec()).ok()
 }
 
 /// Standard output and standard error.
@@ -170,6 +178,9 @@ fn way_out(cause: &Cause) -> &'static str {
         Cause::Exists(_) | Cause::Undecodable(..) | Cause::Unreadable(..) => "; move it away, or remove it",
         Cause::OtherForm(_) => "; recompress that file first, or move it away",
         Cause::Busy => "; wait until it is done",
+        Cause::Named(_) => "; rewrite the table with its own program, or use --keep",
+        Cause::Sticky | Cause::TakenBack(_) => "; run the command as its owner, or use --keep",
+        Cause::Twice(..) => "; remove one of the two",
         Cause::Changed => "; run the command again when nothing writes to it",
         Cause::NotVerified => "; check the memory and the disk of this machine",
     }

@@ -374,6 +374,31 @@ fn a_directory_for_indexes_tells_files_of_one_name_apart() {
     assert_eq!(scratch.files("indexes").len(), 1);
 }
 
+/// Issue 36: a directory that the user names may have hidden files of others.
+#[test]
+fn a_directory_for_indexes_keeps_hidden_files_of_others() {
+    let scratch = Scratch::new();
+    scratch.file("x/a.gz", &gzip(b"line\n"));
+    scratch.done(&["--directory=home", "--min-size=0", "x"]);
+    let old = |name: &str, content: &[u8]| {
+        let path = scratch.file(name, content);
+        set_age(&path, Duration::from_secs(2 * 24 * 3600));
+        path
+    };
+    let id = "-0000-0000-0000-000000000000";
+    let others = [
+        old(&format!("home/.00000001{id}"), b"a lock of a desktop"),
+        old(&format!("home/..00000002{id}.crc"), b"no checksums"),
+    ];
+    let ours = [
+        old(&format!("home/.00000003{id}"), b"MSIND"),
+        old(&format!("home/.00000004{id}"), b""),
+        old(&format!("home/..00000005{id}.crc"), b"crc\0\0\0\x02\0"),
+    ];
+    scratch.done(&["--directory=home", "--prune", "x"]);
+    assert!(others.iter().all(|path| path.exists()) && !ours.iter().any(|path| path.exists()));
+}
+
 fn foreign(name: &str) -> Vec<u8> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign-indexes");
     fs::read(directory.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))

@@ -508,3 +508,94 @@ fn a_full_or_read_only_volume_keeps_the_old_file() {
         assert!(told(&read_only).contains("create file: Read-only file system"), "{read_only:?}");
     }
 }
+
+const OWNER: u32 = 1000;
+const OTHER: u32 = 2000;
+
+/// Issue 36, C5: with both files there, readers of the directory would find each line twice.
+#[test]
+fn a_file_that_only_its_owner_may_remove_is_left_alone() {
+    let scratch = Scratch::new();
+    let file = scratch.file("a.bz2", &text(10));
+    if file.metadata().expect("a file").uid() != 0 {
+        eprintln!("only root can make files of other users");
+        return;
+    }
+    fs::set_permissions(scratch.dir.path(), Permissions::from_mode(0o1777)).expect("permissions");
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).expect("permissions");
+    chown(&file, Some(OWNER), Some(OWNER)).expect("root may");
+    let by = |user: u32, arguments: &[&str]| {
+        let output = scratch.command(arguments).uid(user).gid(user).output().expect("millstream runs");
+        (output.status.code(), told(&output))
+    };
+    let told = "millstream: cannot recompress 'a.bz2': only its owner may remove it from this directory, which has the \
+                sticky bit; run the command as its owner, or use --keep\n";
+    assert_eq!(by(OTHER, &["--to=gz", "a.bz2"]), (Some(1), told.to_owned()));
+    assert_eq!(scratch.names(), ["a.bz2"]);
+    // What an older version left.
+    fs::copy(&file, scratch.path("b.bz2")).expect("copied");
+    chown(scratch.path("b.bz2"), Some(OWNER), Some(OWNER)).expect("root may");
+    scratch.done(&["--to=gz", "--keep", "b.bz2"]);
+    let (code, said) = by(OTHER, &["--to=gz", "b.bz2"]);
+    assert!(code == Some(1) && said.contains("readers find each line twice"), "{said}");
+    assert_eq!(by(OTHER, &["--to=gz", "--keep", "a.bz2"]), (Some(0), String::new()));
+    assert_eq!(by(OWNER, &["--to=gz", "b.bz2"]), (Some(0), String::new()));
+    assert_eq!(scratch.names(), ["a.bz2", "a.gz", "b.gz"]);
+}
+
+/// Issue 36, C5: gzip accepts zeros at the end of a file.
+#[test]
+fn zeros_at_the_end_of_a_gzip_file_are_no_damage() {
+    let (scratch, text) = (Scratch::new(), text(1000));
+    for (name, padding) in [("a.gz", vec![0; 1]), ("b.gz", vec![0; 5000])] {
+        let file = scratch.file(name, &text);
+        let padded = [fs::read(&file).expect("readable"), padding].concat();
+        fs::write(&file, padded).expect("written");
+        assert!(text_of(&file) == text, "gzip accepts it");
+        scratch.done(&[name]);
+        let zeros = fs::read(&file).expect("readable").iter().rev().take_while(|b| **b == 0).count();
+        assert!(text_of(&file) == text && zeros < 30, "{name}");
+    }
+    let file = scratch.file("c.gz", &text);
+    let garbage = [fs::read(&file).expect("readable"), b"\0\0garbage".to_vec()].concat();
+    fs::write(&file, &garbage).expect("written");
+    assert!(scratch.failed(&["c.gz"]).contains("not gzip"));
+    assert!(fs::read(&file).expect("readable") == garbage);
+}
+
+/// Issue 36: what a log names must keep its name and its bytes.
+#[test]
+fn files_that_a_log_names_are_left_alone() {
+    for (log, content, part) in [
+        ("t/_delta_log/0.json", "", "t/k=1"),
+        ("t/metadata/00000-1.metadata.json", "", "t/data"),
+        ("t/.hoodie/hoodie.properties", "", "t"),
+        ("t/_spark_metadata/0", "", "t/k=1/j=2"),
+        ("t/_list", "part-00000-aa.txt.bz2\n", "t"),
+        ("t/SHA256SUMS", "0123  part-00000-aa.txt.bz2\n", "t"),
+    ] {
+        let scratch = Scratch::new();
+        for directory in [part, Path::new(log).parent().and_then(Path::to_str).expect("a directory")] {
+            fs::create_dir_all(scratch.path(directory)).expect("made");
+        }
+        fs::write(scratch.path(log), content).expect("written");
+        let name = format!("{part}/part-00000-aa.txt.bz2");
+        let file = scratch.file(&name, b"line\n");
+        let told = scratch.failed(&["--to=gz", &name]);
+        assert!(told.contains(" names its files; ") || told.contains(" has names of files "), "{told}");
+        assert!(scratch.failed(&["--to=gz", "--dry-run", &name]) == told && file.exists());
+        scratch.done(&["--to=gz", "--keep", &name]);
+        assert!(file.exists() && scratch.path(&format!("{part}/part-00000-aa.txt.gz")).exists());
+    }
+}
+
+#[test]
+fn files_beside_unrelated_hidden_directories_are_compressed_again() {
+    let scratch = Scratch::new();
+    for directory in ["_archive", ".cache", "home/.git", "home/_x"] {
+        fs::create_dir_all(scratch.path(directory)).expect("made");
+    }
+    scratch.file("home/part-00000-aa.txt.bz2", b"line\n");
+    scratch.done(&["--to=gz", "home/part-00000-aa.txt.bz2"]);
+    assert!(scratch.path("home/part-00000-aa.txt.gz").exists());
+}

@@ -1,6 +1,7 @@
 //! gzip files, members one after the other (RFC 1952).
 //!
-//! As in Hadoop, what follows a member must be another one: zeros or other bytes there are an error.
+//! As in Hadoop, what follows a member must be another one: zeros or other bytes there are an error. Zeros to the end of the file
+//! are accepted on demand, as by gzip ([`Padding`]).
 
 use std::io::{self, Read};
 
@@ -18,17 +19,35 @@ const FNAME: u8 = 8;
 const FCOMMENT: u8 = 16;
 const RESERVED: u8 = 0xe0;
 
+/// What becomes of zeros that follow the last member, to the end of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// They are an error.
+    Refuse,
+    /// They are passed over. Tapes and archives are filled up with them.
+    Accept,
+}
+
 /// Decodes the members of a file.
 #[derive(Debug)]
 pub(crate) struct GzipReader<R> {
     members: Members<R>,
+    padding: Padding,
     /// What is wrong after the bytes that have been returned.
     failure: Option<io::Error>,
 }
 
 impl<R: Read> GzipReader<R> {
-    pub(crate) fn new(input: R) -> Self {
-        GzipReader { members: Members::new(input), failure: None }
+    pub(crate) fn new(input: R, padding: Padding) -> Self {
+        GzipReader { members: Members::new(input), padding, failure: None }
+    }
+
+    /// Reads the header of the next member, unless one is being read. Returns false at the end of the members.
+    fn enter(&mut self) -> io::Result<bool> {
+        if self.padding == Padding::Accept {
+            self.members.pass_zeros()?;
+        }
+        self.members.enter()
     }
 }
 
@@ -38,7 +57,7 @@ impl<R: Read> Read for GzipReader<R> {
             return Err(failure);
         }
         let room = output.len().min(STEP);
-        while room > 0 && self.members.enter()? {
+        while room > 0 && self.enter()? {
             let (written, stop) = self.members.inflate(&mut output[..room], false)?;
             self.members.check.add(&output[..written]);
             if stop == Stop::StreamEnd {
@@ -156,6 +175,27 @@ impl<R: Read> Members<R> {
             (self.is_inside, self.check) = (true, Check::default());
         }
         Ok(true)
+    }
+
+    /// Passes over zeros after a member, if nothing else follows them.
+    ///
+    /// # Errors
+    /// Those of the input, and if something else follows.
+    fn pass_zeros(&mut self) -> io::Result<()> {
+        if self.is_inside || self.input.offset() == 0 || self.input.peek()?.first() != Some(&0) {
+            return Ok(());
+        }
+        loop {
+            let bytes = self.input.peek()?;
+            let (count, zeros) = (bytes.len(), bytes.iter().take_while(|b| **b == 0).count());
+            self.input.consume(zeros);
+            if count == 0 {
+                return Ok(());
+            }
+            if zeros < count {
+                return Err(self.input.invalid("not gzip"));
+            }
+        }
     }
 
     /// Decodes some bytes of a member, which the caller adds to [`Members::check`]. After the last it calls [`Members::leave`].

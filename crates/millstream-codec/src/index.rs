@@ -29,7 +29,8 @@ use crate::codec::Codec;
 use crate::crc::Crc32;
 use crate::error::DecodeError;
 
-const MAGIC: &[u8; 8] = b"MSINDEX1";
+/// What an encoded index begins with.
+pub const MAGIC: &[u8; 8] = b"MSINDEX1";
 /// Bytes of a chunk's entry.
 const ENTRY: usize = 32;
 const LEFT_OUT: u32 = u32::MAX;

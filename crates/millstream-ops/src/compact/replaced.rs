@@ -148,6 +148,11 @@ impl<V: Volume> Work<'_, V> {
         let Some(record) = self.record()? else { return Ok(()) };
         let path = kept_path(&staging.path);
         let kept_failed = self.failed(&path);
+        let has_begun = staging.generations()?.iter().any(|kept| kept.number == record.number);
+        if !has_begun && entries(&staging.old).map_err(&failed)?.is_empty() {
+            // Nothing was replaced; there is nothing to undo.
+            return staging.dir.remove(RECORD, RemoveKind::File).map_err(failed);
+        }
         let kept = make_dir(&staging.base, &path).map_err(&kept_failed)?;
         self.step()?;
         let generation =
@@ -169,9 +174,10 @@ impl<V: Volume> Work<'_, V> {
         self.step()
     }
 
-    /// Opens a directory of the tree.
+    /// Opens a directory of the tree by its path. The handle of the root may be that of the directory that was exchanged.
     fn directory(&self, path: &CStr) -> Result<V::Dir, Error> {
-        let (parent, name) = parent_below(&self.root, path)?;
+        let root = self.staging.base.open_dir(self.root_path, SymlinkBehavior::Follow)?;
+        let (parent, name) = parent_below(&root, path)?;
         parent.open_dir(if name.is_empty() { c"." } else { &name }, SymlinkBehavior::NoFollow)
     }
 

@@ -159,6 +159,13 @@ fn what_the_compaction_left_is_not_undone() {
     bed.append("k=2/beside-a-directory-1", "more");
     let before = state(&bed.source);
     assert_eq!(bed.recover().left.len(), 2);
+    // A compaction that replaces nothing is none.
+    let staging = bed.open();
+    let journal =
+        Journal { kind: Kind::InPlace { keep_until: LATER }, root: c_path(&bed.source), outputs: Vec::new() };
+    staging.commit(&journal).expect("written");
+    drop(staging);
+    bed.recover();
     assert_eq!(undone(&bed).map(|undone| (undone.outputs, undone.restored)), Ok((3, 8)));
     assert_eq!(state(&bed.source), before);
 }
@@ -197,6 +204,35 @@ fn compactions_are_undone_in_the_opposite_order() {
     assert_eq!(state(&bed.source), second);
     assert_eq!(undone(&bed).map(|undone| undone.restored), Ok(12));
     assert_eq!(state(&bed.source), first);
+}
+
+/// The root is exchanged, too, if it has no directories.
+#[test]
+fn a_flat_tree_is_put_back() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let source = scratch.path().join("flat");
+    fs::create_dir(&source).expect("mkdir");
+    for name in ["a", "b", "large"] {
+        fs::write(source.join(name), name).expect("written");
+    }
+    let before = state(&source);
+    let staging = scratch.path().join(".flat.millstream-compact");
+    let open = || Staging::open(&PosixVolume, &c_path(&staging)).expect("opens");
+    let (opened, output) = (open(), staging.join("out/0.0"));
+    fs::write(&output, "ab").expect("written");
+    let dir = millstream_vfs::Volume::base(&PosixVolume)
+        .open_dir(&c_path(&source), SymlinkBehavior::Follow)
+        .expect("opens");
+    let entries = ["a", "b"].map(|name| super::kept::stamped(&dir, &c_path(name)).expect("stat")).to_vec();
+    Manifest { entries }.write_beside(&PosixVolume, &c_path(&output)).expect("written");
+    let planned =
+        Planned { directory: c"".to_owned(), staged: c"0.0".to_owned(), name: c"part-0".to_owned() };
+    let kind = Kind::InPlace { keep_until: LATER };
+    opened.commit(&Journal { kind, root: c_path(&source), outputs: vec![planned] }).expect("written");
+    assert_eq!(apply(&opened, 1, &|| true).map(|applied| applied.replaced), Ok(2));
+    assert_eq!(state(&source).len(), 2);
+    assert_eq!(undo(&opened, Attempt::Real, &|| true).map(|undone| undone.restored), Ok(2));
+    assert_eq!(state(&source), before);
 }
 
 #[test]

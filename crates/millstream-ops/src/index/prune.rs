@@ -3,13 +3,18 @@
 use std::ffi::{CStr, CString};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use millstream_vfs::{Dir, Errno, Fields, RemoveKind, Result, SymlinkBehavior, Volume};
+use millstream_codec::INDEX_MAGIC;
+use millstream_vfs::{
+    Access, At, Dir, Errno, Fields, File, FileKind, RemoveKind, Result, SymlinkBehavior, Volume,
+};
 
 use super::names::{self, BESIDE, Version, checksum_name, is_temporary};
 use super::store::{Store, entries, remove_if_there};
 use super::{Action, Cause, Effect, Event, Place, Reason, Run};
 use crate::names::c_string;
 
+/// What Hadoop's checksums of a file begin with.
+const CHECKSUMS: &[u8] = b"crc\0";
 /// Nobody takes longer to write an index.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -82,6 +87,9 @@ impl<V: Volume> Run<'_, V> {
                 Err(error) if error.errno == Errno::NOENT => continue,
                 metadata => metadata?,
             };
+            if matches!(self.options.place, Place::Directory { .. }) && !is_ours(index_directory, name)? {
+                continue;
+            }
             let age = now.as_secs().saturating_sub(u64::try_from(metadata.mtime.sec).unwrap_or(0));
             if age > ABANDONED.as_secs() {
                 has_removed |= self.remove(index_directory, directory, name, Reason::Incomplete);
@@ -114,6 +122,22 @@ impl<V: Volume> Run<'_, V> {
             }
         }
     }
+}
+
+/// Whether a file with the name of an incomplete index begins like one, or like Hadoop's checksums of one. A directory that the user names
+/// may have other hidden files with such names.
+fn is_ours<D: Dir>(dir: &D, name: &CStr) -> Result<bool> {
+    let expected: &[u8] = if name.to_bytes().ends_with(b".crc") { CHECKSUMS } else { INDEX_MAGIC };
+    if dir.metadata(name, SymlinkBehavior::NoFollow, Fields::KIND)?.kind() != FileKind::File {
+        return Ok(false);
+    }
+    let file = match dir.open_file(name, Access::Read, SymlinkBehavior::NoFollow) {
+        Err(error) if error.errno == Errno::NOENT => return Ok(false),
+        opened => opened?,
+    };
+    let mut beginning = vec![0; expected.len()];
+    let length = file.read(&mut beginning, At::Offset(0))?;
+    Ok(expected.starts_with(&beginning[..length]))
 }
 
 /// Removes the directory of indexes from the directory of their files.

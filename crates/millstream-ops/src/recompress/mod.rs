@@ -7,23 +7,28 @@
 //!
 //! **No text is lost**: at any moment there is the old file, or the new one, which has been decoded and compared by checksum and
 //! length. The temporary file has one name for each source and is locked, so the next run removes what a killed one has left. If it
-//! finds both the old file and the new one, it compares them, and removes the old one.
+//! finds both the old file and the new one, it compares them, and removes the old one. If the old one cannot be removed, the new one is
+//! taken back: with both, readers of the directory would have each line twice.
+//!
+//! Files that the log of a table names, or another file in their directory, are left alone.
 
 mod pipeline;
 mod replace;
 
-use std::ffi::CString;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use millstream_codec::{DecodeError, Form};
-use millstream_vfs::{Error, Volume};
+use millstream_vfs::{Dir, Error, Volume};
 
 use crate::activity::Activity;
 pub use crate::content::Effect;
 use crate::content::damage;
+use crate::table_logs::{Certainty, Evidence, of_directory};
 use pipeline::{Pool, encode};
 use replace::Replacer;
 
@@ -49,6 +54,8 @@ pub struct Options {
     pub effect: Effect,
     /// Number of threads that encode.
     pub threads: usize,
+    /// The absolute path of a directory, without links; [`None`] if it cannot be told.
+    pub real_path: fn(&CStr) -> Option<CString>,
 }
 
 /// What was done with a file.
@@ -104,6 +111,18 @@ pub enum Cause {
     /// It was written to, or replaced, meanwhile.
     #[error("it changed while it was read")]
     Changed,
+    /// Something has the file's name in it, and the old file was to be replaced.
+    #[error("{}", named(.0))]
+    Named(Box<Evidence>),
+    /// The old file is another user's, in a directory in which only owners remove files.
+    #[error("only its owner may remove it from this directory, which has the sticky bit")]
+    Sticky,
+    /// The old file cannot be removed, and the new one has been.
+    #[error("it cannot be removed, so the new file was taken back: {0}")]
+    TakenBack(Error),
+    /// The old file cannot be removed, and the new one is there.
+    #[error("it cannot be removed, and {} has the same text, so readers find each line twice: {}", .0.escape_ascii(), .1)]
+    Twice(Vec<u8>, Error),
     /// The new file is decoded to other text.
     #[error("what was written cannot be read back")]
     NotVerified,
@@ -128,6 +147,7 @@ pub fn run<V: Volume>(
 ) {
     let base = volume.base();
     let (next, (pool, jobs)) = (AtomicUsize::new(0), Pool::new(options.threads));
+    let logs = Logs::default();
     thread::scope(|scope| {
         for _ in 0..options.threads {
             activity.add_thread();
@@ -139,7 +159,7 @@ pub fn run<V: Volume>(
         let work = || {
             while let Some(operand) = operands.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let path = operand.to_bytes();
-                let replacer = Replacer { base: &base, options, pool: &pool, activity };
+                let replacer = Replacer { base: &base, options, pool: &pool, activity, logs: &logs };
                 match replacer.replace(path) {
                     Ok((new, action)) => sink.event(path, &new, &action),
                     Err(cause) => {
@@ -157,6 +177,33 @@ pub fn run<V: Volume>(
             std::panic::resume_unwind(panic);
         }
     });
+}
+
+/// Why a file that something names is left alone.
+fn named(evidence: &Evidence) -> String {
+    let [table, log] = [&evidence.table, &evidence.log].map(|bytes| String::from_utf8_lossy(bytes));
+    match evidence.certainty {
+        Certainty::Known => format!("{table} is {}, whose log ({log}) names its files", evidence.why),
+        Certainty::Possible => format!("{table}/{log} has names of files in this directory"),
+    }
+}
+
+/// What names files, by directory.
+#[derive(Debug, Default)]
+struct Logs(Mutex<HashMap<CString, Option<Evidence>>>);
+
+impl Logs {
+    /// What names files in the directory at a path.
+    fn of<D: Dir>(&self, base: &D, directory: &CStr, options: &Options) -> Option<Evidence> {
+        let known =
+            |logs: &Self| logs.0.lock().unwrap_or_else(PoisonError::into_inner).get(directory).cloned();
+        if let Some(found) = known(self) {
+            return found;
+        }
+        let found = (options.real_path)(directory).and_then(|path| of_directory(base, &path));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.to_owned(), found.clone());
+        found
+    }
 }
 
 /// Why a file could not be decoded.

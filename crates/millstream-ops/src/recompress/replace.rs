@@ -1,20 +1,25 @@
 //! A file and the one that replaces it.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 
-use millstream_codec::{Codec, Decoder, Encoder, Form, recognize};
-use millstream_vfs::{Access, Dir, Errno, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior};
+use millstream_codec::{Codec, Decoder, Encoder, Form, Padding, recognize};
+use millstream_vfs::{
+    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior,
+};
 
 use super::pipeline::{Pool, Text, compress};
-use super::{Action, Cause, Effect, Old, Options, cause};
+use super::{Action, Cause, Effect, Logs, Old, Options, cause};
 use crate::activity::Activity;
 use crate::content::{Content, Counted, damage, take_after};
 use crate::names::{c_string, rename_new, split};
 
 /// Bytes of a file's beginning that tell whether it is text.
 const BEGINNING: usize = 512;
+
+/// The mode of a directory in which only owners remove files.
+const STICKY: u32 = 0o1000;
 
 type Result<T> = std::result::Result<T, Cause>;
 
@@ -24,6 +29,7 @@ pub(super) struct Replacer<'a, D> {
     pub(super) options: &'a Options,
     pub(super) pool: &'a Pool,
     pub(super) activity: &'a Activity,
+    pub(super) logs: &'a Logs,
 }
 
 /// A file that is to be replaced.
@@ -45,7 +51,8 @@ impl<D: Dir> Replacer<'_, D> {
         let directory = &path[..path.len() - source.name.to_bytes().len()];
         let new = [directory, source.new_name.to_bytes()].concat();
         self.activity.begun_bytes.fetch_add(source.metadata.size, Ordering::Relaxed);
-        let action = self.act(&source, &new)?;
+        let (parent, _) = split(path);
+        let action = self.act(&source, &parent, &new)?;
         Ok((new, action))
     }
 
@@ -68,7 +75,7 @@ impl<D: Dir> Replacer<'_, D> {
         Ok(Source { dir, name, file, metadata, codec, form, new_name })
     }
 
-    fn act(&self, source: &Source<D>, new: &[u8]) -> Result<Action> {
+    fn act(&self, source: &Source<D>, directory: &CStr, new: &[u8]) -> Result<Action> {
         let is_real = self.options.effect == Effect::Real;
         let keeps_name = source.new_name == source.name;
         if keeps_name && is_of(source.form, &source.file, source.metadata.size).map_err(cause)? {
@@ -81,8 +88,15 @@ impl<D: Dir> Replacer<'_, D> {
         if let (None, Some(format)) = (source.codec, recognize(&beginning)) {
             return Err(Cause::Format(format));
         }
+        let removes = keeps_name || self.options.old == Old::Remove;
+        if removes && let Some(evidence) = self.logs.of(self.base, directory, self.options) {
+            return Err(Cause::Named(Box::new(evidence)));
+        }
         if !keeps_name && let Some(made) = self.made(source, new)? {
-            return self.finish(source, &made);
+            return self.finish(source, &made, new);
+        }
+        if removes {
+            source.check_removable()?;
         }
         if !is_real {
             return Ok(Action::WouldReplace);
@@ -98,7 +112,7 @@ impl<D: Dir> Replacer<'_, D> {
         match replaced {
             // It was not there before: another source has got the same name.
             Err(Cause::Exists(new_path)) => match self.made(source, new)? {
-                Some(made) => self.finish(source, &made),
+                Some(made) => self.finish(source, &made, new),
                 None => Err(Cause::Exists(new_path)),
             },
             replaced => replaced,
@@ -134,7 +148,7 @@ impl<D: Dir> Replacer<'_, D> {
     }
 
     /// Ends what an earlier run has begun.
-    fn finish(&self, source: &Source<D>, made: &D::File) -> Result<Action> {
+    fn finish(&self, source: &Source<D>, made: &D::File, new: &[u8]) -> Result<Action> {
         if self.options.old == Old::Keep {
             return Ok(Action::Kept);
         }
@@ -144,7 +158,8 @@ impl<D: Dir> Replacer<'_, D> {
             source.dir.as_file()?.sync()?;
             source.check_unchanged()?;
             source.remove_stale()?;
-            source.dir.remove(&source.name, RemoveKind::File)?;
+            let removed = source.dir.remove(&source.name, RemoveKind::File);
+            removed.map_err(|error| Cause::Twice(new.to_vec(), error))?;
         }
         Ok(Action::Finished)
     }
@@ -171,7 +186,7 @@ impl<D: Dir> Replacer<'_, D> {
     fn text<'a>(&self, source: &'a Source<D>, counted: &'a Counted<'a>) -> Box<dyn Read + 'a> {
         let content = Content { file: &source.file, offset: 0, counted };
         match source.codec {
-            Some(codec) => Box::new(Decoder::new(codec, content)),
+            Some(codec) => Box::new(Decoder::with_padding(codec, content, Padding::Accept)),
             None => Box::new(content),
         }
     }
@@ -236,6 +251,14 @@ impl<D: Dir> Source<D> {
         }
     }
 
+    /// Refuses a file that only its owner may remove. Other reasons show when it is removed.
+    fn check_removable(&self) -> Result<()> {
+        let directory = self.dir.own_metadata(Fields::MODE | Fields::UID)?;
+        let user = rustix::process::geteuid();
+        let is_owner = [self.metadata.uid, directory.uid].contains(&user.as_raw());
+        if directory.mode & STICKY == 0 || is_owner || user.is_root() { Ok(()) } else { Err(Cause::Sticky) }
+    }
+
     fn check_unchanged(&self) -> Result<()> {
         let fields = Fields::INO | Fields::SIZE | Fields::MTIME;
         let now = self.dir.metadata(&self.name, SymlinkBehavior::NoFollow, fields)?;
@@ -256,10 +279,25 @@ impl<D: Dir> Source<D> {
             renamed => renamed?,
         }
         self.dir.as_file()?.sync()?;
-        if old == Old::Remove {
-            self.dir.remove(&self.name, RemoveKind::File)?;
+        match old {
+            Old::Keep => Ok(()),
+            Old::Remove => self
+                .dir
+                .remove(&self.name, RemoveKind::File)
+                .map_err(|error| self.take_back(temporary, error, new)),
         }
-        Ok(())
+    }
+
+    /// Removes the new file, because the old one cannot be removed.
+    fn take_back(&self, made: &D::File, error: Error, new: &[u8]) -> Cause {
+        let named = self.dir.metadata(&self.new_name, SymlinkBehavior::NoFollow, Fields::INO);
+        let is_ours = named.and_then(|named| Ok(named.identity() == made.metadata(Fields::INO)?.identity()));
+        let removed = is_ours
+            .and_then(|is| if is { self.dir.remove(&self.new_name, RemoveKind::File) } else { Ok(()) });
+        match removed {
+            Ok(()) => Cause::TakenBack(error),
+            Err(_) => Cause::Twice(new.to_vec(), error),
+        }
     }
 }
 
@@ -279,9 +317,63 @@ fn is_of<F: File>(form: Form, file: &F, size: u64) -> io::Result<bool> {
 mod tests {
     use std::fs;
 
-    use millstream_vfs::{At, PosixVolume, Volume};
+    use millstream_memory::MemoryVolume;
+    use millstream_vfs::{At, Operation, PosixVolume, Volume};
 
     use super::*;
+
+    /// Issue 36, C5.
+    #[test]
+    fn the_new_file_is_taken_back_if_the_old_one_cannot_be_removed() {
+        for (errno_of_new, names, told) in [
+            (
+                None,
+                &["a"][..],
+                "it cannot be removed, so the new file was taken back: remove: Operation not permitted",
+            ),
+            (
+                Some(Errno::IO),
+                &["a", "a.gz"],
+                "it cannot be removed, and a.gz has the same text, so readers find each line twice: remove: Operation not permitted",
+            ),
+        ] {
+            let volume = MemoryVolume::default();
+            volume.write("a", b"line\n").expect("written");
+            volume.fail("a", Operation::Remove, Errno::PERM);
+            if let Some(errno) = errno_of_new {
+                volume.fail("a.gz", Operation::Remove, errno);
+            }
+            let (pool, jobs) = Pool::new(1);
+            let encoding = std::thread::spawn(move || super::super::pipeline::encode(&jobs));
+            let options = Options {
+                form: None,
+                level: None,
+                old: Old::Remove,
+                effect: Effect::Real,
+                threads: 1,
+                real_path: |_| None,
+            };
+            let (base, activity) = (volume.base(), Activity::default());
+            let replacer = Replacer {
+                base: &base,
+                options: &options,
+                pool: &pool,
+                activity: &activity,
+                logs: &Logs::default(),
+            };
+            let failed = replacer.replace(b"a").expect_err("cannot be removed");
+            assert_eq!(failed.to_string(), told);
+            let left: Vec<_> = volume
+                .names("")
+                .expect("a directory")
+                .into_iter()
+                .map(|name| name.into_string().expect("UTF-8"))
+                .collect();
+            assert_eq!(left, names);
+            pool.close();
+            encoding.join().expect("no panic");
+        }
+    }
 
     /// Another process removes the temporary file before it is locked, and begins with its own.
     #[test]
@@ -290,9 +382,22 @@ mod tests {
         let path = |name: &str| scratch.path().join(name);
         fs::write(path("a.gz"), b"the old file").expect("written");
         let operand = c_string(&[path("a.gz").as_os_str().as_encoded_bytes()]);
-        let options = Options { form: None, level: None, old: Old::Remove, effect: Effect::Real, threads: 1 };
+        let options = Options {
+            form: None,
+            level: None,
+            old: Old::Remove,
+            effect: Effect::Real,
+            threads: 1,
+            real_path: |_| None,
+        };
         let (base, (pool, _jobs), activity) = (PosixVolume.base(), Pool::new(1), Activity::default());
-        let replacer = Replacer { base: &base, options: &options, pool: &pool, activity: &activity };
+        let replacer = Replacer {
+            base: &base,
+            options: &options,
+            pool: &pool,
+            activity: &activity,
+            logs: &Logs::default(),
+        };
         let source = replacer.open(operand.to_bytes()).expect("a file");
         let replace_temporary = || {
             fs::remove_file(path(".a.gz.recompress")).expect("removed");

@@ -25,36 +25,42 @@ pub fn of_tree<V: Volume>(volume: &V, root: &CStr, given: &CStr, care: Care) -> 
     let options = WalkOptions { follow: FollowPolicy::Always, ..WalkOptions::default() };
     walk(volume, &[root.to_owned()], &listing, &options);
     let mut search = search.into_inner().unwrap_or_else(PoisonError::into_inner);
-    judged(volume, &mut search, care).or_else(|| judged(volume, &mut Search::new(given.to_bytes()), care))
+    let base = volume.base();
+    judged(&base, &mut search, care).or_else(|| judged(&base, &mut Search::new(given.to_bytes()), care))
 }
 
-/// What names the files in one directory, given by an absolute path; what is below it does not count.
-pub fn above<V: Volume>(volume: &V, directory: &CStr) -> Option<Evidence> {
+/// What names files in one directory, given by an absolute path: the log of a known format, or a file that has their names. What is below
+/// the directory does not count. `base` is the base of a volume.
+pub fn of_directory<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
     let mut search = Search::new(directory.to_bytes());
     let root = search.root.clone();
-    list(&volume.base(), &root, &mut search);
-    judged(volume, &mut search, Care::Names)
+    list(base, &root, &mut search);
+    complete(base, &mut search, Care::Names);
+    search.certain_evidence()
+}
+
+pub(super) fn judged<D: Dir>(base: &D, search: &mut Search, care: Care) -> Option<Evidence> {
+    complete(base, search, care);
+    search.evidence()
 }
 
 /// Adds what is above the tree, and the contents of files.
-pub(super) fn judged<V: Volume>(volume: &V, search: &mut Search, care: Care) -> Option<Evidence> {
-    let base = volume.base();
+fn complete<D: Dir>(base: &D, search: &mut Search, care: Care) {
     let root = search.root.clone();
     let mut end = root.len();
     while let Some(at) = root[..end].iter().rposition(|&b| b == b'/') {
         let directory = &root[..at];
-        list(&base, directory, search);
+        list(base, directory, search);
         for name in search.beside(directory) {
-            list(&base, &[directory, b"/", &name].concat(), search);
+            list(base, &[directory, b"/", &name].concat(), search);
         }
         end = at;
     }
     for path in search.suspects(care) {
-        if let Ok(content) = beginning(&base, &path) {
+        if let Ok(content) = beginning(base, &path) {
             search.examine(&path, &content);
         }
     }
-    search.evidence()
 }
 
 /// Adds the entries of a directory that is not inside the tree, or is its root.

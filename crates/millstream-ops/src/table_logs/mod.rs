@@ -10,7 +10,7 @@
 //! own. Logs of known formats are found by their names. Logs of other formats are found by what a log does: a hidden directory of
 //! unknown purpose may be one, and so may a small file that has the names of data files.
 //!
-//! This module is the only place of that rule. Its callers list directories: [`of_tree`] and [`above`] on a volume; the JVM on
+//! This module is the only place of that rule. Its callers list directories: [`of_tree`] and [`of_directory`] on a volume; the JVM on
 //! file systems of Hadoop's, through [`Search`].
 
 mod contents;
@@ -24,7 +24,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub use listed::{above, of_tree};
+pub use listed::{of_directory, of_tree};
 pub use shapes::probes;
 
 use contents::{Suspect, Suspects};
@@ -212,6 +212,16 @@ impl Search {
             .chain(contents)
             .chain(avro)
             .min_by(|one, other| (one.certainty, one.table.len()).cmp(&(other.certainty, other.table.len())))
+    }
+
+    /// The same, without what may be a log for nothing but its name.
+    pub fn certain_evidence(&self) -> Option<Evidence> {
+        let shapes = self
+            .directories
+            .iter()
+            .flat_map(|(path, facts)| shapes::evidence(path, facts, self.relation(path)));
+        let known = shapes.filter(|evidence| evidence.certainty == Certainty::Known);
+        known.chain(self.found.iter().map(|path| contents::evidence(path))).next()
     }
 
     fn inside(&self) -> impl Iterator<Item = (&Vec<u8>, &Facts)> {

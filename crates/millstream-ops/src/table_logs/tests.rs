@@ -55,7 +55,7 @@ fn by_files(top: &Path, root: &std::ffi::CStr) -> Option<Evidence> {
         let at = directory.iter().rposition(|&b| b == b'/').expect("absolute");
         search.entry(&directory[..at], &directory[at + 1..], true);
     }
-    listed::judged(&PosixVolume, &mut search, Care::All)
+    listed::judged(&millstream_vfs::Volume::base(&PosixVolume), &mut search, Care::All)
 }
 
 fn walk_empty(top: &Path) -> Vec<Vec<u8>> {

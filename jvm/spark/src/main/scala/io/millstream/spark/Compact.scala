@@ -78,6 +78,8 @@ object Compact {
       case _ =>
     }
     spark.catalog.refreshByPath(s"file://$target")
+    // Relations of tables have listings, too, and which tables have files here is not known.
+    spark.sessionState.catalog.invalidateAllCachedTables()
   }
 
   private def planner(spark: SparkSession, options: CompactOptions, source: Path): CompactPlanner = {
