@@ -1,6 +1,6 @@
 //! Whether the beginning of a file is that of lines.
 
-use crate::join::JoinError;
+use crate::error::JoinError;
 use crate::range::BYTE_ORDER_MARK;
 
 /// Bytes at the start of a file that are searched for signs of a binary format.

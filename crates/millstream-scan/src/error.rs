@@ -66,3 +66,29 @@ impl Cause {
         }
     }
 }
+
+/// The reason a file cannot be joined to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JoinError {
+    /// Its signature is that of a format that cannot be joined line by line.
+    #[error("starts with the signature of {0}, which cannot be joined line by line")]
+    Format(&'static str),
+    /// Its first bytes are not text.
+    #[error("has a NUL byte near its beginning, so it is not a text file")]
+    Binary,
+    /// It has bytes that text has not.
+    #[error("has control characters near its beginning that text files have not, so it is not a text file")]
+    Control,
+    /// Its lines belong together.
+    #[error("begins like {0}, which is no file of independent lines")]
+    Document(&'static str),
+    /// Its first line is no JSON value.
+    #[error("its first line is not a complete JSON value, so its lines are not records")]
+    NotJson,
+    /// Its header differs from that of the first file.
+    #[error("its header line differs from that of the files before it")]
+    Header,
+    /// The header does not end within the first piece.
+    #[error("its first line is too long to be a header")]
+    LongHeader,
+}

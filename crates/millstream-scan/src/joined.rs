@@ -9,8 +9,8 @@ use millstream_vfs::Error;
 
 use crate::batch::Stamp;
 use crate::contents::{BEGINNING, Contents};
-use crate::error::{Cause, ScanError};
-use crate::join::{Header, JoinError, JoinRule, Joiner, Place};
+use crate::error::{Cause, JoinError, ScanError};
+use crate::join::{Header, JoinRule, Joiner, Place};
 use crate::source::{Compression, FileRange, Source};
 use crate::{Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
 

@@ -40,8 +40,6 @@ mod work;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod undo_tests;
 
 use std::ffi::{CStr, CString};
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Dir, Errno, Error, File, FileKind, RemoveKind, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, RemoveKind, SymlinkBehavior, Volume};
 
 use super::CompactError;
 use super::journal::{Journal, Manifest, Planned};
@@ -98,6 +98,15 @@ impl<V: Volume> Staging<V> {
 }
 
 impl<D: Dir> Generation<D> {
+    /// Whether the compaction is already being undone.
+    pub(super) fn is_undoing(&self) -> Result<bool, CompactError> {
+        match self.dir.metadata(UNDOING, SymlinkBehavior::NoFollow, Fields::INO) {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_vanished() => Ok(false),
+            Err(error) => Err(CompactError::Volume { path: path_below(&self.path, UNDOING), error }),
+        }
+    }
+
     /// What was replaced; [`None`] if the compaction has not ended.
     pub(super) fn record(&self) -> Result<Option<Record>, CompactError> {
         match read_file(&self.dir, RECORD) {
@@ -131,7 +140,7 @@ pub fn purge<V: Volume>(staging: &Staging<V>, now: Option<i64>) -> Result<u64, C
             None => true,
             Some(now) => kept.record()?.is_none_or(|record| record.keep_until <= now),
         };
-        let is_undone = super::undo::is_begun(&kept)?;
+        let is_undone = kept.is_undoing()?;
         if is_over && !is_undone {
             staging.forget(&kept)?;
             removed += 1;

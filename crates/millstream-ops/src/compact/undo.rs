@@ -4,6 +4,9 @@
 //! written, and from then on the next call completes what this one has begun. In each directory the outputs are moved away, one by
 //! one, and their inputs moved back; after each output has been moved away, it must still be the one that was recorded.
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
@@ -49,7 +52,7 @@ pub fn undo<V: Volume>(
     should_continue: &dyn Fn() -> bool,
 ) -> Result<Undone, CompactError> {
     let kept = staging.generations()?.pop().ok_or(CompactError::NothingKept)?;
-    let is_begun = is_begun(&kept)?;
+    let is_begun = kept.is_undoing()?;
     let Some(record) = kept.record()? else {
         if !is_begun {
             return Err(CompactError::NothingKept);
@@ -75,15 +78,6 @@ pub fn undo<V: Volume>(
     undoing.step()?;
     staging.forget(&kept)?;
     Ok(undone)
-}
-
-/// Whether the compaction is already being undone.
-pub(super) fn is_begun<D: Dir>(kept: &Generation<D>) -> Result<bool, CompactError> {
-    match kept.dir.metadata(UNDOING, SymlinkBehavior::NoFollow, Fields::INO) {
-        Ok(_) => Ok(true),
-        Err(error) if error.is_vanished() => Ok(false),
-        Err(error) => Err(CompactError::Volume { path: path_below(&kept.path, UNDOING), error }),
-    }
 }
 
 /// An output whose inputs are to be put back.

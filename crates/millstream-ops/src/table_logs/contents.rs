@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use aho_corasick::AhoCorasick;
 
-use super::facts::{Facts, ending};
-use super::shapes::{NEAR, is_hidden};
+use super::facts::Facts;
+use super::names::{NEAR, ending, is_hidden};
 use super::{Care, Certainty, Evidence, Relation};
 
 /// A name of so many bytes is in no file by chance.
@@ -31,16 +31,6 @@ pub(super) enum Suspicion {
 pub(super) struct Suspect {
     path: Vec<u8>,
     suspicion: Suspicion,
-}
-
-/// Whether a file that is not hidden may be a log by its name.
-pub(super) fn is_telling_file(name: &[u8]) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let words: [&[u8]; 6] = [b"manifest", b"metadata", b"catalog", b"snapshot", b"checksums", b"sha256sums"];
-    let endings: [&[u8]; 8] =
-        [b".db", b".sqlite", b".sqlite3", b".duckdb", b".ducklake", b".manifest", b".index", b".md5"];
-    words.iter().any(|word| lower.windows(word.len()).any(|part| part == *word))
-        || endings.contains(&ending(&lower))
 }
 
 /// Files that have only data whatever they contain, or contents that are compressed.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::shapes;
+use super::names::{ending, is_hidden, is_remarkable};
 
 /// Files with the same ending whose names are remembered.
 const EXAMPLES: usize = 3;
@@ -33,10 +33,10 @@ pub(super) struct Group {
 impl Facts {
     pub(super) fn add(&mut self, name: &[u8], is_directory: bool) {
         if is_directory {
-            if self.directories.len() < MAX_DIRECTORIES || shapes::is_remarkable(name) {
+            if self.directories.len() < MAX_DIRECTORIES || is_remarkable(name) {
                 self.directories.insert(name.to_vec());
             }
-        } else if shapes::is_hidden(name) || shapes::is_remarkable(name) {
+        } else if is_hidden(name) || is_remarkable(name) {
             self.telling.insert(name.to_vec());
         } else {
             let ending = ending(name);
@@ -80,14 +80,6 @@ impl Facts {
 
     pub(super) fn first_with(&self, ending: &[u8]) -> Option<&[u8]> {
         self.endings.get(ending)?.examples.first().map(Vec::as_slice)
-    }
-}
-
-/// The ending of a name, with its dot; nothing if there is none.
-pub(super) fn ending(name: &[u8]) -> &[u8] {
-    match name.iter().rposition(|&b| b == b'.') {
-        Some(dot) if dot > 0 && name[dot + 1..].iter().any(u8::is_ascii_alphabetic) => &name[dot..],
-        _ => b"",
     }
 }
 

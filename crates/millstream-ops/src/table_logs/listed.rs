@@ -8,7 +8,8 @@ use millstream_vfs::{
 };
 use millstream_walk::{Chunk, Descend, FanOut, Fault, FollowPolicy, Place, Visitor, WalkOptions, walk};
 
-use super::shapes::{is_hidden, probes};
+use super::names::is_hidden;
+use super::shapes::probes;
 use super::{Care, Evidence, LISTED_ENTRIES, SEARCHED_BYTES, Search};
 use crate::names::c_string;
 

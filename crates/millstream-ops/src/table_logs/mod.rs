@@ -16,6 +16,7 @@
 mod contents;
 mod facts;
 mod listed;
+mod names;
 mod shapes;
 
 #[cfg(test)]
@@ -137,14 +138,14 @@ impl Search {
         if let Some(facts) = self.directories.get_mut(directory) {
             facts.add(name, is_directory);
         }
-        if is_inside && !is_directory && !shapes::is_hidden(name) {
+        if is_inside && !is_directory && !names::is_hidden(name) {
             self.sample.add(name);
         }
     }
 
     /// Takes note of a file of the tree, and of the directories from the root to it.
     pub fn file(&mut self, path: &[u8]) {
-        if path[self.root.len().min(path.len())..].split(|&b| b == b'/').any(shapes::is_harmless) {
+        if path[self.root.len().min(path.len())..].split(|&b| b == b'/').any(names::is_harmless) {
             return;
         }
         let Some(mut at) = path.iter().rposition(|&b| b == b'/') else { return };

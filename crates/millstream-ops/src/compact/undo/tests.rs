@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use millstream_vfs::PosixVolume;
 
-use super::tests::{Bed, Where, c_path, interrupted};
-use super::*;
+use crate::compact::tests::{Bed, Where, c_path, interrupted};
+use crate::compact::*;
 
 const LATER: Option<i64> = Some(i64::MAX);
 
@@ -185,7 +185,8 @@ fn compactions_are_undone_in_the_opposite_order() {
     let dir = millstream_vfs::Volume::base(&PosixVolume)
         .open_dir(&c_path(&directory), SymlinkBehavior::Follow)
         .expect("opens");
-    let entries = names.map(|name| super::kept::stamped(&dir, &c_path(name)).expect("stat")).to_vec();
+    let entries =
+        names.map(|name| crate::compact::kept::stamped(&dir, &c_path(name)).expect("stat")).to_vec();
     Manifest { entries }.write_beside(&PosixVolume, &c_path(&output)).expect("written");
     let planned = Planned {
         directory: c"k=1".to_owned(),
@@ -223,7 +224,8 @@ fn a_flat_tree_is_put_back() {
     let dir = millstream_vfs::Volume::base(&PosixVolume)
         .open_dir(&c_path(&source), SymlinkBehavior::Follow)
         .expect("opens");
-    let entries = ["a", "b"].map(|name| super::kept::stamped(&dir, &c_path(name)).expect("stat")).to_vec();
+    let entries =
+        ["a", "b"].map(|name| crate::compact::kept::stamped(&dir, &c_path(name)).expect("stat")).to_vec();
     Manifest { entries }.write_beside(&PosixVolume, &c_path(&output)).expect("written");
     let planned =
         Planned { directory: c"".to_owned(), staged: c"0.0".to_owned(), name: c"part-0".to_owned() };

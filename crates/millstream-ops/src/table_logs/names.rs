@@ -1,0 +1,116 @@
+//! Names of directories and files, and what they tell by themselves.
+
+/// Levels above a tree on which every hidden directory and every small file may be of its log.
+pub(super) const NEAR: usize = 2;
+
+/// Directories that are logs.
+pub(super) const LOGS: [(&[u8], &str); 4] = [
+    (b"_delta_log", "a Delta Lake table"),
+    (b".hoodie", "a Hudi table"),
+    (b"_spark_metadata", "the output of a streaming query"),
+    (b"_versions", "a Lance data set"),
+];
+
+/// Directories that are a log together.
+pub(super) const TOGETHER: [(&[&[u8]], &str); 4] = [
+    (&[b"snapshot", b"manifest"], "a Paimon table"),
+    (&[b"offsets", b"commits"], "the checkpoint of a streaming query"),
+    (&[b"offsets", b"sources"], "the checkpoint of a streaming query"),
+    (&[b"shared", b"taskowned"], "a checkpoint of Flink"),
+];
+
+/// Files that only tables with a log have in the directories of their data.
+pub(super) const IN_DATA: [(&[u8], &str); 3] = [
+    (b".hoodie_partition_metadata", "a partition of a Hudi table"),
+    (b"_orc_acid_version", "a transactional table of Hive"),
+    (b"_metadata_acid", "a transactional table of Hive"),
+];
+
+/// Hidden directories that name no files: ours, those of writers that are at work, and those of file systems and desktops.
+const HARMLESS: [&[u8]; 19] = [
+    b"_temporary",
+    b"_millstream",
+    b".direct-writes",
+    b".millstream-compact",
+    b".millstream-replaced",
+    b".snapshot",
+    b".snapshots",
+    b".zfs",
+    b".Trash",
+    b".Trashes",
+    b".trash",
+    b".staging",
+    b".sparkStaging",
+    b"_impala_insert_staging",
+    b".ipynb_checkpoints",
+    b".fseventsd",
+    b".Spotlight-V100",
+    b".TemporaryItems",
+    b".AppleDouble",
+];
+
+/// What names of such directories begin with.
+const HARMLESS_PREFIXES: [&[u8]; 6] =
+    [b".hive-staging", b".spark-staging", b".Trash-", b"_tmp", b".tmp", b".nfs"];
+
+/// Whether Spark does not take a file or directory of this name for data.
+pub(super) fn is_hidden(name: &[u8]) -> bool {
+    name.starts_with(b".") || name.starts_with(b"_") && !name.contains(&b'=')
+}
+
+/// Whether a hidden directory is known to name no files.
+pub(super) fn is_harmless(name: &[u8]) -> bool {
+    let ours = [&b".millstream-compact"[..], b".millstream-replaced"];
+    HARMLESS.contains(&name)
+        || HARMLESS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || name.starts_with(b".") && ours.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// Whether a directory may be a log of a format that this module does not know.
+pub(super) fn is_unknown(name: &[u8]) -> bool {
+    is_hidden(name) && !is_harmless(name)
+}
+
+/// Whether a file in a directory `metadata` is Iceberg's.
+pub(super) fn is_iceberg(name: &[u8]) -> bool {
+    name == b"version-hint.text" || name.ends_with(b".metadata.json") || name.ends_with(b".metadata.json.gz")
+}
+
+/// Whether an entry is remembered whatever else a directory has.
+pub(super) fn is_remarkable(name: &[u8]) -> bool {
+    is_hidden(name)
+        || is_iceberg(name)
+        || name == b"metadata"
+        || TOGETHER.iter().any(|(names, _)| names.contains(&name))
+        || is_transaction(name)
+        || is_telling_file(name)
+}
+
+/// Whether a directory has the name of one of Hive's transactions: `base_0000005`, `delta_0000001_0000001_0000`.
+pub(super) fn is_transaction(name: &[u8]) -> bool {
+    let numbers =
+        [&b"base_"[..], b"delta_", b"delete_delta_"].iter().find_map(|prefix| name.strip_prefix(*prefix));
+    let is_number = |part: &[u8]| {
+        let part = part.strip_prefix(b"v").unwrap_or(part);
+        part.len() >= 4 && part.iter().all(u8::is_ascii_digit)
+    };
+    numbers.is_some_and(|numbers| numbers.split(|&b| b == b'_').all(is_number))
+}
+
+/// Whether a file that is not hidden may be a log by its name.
+fn is_telling_file(name: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let words: [&[u8]; 6] = [b"manifest", b"metadata", b"catalog", b"snapshot", b"checksums", b"sha256sums"];
+    let endings: [&[u8]; 8] =
+        [b".db", b".sqlite", b".sqlite3", b".duckdb", b".ducklake", b".manifest", b".index", b".md5"];
+    words.iter().any(|word| lower.windows(word.len()).any(|part| part == *word))
+        || endings.contains(&ending(&lower))
+}
+
+/// The ending of a name, with its dot; nothing if there is none.
+pub(super) fn ending(name: &[u8]) -> &[u8] {
+    match name.iter().rposition(|&b| b == b'.') {
+        Some(dot) if dot > 0 && name[dot + 1..].iter().any(u8::is_ascii_alphabetic) => &name[dot..],
+        _ => b"",
+    }
+}
