@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pyspark
 import pytest
@@ -169,6 +170,12 @@ def test_refusals_name_the_path_and_the_way_out(place):
     for log in ("_delta_log/0.json", ".hoodie/x", "_spark_metadata/0", "metadata/version-hint.text"):
         table = place.new({"sub/a": "1\n", f"sub/{log}": "{}"})
         assert "use the table's own compaction" in place.compact(table, place.new())["error"]
+    for log, part in (("_delta_log/0.json", "k=1"), ("metadata/0-1.metadata.json", "data/k=1"), ("_spark_metadata/0", "k=1"), (".hoodie/x", "data"),
+                      ("snapshot/snapshot-1 manifest/manifest-1", "k=1/bucket-0"), ("offsets/0 commits/0", "sources/0")):
+        table = place.new({f"{part}/a.txt": "1\n", f"{part}/b.txt": "2\n", **{name: "{}" for name in log.split()}})
+        assert "whose log" in place.compact(f"{table}/{part}", place.new())["error"], log
+    plain = place.new({"_unknown/x": "", "a.txt": "1\n", "b.txt": "2\n"})
+    assert place.compact(plain, place.new())["outputs"] == 1, "a tree that is only read is warned of"
     begun = place.new({"a": "1\n", ".direct-writes/_00000000-0000-0000-0000-000000000000.begin": "x\n"})
     assert "direct writes is not over" in place.compact(begun, place.new())["error"]
 
@@ -308,7 +315,8 @@ def test_credentials_for_the_tree_alone_suffice(s3):
     source, target = s3.new({"a": "1\n", "b": "2\n"}), s3.new()
     above = [source.removeprefix(f"s3a://{BUCKET}/").removesuffix(f"/{TREE}") + "/", ""]
     denied = {"do": "answer", "status": 403, "code": "AccessDenied"}
-    s3.bed.inject(*({"path": f"/{BUCKET}/{prefix}.direct-writes", **denied} for prefix in above))
+    listed = ({"operation": "ListObjectsV2", "query": f"prefix={quote(prefix, safe='')}&", **denied} for prefix in above)
+    s3.bed.inject(*({"path": f"/{BUCKET}/{prefix}.direct-writes", **denied} for prefix in above), *listed)
     done = s3.compact(source, target)
     assert s3.bed.struck >= 2 and done["left"] == [], done
     assert s3.lines(target) == [["", "1"], ["", "2"]]

@@ -6,6 +6,8 @@ use millstream_vfs::{Errno, Error, Operation, Result};
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     rules: Vec<Rule>,
+    /// Number of calls of any kind until one fails.
+    next: Option<(usize, Errno)>,
 }
 
 #[derive(Debug)]
@@ -23,13 +25,32 @@ impl Faults {
         self.rules.push(Rule { path: normal(path), operation, spared, errno });
     }
 
+    /// Makes one call fail, whatever it is, after so many others. Replaces an earlier order of this kind.
+    pub fn set_next(&mut self, calls: usize, errno: Errno) {
+        self.next = Some((calls, errno));
+    }
+
+    /// Whether the ordered call has not been made. No later call fails by that order.
+    pub fn take_next(&mut self) -> bool {
+        self.next.take().is_some()
+    }
+
     /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
+        self.rules.is_empty() && self.next.is_none()
     }
 
     /// Fails if a rule applies.
     pub fn check(&mut self, operation: Operation, path: &[u8]) -> Result<()> {
+        match &mut self.next {
+            Some((0, errno)) => {
+                let errno = *errno;
+                self.next = None;
+                return Err(Error::new(operation, errno));
+            }
+            Some((left, _)) => *left -= 1,
+            None => {}
+        }
         let path = normal(path);
         let applies =
             |rule: &&mut Rule| rule.path == path && rule.operation.is_none_or(|wanted| wanted == operation);

@@ -78,6 +78,16 @@ impl MemoryVolume {
         self.shared.faults().add(path.as_ref(), Some(operation), calls, errno);
     }
 
+    /// Makes one call fail, of any operation at any path, after `calls` successful ones.
+    pub fn fail_call(&self, calls: usize, errno: Errno) {
+        self.shared.faults().set_next(calls, errno);
+    }
+
+    /// Takes back [`MemoryVolume::fail_call`]. Returns whether that call has not been made.
+    pub fn fail_no_call(&self) -> bool {
+        self.shared.faults().take_next()
+    }
+
     /// Makes every operation on `path` fail as if it had been removed after its directory was read.
     pub fn vanish(&self, path: impl AsRef<[u8]>) {
         self.shared.faults().add(path.as_ref(), None, 0, Errno::NOENT);

@@ -39,6 +39,8 @@ mod undo;
 mod work;
 
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
 mod tests;
 
 use std::ffi::{CStr, CString};

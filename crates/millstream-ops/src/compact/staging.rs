@@ -99,7 +99,11 @@ impl<V: Volume> Staging<V> {
     /// # Errors
     /// If something cannot be removed.
     pub fn clear(&self) -> std::result::Result<(), CompactError> {
-        let is_empty = entries(&self.swap).map_err(|error| self.failed(SWAP, error))?.is_empty();
+        let mut is_empty = true;
+        for (name, _) in entries(&self.swap).map_err(|error| self.failed(SWAP, error))? {
+            // An empty one is what a failed preparation has left.
+            is_empty &= self.swap.remove(&name, RemoveKind::Directory).is_ok();
+        }
         if !is_empty {
             return Err(CompactError::Orphans { path: self.path_of(SWAP) });
         }

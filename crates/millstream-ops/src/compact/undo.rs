@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
@@ -18,7 +19,7 @@ use super::outcome::{Left, Reason};
 use super::paths::parent_below;
 use super::record::{Record, Replacement};
 use super::replaced::{FILES, Generation, UNDOING, UNDONE, exchanged_index};
-use super::staging::{Staging, c_string, entries, make_dir, path_below, write_file};
+use super::staging::{RECORD, Staging, c_string, entries, make_dir, path_below, remove_entries, write_file};
 use super::work::{Done, checksum_name};
 
 /// Whether anything is changed.
@@ -73,10 +74,14 @@ pub fn undo<V: Volume>(
         write_file(&kept.dir, UNDOING, b"").map_err(|error| undoing.failed(UNDOING, error))?;
         kept.dir.as_file().and_then(|dir| dir.sync()).map_err(|error| undoing.failed(UNDOING, error))?;
     }
-    let undone = undoing.put_back()?;
+    let (undone, changed) = undoing.put_back()?;
     staging.sync_volume()?;
     undoing.step()?;
-    staging.forget(&kept)?;
+    if changed.is_empty() {
+        staging.forget(&kept)?
+    } else {
+        undoing.keep_only(&changed)?
+    }
     Ok(undone)
 }
 
@@ -170,8 +175,9 @@ impl<'a, V: Volume> Undoing<'a, V> {
         Undone { outputs: self.pending.len() as u64, restored, left: Vec::new() }
     }
 
-    fn put_back(&self) -> Done<Undone> {
-        let mut undone = Undone::default();
+    /// Also returns the staged names of outputs that changed at the last moment and stay, with their inputs where they are kept.
+    fn put_back(&self) -> Done<(Undone, HashSet<&CStr>)> {
+        let (mut undone, mut changed) = (Undone::default(), HashSet::new());
         let away = make_dir(&self.kept.dir, UNDONE).map_err(|error| self.failed(UNDONE, error))?;
         for pending in &self.pending {
             let path = self.path_of(pending.replacement);
@@ -183,13 +189,32 @@ impl<'a, V: Volume> Undoing<'a, V> {
                 Err(Stopped::Changed(reason)) => {
                     let inputs = pending.replacement.inputs.entries.len() as u64;
                     undone.left.push(Left { directory: path, inputs, reason });
+                    changed.insert(pending.replacement.planned.staged.as_c_str());
                     continue;
                 }
                 Ok(()) => undone.outputs += 1,
             }
             self.restore(&dir, &path, pending, &mut undone)?;
         }
-        Ok(undone)
+        Ok((undone, changed))
+    }
+
+    /// Ends the undoing, except for some outputs, which can be undone later. The others stay in the record, without inputs, because a
+    /// directory's number is its place there.
+    fn keep_only(&self, staged: &HashSet<&CStr>) -> Done<()> {
+        const NEW: &CStr = c"record.new";
+        let mut record = self.record.clone();
+        for one in &mut record.replacements {
+            if !staged.contains(one.planned.staged.as_c_str()) {
+                one.inputs.entries.clear();
+            }
+        }
+        let dir = &self.kept.dir;
+        write_file(dir, NEW, &record.encode())
+            .and_then(|()| dir.rename(NEW, dir, RECORD))
+            .and_then(|()| remove_entries(&make_dir(dir, UNDONE)?))
+            .and_then(|()| dir.remove(UNDOING, RemoveKind::File))
+            .map_err(|error| self.failed(RECORD, error))
     }
 
     /// Moves an output out of its directory, unless an earlier attempt has done so.
@@ -200,18 +225,22 @@ impl<'a, V: Volume> Undoing<'a, V> {
             Err(error) if error.is_vanished() => {}
             Err(error) => return Err(Stopped::Failed(error)),
         }
-        change(dir, &replacement.output).map_err(Stopped::Changed)?;
+        change(dir, &replacement.output).map_err(|reason| match reason {
+            Reason::Failed(error) => Stopped::Failed(error),
+            reason => Stopped::Changed(reason),
+        })?;
         if !(self.should_continue)() {
             return Err(Stopped::Interrupted);
         }
         dir.rename(&replacement.output.name, away, staged).map_err(Stopped::Failed)?;
         let moved = super::ManifestEntry { name: staged.clone(), ..replacement.output.clone() };
-        change(away, &moved).map_err(|_| {
+        change(away, &moved).map_err(|reason| match reason {
+            Reason::Failed(error) => Stopped::Failed(error),
             // Somebody wrote to it at the last moment.
-            match away.rename_new(staged, dir, &replacement.output.name) {
+            _ => match away.rename_new(staged, dir, &replacement.output.name) {
                 Ok(()) => Stopped::Changed(Reason::Changed(replacement.output.name.clone())),
                 Err(error) => Stopped::Failed(error),
-            }
+            },
         })
     }
 
