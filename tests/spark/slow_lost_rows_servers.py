@@ -200,6 +200,16 @@ def test_f1_a_retry_within_the_lease_reads_all_rows_of_a_torn_commit(s3, start, 
     assert call(other, "recover", target=table.name) == []
 
 
+@pytest.mark.parametrize("way", ["an external table", "a partition of another table", "a source of version 2"])
+def test_w1_a_part_of_a_torn_table_is_read_completely_by_another_way_than_its_name(s3, start, other, way):
+    table = Table(other, s3.root)
+    kill_at(s3, start(), COMPLETION, table, table.insert("into", 1, range(40)))
+
+    found = other.call("guard_calls:copy", way=way, folder=table.place, name=f"r{next(NUMBERS)}")
+
+    assert found == [None, list(range(40))]
+
+
 # An INSERT INTO deletes nothing.
 HELD = [(step, how) for step in STEPS for how in ("into", "overwrite") if (step, how) != ("delete", "into")]
 OLD, NEW, THEIRS = [1, 2, 3], list(range(10, 18)), [7]

@@ -35,14 +35,14 @@ public final class DirectJob implements Closeable {
   private final long earlierRequests;
   private boolean isCommitted;
 
-  private DirectJob(TableAccess table, String id, String below, long earlierRequests, boolean hasMadeTable) {
+  private DirectJob(TableAccess table, String id, String below, long earlierRequests, boolean hasMadeTable, Pointer pointer) {
     this.table = table;
     this.id = id;
     this.earlierRequests = earlierRequests;
     resolution = new Resolution(table);
     lease = new Lease(table, id);
     commit = new Commit(table, resolution, lease, id, below);
-    cleaner = new JobCleaner(table, resolution, lease, id, below, hasMadeTable);
+    cleaner = new JobCleaner(table, resolution, lease, id, below, hasMadeTable, pointer);
   }
 
   /**
@@ -80,11 +80,15 @@ public final class DirectJob implements Closeable {
    * @throws IOException if the table cannot be reached, or a dead job cannot be resolved
    */
   public static DirectJob begin(Path table, String id, String below, Configuration conf, Metastore metastore) throws IOException {
-    return begin(TableAccess.of(table, conf, metastore), id, below);
+    return begin(TableAccess.of(table, conf, metastore), id, below, Pointer.to(id, table, conf));
   }
 
   /** Like {@link #begin(Path, String, String, Configuration, Metastore)}, for a table that is already open. */
   public static DirectJob begin(TableAccess table, String id, String below) throws IOException {
+    return begin(table, id, below, Pointer.none());
+  }
+
+  private static DirectJob begin(TableAccess table, String id, String below, Pointer pointer) throws IOException {
     if (!id.matches(Names.JOB)) {
       throw new IllegalArgumentException("the id of a job must be a UUID: " + id);
     }
@@ -102,7 +106,8 @@ public final class DirectJob implements Closeable {
       }
       throw e;
     }
-    DirectJob job = new DirectJob(table, id, below, earlierRequests, hasMadeTable);
+    pointer.set();
+    DirectJob job = new DirectJob(table, id, below, earlierRequests, hasMadeTable, pointer);
     try {
       job.resolution.resolveDead(Journal.of(table.store()));
       return job;

@@ -19,15 +19,17 @@ final class JobCleaner {
   private final String below;
   /** Whether this job created the table's directory; a rollback then removes it, so that a CREATE TABLE can be repeated. */
   private final boolean hasMadeTable;
+  private final Pointer pointer;
   private boolean isOver;
 
-  JobCleaner(TableAccess table, Resolution resolution, Lease lease, String job, String below, boolean hasMadeTable) {
+  JobCleaner(TableAccess table, Resolution resolution, Lease lease, String job, String below, boolean hasMadeTable, Pointer pointer) {
     this.table = table;
     this.resolution = resolution;
     this.lease = lease;
     this.job = job;
     this.below = below;
     this.hasMadeTable = hasMadeTable;
+    this.pointer = pointer;
   }
 
   /** Whether the job's begin and lease entries are removed from the journal, so that no other process needs to resolve it. */
@@ -52,6 +54,7 @@ final class JobCleaner {
     try {
       table.store().remove(Journal.liveEntries(job));
       isOver = true;
+      pointer.remove();
       List<String> rest = new ArrayList<>(List.of(lock.entry()));
       rest.addAll(lock.journal().forgettable(record.kindOf(ending)));
       if (!keepsFiles) {
@@ -92,6 +95,7 @@ final class JobCleaner {
       lease.end();
       resolution.rollBack(job, below, Run.REAL);
       isOver = true;
+      pointer.remove();
       // Attempts that committed before the begin entry was removed may have added files since.
       table.store().discard(table.store().leftovers(below, job::equals));
       table.store().removeEmptyTree(SwapDirectories.root(job));

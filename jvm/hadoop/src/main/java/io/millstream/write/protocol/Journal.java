@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -34,6 +35,7 @@ import java.util.stream.Collectors;
  * JOB.superseded     the job is over; another program overwrote some directories first, and the job's files for them are kept
  * JOB.replaced       the job is over; the files that a swap has replaced still exist, for queries planned before
  * lock-N             the commit lock of the job that commits, or did
+ * below-JOB          a job in a directory of this table that has its own journal ({@link Pointer})
  * </pre>
  *
  * The newest {@code done} mark, and the newest of a job that overwrote files, are never removed: they are the {@link TableVersion}, which tells a
@@ -47,6 +49,7 @@ public final class Journal {
   private static final String SUPERSEDED = ".superseded";
   private static final String REPLACED = ".replaced";
   private static final String LOCK = "lock-";
+  private static final String BELOW = "below-";
   private static final Pattern LOCKS = Pattern.compile(LOCK + "\\d{1,18}");
   private static final Pattern DONE = Pattern.compile("done-(?<number>\\d{1,18})-(?<kind>[a-z]+)-(?<job>.+)");
 
@@ -150,6 +153,7 @@ public final class Journal {
   private final TreeMap<Long, String> locks = new TreeMap<>();
   private final TreeMap<Long, Done> done = new TreeMap<>();
   private final Map<String, Long> drafts = new TreeMap<>();
+  private final Set<String> below = new TreeSet<>();
   private long nowMillis;
 
   private Journal() { }
@@ -181,6 +185,8 @@ public final class Journal {
       drafts.put(name, modifiedMillis);
     } else if (LOCKS.matcher(name).matches()) {
       locks.put(Long.parseLong(name.substring(LOCK.length())), name);
+    } else if (name.startsWith(BELOW)) {
+      below.add(name.substring(BELOW.length()));
     } else if (finished.matches()) {
       addDone(new Done(Long.parseLong(finished.group("number")), kind(finished.group("kind")), finished.group("job")));
     } else if (dot > 0) {
@@ -236,6 +242,11 @@ public final class Journal {
     return forgettable;
   }
 
+  /** Whether there are no entries, or there is no journal. */
+  boolean isEmpty() {
+    return jobs.isEmpty() && locks.isEmpty() && below.isEmpty();
+  }
+
   public Iterable<Job> jobs() {
     return jobs.values();
   }
@@ -266,6 +277,11 @@ public final class Journal {
     return locks;
   }
 
+  /** Jobs that have their own journals in directories of this table. */
+  public Set<String> jobsBelow() {
+    return below;
+  }
+
   /** Temporary files from which stores make entries, with their modification times; they stay if the process dies. */
   public Map<String, Long> drafts() {
     return drafts;
@@ -283,6 +299,10 @@ public final class Journal {
 
   public static String lock(long number) {
     return LOCK + number;
+  }
+
+  static String below(String job) {
+    return BELOW + job;
   }
 
   public static String begin(String job) {

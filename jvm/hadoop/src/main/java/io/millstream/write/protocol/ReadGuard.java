@@ -4,9 +4,13 @@ import io.millstream.write.metastore.Metastore;
 import io.millstream.write.store.Store;
 import java.io.IOException;
 import java.io.Serializable;
+import java.nio.file.AccessDeniedException;
 import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.security.AccessControlException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Guards a statement that reads a table. Before the table's files are listed, every committed job on it is finished, so that the statement sees all
@@ -18,6 +22,8 @@ import org.apache.hadoop.fs.Path;
  * @param hasHelped whether a job had to be finished, so that earlier listings are outdated
  */
 public record ReadGuard(Path root, TableVersion version, boolean hasHelped) implements Serializable {
+  private static final Logger LOG = LoggerFactory.getLogger(ReadGuard.class);
+
   /**
    * Finishes the committed jobs of a table or directory before it is read.
    *
@@ -31,12 +37,54 @@ public record ReadGuard(Path root, TableVersion version, boolean hasHelped) impl
     if (Store.whyNot(table.getFileSystem(conf)).isPresent()) {
       return Optional.empty();
     }
-    return Optional.of(of(TableAccess.of(table, conf, metastore)));
+    TableAccess access = TableAccess.of(table, conf, metastore);
+    return Optional.of(withParts(access, Journal.of(access.store()), conf));
+  }
+
+  /**
+   * The same for a directory above one that is read or written. It may have nothing to do with that, and whoever reads below it may not be allowed to
+   * look into it.
+   *
+   * @return the guard; empty also if there is no journal, or if it may not be listed
+   * @throws IOException as {@link #of(Path, Configuration, Metastore)}
+   */
+  public static Optional<ReadGuard> above(Path directory, Configuration conf, Metastore metastore) throws IOException {
+    if (Store.whyNot(directory.getFileSystem(conf)).isPresent()) {
+      return Optional.empty();
+    }
+    TableAccess access = TableAccess.of(directory, conf, metastore);
+    Journal journal;
+    try {
+      journal = Journal.of(access.store());
+    } catch (AccessDeniedException | AccessControlException e) {
+      LOG.debug("It is not known whether {} has a journal, because it may not be listed", directory, e);
+      return Optional.empty();
+    }
+    return journal.isEmpty() ? Optional.empty() : Optional.of(withParts(access, journal, conf));
+  }
+
+  /** Also finishes the jobs of parts of the table that have their own journals. */
+  private static ReadGuard withParts(TableAccess table, Journal journal, Configuration conf) throws IOException {
+    ReadGuard guard = of(table, journal);
+    boolean hasHelped = guard.hasHelped;
+    for (String job : journal.jobsBelow()) {
+      Path root = Pointer.root(table, job);
+      if (root != null) {
+        TableAccess part = TableAccess.of(root, conf, table.metastore());
+        hasHelped |= of(part).hasHelped;
+        Pointer.removeOutdated(table, part, job);
+      }
+    }
+    return new ReadGuard(guard.root, guard.version, hasHelped);
   }
 
   static ReadGuard of(TableAccess table) throws IOException {
+    return of(table, Journal.of(table.store()));
+  }
+
+  private static ReadGuard of(TableAccess table, Journal listed) throws IOException {
     Resolution resolution = new Resolution(table);
-    Journal journal = Journal.of(table.store());
+    Journal journal = listed;
     boolean hasHelped = false;
     while (resolution.finishCommitted(journal)) {
       hasHelped = true;

@@ -8,6 +8,7 @@ import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.protocol.Finding.Verdict;
 import io.millstream.write.protocol.Journal;
 import io.millstream.write.protocol.Lease;
+import io.millstream.write.protocol.Pointer;
 import io.millstream.write.protocol.ReplacedFiles;
 import io.millstream.write.protocol.Resolution;
 import io.millstream.write.protocol.TableAccess;
@@ -69,7 +70,29 @@ public final class Recovery {
    * @throws IOException if the table cannot be reached, or a job cannot be resolved; the others are resolved all the same
    */
   public static List<Finding> recover(Path table, Configuration conf, Metastore metastore, Choices choices) throws IOException {
-    return recover(TableAccess.of(table, conf, metastore), choices);
+    TableAccess access = TableAccess.of(table, conf, metastore);
+    List<Finding> findings = new ArrayList<>();
+    Failures failures = new Failures();
+    failures.in(() -> findings.addAll(recover(access, choices)));
+    for (String job : Journal.of(access.store()).jobsBelow()) {
+      failures.in(() -> findings.addAll(below(access, job, conf, choices)));
+    }
+    failures.check();
+    return findings;
+  }
+
+  /** The same for the journal of a part of the table to which a job has written by its path. Jobs that are alive concern only those who ask for it. */
+  private static List<Finding> below(TableAccess table, String job, Configuration conf, Choices choices) throws IOException {
+    Path root = Pointer.root(table, job);
+    if (root == null) {
+      return List.of();
+    }
+    TableAccess part = TableAccess.of(root, conf, table.metastore());
+    List<Finding> findings = recover(part, choices).stream().filter(found -> found.verdict() != Verdict.ALIVE).toList();
+    if (choices.run() == Run.REAL) {
+      Pointer.removeOutdated(table, part, job);
+    }
+    return findings;
   }
 
   /** The same for a table that is already open. */

@@ -1,5 +1,6 @@
 package io.millstream.write.store;
 
+import java.util.function.Predicate;
 import org.apache.hadoop.fs.Path;
 
 /** Names of files and directories: their paths, and which of them readers ignore. */
@@ -52,6 +53,16 @@ public final class Names {
    */
   public static Path path(Path directory, String relative) {
     return relative.isEmpty() ? directory : new Path(directory, new Path(null, null, relative));
+  }
+
+  /**
+   * The table of which a directory may be a part: the nearest one, from the directory on, whose name is not that of a partition.
+   *
+   * @param isTop directories that are not left for those above
+   */
+  public static Path tableOf(Path directory, Predicate<Path> isTop) {
+    boolean isPart = directory.getParent() != null && directory.getName().indexOf('=') > 0 && !isTop.test(directory);
+    return isPart ? tableOf(directory.getParent(), isTop) : directory;
   }
 
   /** The parent of a directory named relative to the table's. */

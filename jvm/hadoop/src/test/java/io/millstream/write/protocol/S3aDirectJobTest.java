@@ -88,6 +88,17 @@ class S3aDirectJobTest extends DirectJobContract {
   }
 
   @Test
+  void aDirectoryWithoutAJournalCostsAReaderOneRequest() throws IOException {
+    fixture.put("k=1/old", "o");
+    S3TestServer.ask("reset", "");
+
+    assertEquals(Optional.empty(), ReadGuard.above(fixture.table.getParent(), fixture.conf, null));
+
+    String statistics = S3TestServer.ask("statistics", null);
+    assertEquals(1, total(statistics), statistics);
+  }
+
+  @Test
   void aCompletionWhoseReplyIsLostIsFoundDone() throws IOException {
     S3TestServer.ask("faults", "[{\"operation\": \"CompleteMultipartUpload\", \"count\": 1, \"after\": true, \"do\": \"drop\"}]");
 

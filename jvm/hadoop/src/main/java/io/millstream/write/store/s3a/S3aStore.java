@@ -49,9 +49,12 @@ import software.amazon.awssdk.services.s3.model.CompletedPart;
 import software.amazon.awssdk.services.s3.model.GetObjectRequest;
 import software.amazon.awssdk.services.s3.model.ListMultipartUploadsRequest;
 import software.amazon.awssdk.services.s3.model.ListMultipartUploadsResponse;
+import software.amazon.awssdk.services.s3.model.ListObjectsV2Request;
+import software.amazon.awssdk.services.s3.model.ListObjectsV2Response;
 import software.amazon.awssdk.services.s3.model.MultipartUpload;
 import software.amazon.awssdk.services.s3.model.PutObjectRequest;
 import software.amazon.awssdk.services.s3.model.S3Exception;
+import software.amazon.awssdk.services.s3.model.S3Object;
 
 /**
  * The store for {@code s3a:}. A staged file is a multipart upload to its final key; completing the upload publishes the file. S3A
@@ -70,6 +73,7 @@ public final class S3aStore implements Store {
   /** Up to this number, directories are listed separately. */
   private static final int FEW_DIRECTORIES = 4;
   private static final int FLAT_LISTING_KEYS = 1000;
+  private static final int PAGE_KEYS = 1000;
   /** Number of directories that can be listed in the time of one page: pages are sequential, directories are listed in parallel. */
   private static final int DIRECTORIES_A_PAGE = 16;
   /** Buckets that are known to honour If-None-Match. */
@@ -114,8 +118,33 @@ public final class S3aStore implements Store {
     return operations.retry(action, key, true, call);
   }
 
+  /** One request a page, also if there is no journal: S3A would ask three times whether it is a directory. */
   @Override
   public List<Entry> journal() throws IOException {
+    if (fs.getConf().getInt(Constants.LIST_VERSION, Constants.DEFAULT_LIST_VERSION) == 1) {
+      return journalByS3a();
+    }
+    String prefix = fs.pathToKey(journal) + Path.SEPARATOR;
+    ListObjectsV2Request.Builder request = fs.getRequestFactory().newListObjectsV2RequestBuilder(prefix, Path.SEPARATOR, PAGE_KEYS);
+    List<Entry> entries = new ArrayList<>();
+    ListObjectsV2Response page;
+    do {
+      ListObjectsV2Request next = request.build();
+      page = retried("list", prefix, () -> client.listObjectsV2(next));
+      for (S3Object object : page.contents()) {
+        String name = object.key().substring(prefix.length());
+        String entry = name.isEmpty() ? null : Names.entryOf(new Path(journal, name));
+        if (entry != null) {
+          entries.add(new Entry(entry, object.lastModified().toEpochMilli()));
+        }
+      }
+      request.continuationToken(page.nextContinuationToken());
+    } while (Boolean.TRUE.equals(page.isTruncated()));
+    return entries;
+  }
+
+  /** For servers that know only the first version of the request. */
+  private List<Entry> journalByS3a() throws IOException {
     List<Entry> entries = new ArrayList<>();
     try {
       for (FileStatus status : fs.listStatus(journal)) {

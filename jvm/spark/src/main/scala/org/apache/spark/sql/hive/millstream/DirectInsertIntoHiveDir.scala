@@ -39,6 +39,7 @@ class DirectInsertIntoHiveDir(
     SchemaUtils.checkColumnNameDuplication(outputColumnNames, session.sessionState.conf.caseSensitiveAnalysis)
     val hadoopConf = session.sessionState.newHadoopConf()
     val root = DirectInsertIntoHiveDir.root(isLocal, storage, hadoopConf)
+    ReadTables.finishWrites(session, root, None, hadoopConf)
     try {
       val sink = new FileSinkDesc(root, description, false)
       setupHadoopConfForCompression(sink, hadoopConf, session)

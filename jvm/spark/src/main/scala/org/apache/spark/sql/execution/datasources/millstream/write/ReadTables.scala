@@ -11,14 +11,16 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.catalog.{CatalogTable, HiveTableRelation}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
-import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, LogicalRelation}
 
 /**
- * The tables and directories that a statement reads. Before their files are listed, all committed but unfinished writes to them are finished,
- * whichever process began them. When the statement commits, it checks whether they have changed since.
+ * Guards the files that a statement reads and writes. Before they are listed, all committed but unfinished writes to them are finished, whichever
+ * process began them. When the statement commits, it checks whether what it has read has changed since.
+ *
+ * Files are guarded by their path, because a table's files are also read as a partition of another table, by an external table on one of its
+ * partitions, or by their path. So a journal is looked for in each directory that is read or written, and in every directory above it.
  */
 private[sql] object ReadTables {
   /** The guards of a command that writes directly; Spark copies the tag with the command. */
@@ -26,41 +28,43 @@ private[sql] object ReadTables {
 
   private val Threads = 64
 
-  /** Compares indexes by identity: two indexes of the same paths are equal, but may have listed files at different times. */
-  private final case class Read(root: Path, table: Option[CatalogTable], index: Option[FileIndex]) {
-    override def equals(other: Any): Boolean = other match {
-      case Read(`root`, `table`, another) => index.orNull eq another.orNull
-      case _ => false
-    }
-
-    override def hashCode: Int = root.hashCode
-  }
+  /** A directory that may have a journal, and how it was found. */
+  private final case class Candidate(directory: Path, isAbove: Boolean, read: FilesRead)
 
   /**
-   * Guards the tables of a query. Called while the statement is analysed, before its files are listed.
+   * Guards the files that a query reads. Called while the statement is analysed, before its files are listed.
    *
    * @param written the root directory of the statement's target
    */
   def guard(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Seq[ReadGuard] = {
     val target = qualified(written, hadoopConf)
-    val found = parallel(reads(query).distinct)(read => directories(read, hadoopConf).map(_ -> read)).flatten
-    parallel(found.groupBy(_._1).toSeq) { case (root, same) =>
+    val found = parallel(new StatementReads(session).of(query))(read => candidates(read, target, hadoopConf)).flatten
+    parallel(found.groupBy(_.directory).toSeq) { case (directory, same) =>
       try {
-        val guard = ReadGuard.of(root, hadoopConf, CatalogMetastore.of(session, same.flatMap(_._2.table).headOption))
-        // A relation may have listed its files long ago, and an index does not tell when.
-        guard.ifPresent { made =>
-          if (made.hasHelped || made.version.changed > 0 || root == target) same.flatMap(_._2.index).foreach(_.refresh())
-          if (made.version.changed > 0) same.flatMap(_._2.table).headOption.foreach(checkLocation(session, _))
-        }
-        Option(guard.orElse(null))
+        val table = same.filterNot(_.isAbove).flatMap(_.read.table).headOption
+        val guard = open(session, directory, table, same.forall(_.isAbove), hadoopConf)
+        guard.foreach(renew(session, _, same, table, target))
+        guard
       } catch {
-        case e: IOException => throw new SparkException(s"$root cannot be read: ${e.getMessage}", e)
+        case e: IOException => throw new SparkException(s"$directory cannot be read: ${e.getMessage}", e)
       }
     }.flatten
   }
 
   private def parallel[T, R](items: Seq[T])(step: T => R): Seq[R] =
     Parallel.map[T, R](Threads, items.asJavaCollection, item => step(item)).asScala.toSeq
+
+  /** The guard of a directory; none if it is above the files and has no journal. */
+  private def open(session: SparkSession, directory: Path, table: Option[CatalogTable], isAbove: Boolean, hadoopConf: Configuration): Option[ReadGuard] = {
+    val metastore = CatalogMetastore.of(session, table)
+    Option((if (isAbove) ReadGuard.above(directory, hadoopConf, metastore) else ReadGuard.of(directory, hadoopConf, metastore)).orElse(null))
+  }
+
+  /** A relation may have listed its files long ago, and an index does not tell when. */
+  private def renew(session: SparkSession, guard: ReadGuard, same: Seq[Candidate], table: Option[CatalogTable], target: Path): Unit = {
+    if (guard.hasHelped || guard.version.changed > 0 || guard.root == target) same.flatMap(_.read.index).foreach(_.refresh())
+    if (guard.version.changed > 0) table.foreach(checkLocation(session, _))
+  }
 
   /** A swap may have moved an unpartitioned table since the session last read it; the old files stay for some time. */
   private def checkLocation(session: SparkSession, table: CatalogTable): Unit = if (table.partitionColumnNames.isEmpty) {
@@ -72,29 +76,34 @@ private[sql] object ReadTables {
     }
   }
 
-  /**
-   * Directories that may have a journal: a table's; or, for files or partitions read by path, their directory and those above it up to the table's.
-   */
-  private def directories(read: Read, hadoopConf: Configuration): Seq[Path] =
+  /** Directories that may have a journal of jobs that write files read: theirs, all those above, and the statement's own target below. */
+  private def candidates(read: FilesRead, target: Path, hadoopConf: Configuration): Seq[Candidate] =
     try {
       val fileSystem = read.root.getFileSystem(hadoopConf)
       val isFile = read.table.isEmpty && DirectJob.whyNot(fileSystem).isEmpty && fileSystem.getFileStatus(read.root).isFile
-      val directory = if (isFile) read.root.getParent else read.root
-      (if (read.table.nonEmpty) Seq(directory) else upToTable(directory)).map(qualified(_, hadoopConf))
+      val directory = qualified(if (isFile) read.root.getParent else read.root, hadoopConf)
+      Candidate(directory, isAbove = false, read) +: (above(directory) ++ Seq(target).filter(TableLocations.relative(directory, _).exists(_.nonEmpty)))
+        .map(Candidate(_, isAbove = true, read))
     } catch {
       case _: FileNotFoundException => Nil
     }
 
+  private def above(directory: Path): Seq[Path] = Iterator.iterate(directory.getParent)(_.getParent).takeWhile(_ != null).toSeq
+
   /**
-   * Finishes the committed writes to a statement's target before the statement looks up the location, because they may move it.
+   * Finishes the committed writes to a statement's target, and to tables of which it is a part, before the statement looks up the location, because
+   * they may move it.
    *
    * @return the table's current entry in the catalog
    */
   def finishWrites(session: SparkSession, root: Path, table: Option[CatalogTable], hadoopConf: Configuration): Option[CatalogTable] = {
-    val guard = try ReadGuard.of(qualified(root, hadoopConf), hadoopConf, CatalogMetastore.of(session, table)) catch {
+    val target = qualified(root, hadoopConf)
+    val guards = try parallel(target +: above(target)) { directory =>
+      open(session, directory, table.filter(_ => directory == target), directory != target, hadoopConf)
+    }.flatten catch {
       case e: IOException => throw new SparkException(s"Nothing can be written to ${table.fold(root.toString)(_.identifier.unquotedString)}: ${e.getMessage}", e)
     }
-    if (guard.isPresent && guard.get.hasHelped) {
+    if (guards.exists(_.hasHelped)) {
       table.map { known =>
         session.sessionState.catalog.refreshTable(known.identifier)
         session.sharedState.externalCatalog.getTable(known.database, known.identifier.table)
@@ -105,22 +114,10 @@ private[sql] object ReadTables {
   }
 
   /** Whether a query reads a directory, or one above or below it. */
-  def doesRead(query: LogicalPlan, written: Path, hadoopConf: Configuration): Boolean = {
+  def doesRead(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Boolean = {
     val target = qualified(written, hadoopConf)
-    reads(query).map(read => qualified(read.root, hadoopConf))
-      .exists(root => root == target || TableLocations.relative(root, target).nonEmpty || TableLocations.relative(target, root).nonEmpty)
+    new StatementReads(session).of(query).map(read => qualified(read.root, hadoopConf)).exists(TableLocations.overlap(_, target))
   }
 
   private def qualified(root: Path, hadoopConf: Configuration): Path = SwapDirectories.home(root.getFileSystem(hadoopConf).makeQualified(root))
-
-  private def reads(query: LogicalPlan): Seq[Read] =
-    query.collectWithSubqueries {
-      case relation: HiveTableRelation => relation.tableMeta.storage.locationUri.map(uri => Read(new Path(uri), Some(relation.tableMeta), None)).toSeq
-      case LogicalRelation(of: HadoopFsRelation, _, Some(table), _, _) if table.storage.locationUri.nonEmpty =>
-        Seq(Read(new Path(table.location), Some(table), Some(of.location)))
-      case LogicalRelation(of: HadoopFsRelation, _, _, _, _) => of.location.rootPaths.map(Read(_, None, Some(of.location)))
-    }.flatten
-
-  private def upToTable(path: Path): Seq[Path] =
-    if (path.getParent != null && path.getName.indexOf('=') > 0) path +: upToTable(path.getParent) else Seq(path)
 }

@@ -16,9 +16,11 @@ import org.apache.spark.sql.execution.datasources.millstream.{Keys, SparkLine}
  */
 abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataWritingCommand]*) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (Keys.get(conf, ReplaceInserts.Enabled) && !isTangled(plan)) {
+    if (Keys.get(conf, ReplaceInserts.Enabled)) {
+      val leavesAll = isTangled(plan)
       plan.resolveOperators {
-        case command: DataWritingCommand if replaced.contains(command.getClass) => SparkLine.ifSupported(tagged(command)).getOrElse(command)
+        case command: DataWritingCommand if replaced.contains(command.getClass) =>
+          SparkLine.ifSupported(Some(guarded(command, leavesAll))).getOrElse(command)
       }
     } else {
       plan
@@ -32,17 +34,22 @@ abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataW
     val all = plan.collect { case command: DataWritingCommand => command }
     val ours = all.filter(command => replaced.contains(command.getClass))
     val isTangled = ours.nonEmpty && all.size > 1 && (ours.size < all.size ||
-      ours.exists(reader => ours.exists(writer => ReadTables.doesRead(reader.query, root(writer), hadoopConf(writer)))))
+      ours.exists(reader => ours.exists(writer => ReadTables.doesRead(session, reader.query, root(writer), hadoopConf(writer)))))
     if (isTangled) ReplaceInserts.warn(root(ours.head).toString, "the statement has several INSERTs, and reads its own target or writes to tables of several kinds")
     isTangled
   }
 
-  private def tagged(command: DataWritingCommand): Option[LogicalPlan] =
-    direct(command).map { found =>
-      found.copyTagsFrom(command)
-      found.setTagValue(ReadTables.Guards, ReadTables.guard(session, command.query, root(command), hadoopConf(command)))
-      found
+  /** What a command reads is guarded whoever writes its result. */
+  private def guarded(command: DataWritingCommand, isLeft: Boolean): LogicalPlan = {
+    val found = if (isLeft) None else direct(command)
+    val guards = ReadTables.guard(session, command.query, root(command), hadoopConf(command))
+    found.foreach { ours =>
+      ours.copyTagsFrom(command)
+      ours.setTagValue(ReadTables.Guards, guards)
     }
+    if (found.isEmpty) ReadTables.finishWrites(session, root(command), None, hadoopConf(command))
+    found.getOrElse(command)
+  }
 
   /** The target directory of a command. */
   protected def root(command: DataWritingCommand): Path

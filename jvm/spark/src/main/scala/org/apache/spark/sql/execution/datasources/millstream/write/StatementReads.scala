@@ -1,0 +1,115 @@
+package org.apache.spark.sql.execution.datasources.millstream.write
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import io.millstream.write.store.Names
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, EliminateView}
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition, ExternalCatalogUtils, HiveTableRelation}
+import org.apache.spark.sql.catalyst.expressions.{AttributeSet, ExprId, Expression, SubqueryExpression}
+import org.apache.spark.sql.catalyst.optimizer.{ComputeCurrentTime, ReplaceExpressions}
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, LogicalRelation, PartitioningAwareFileIndex}
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FileTable}
+
+/**
+ * Files that a query reads: those of a table, of one of its partitions, or of a path.
+ *
+ * @param root the directory or file
+ * @param table the table, if this is its own location
+ * @param index the listing of the files, if Spark has one
+ */
+private[write] final case class FilesRead(root: Path, table: Option[CatalogTable], index: Option[FileIndex]) {
+  /** Compares indexes by identity: two indexes of the same paths are equal, but may have listed files at different times. */
+  override def equals(other: Any): Boolean = other match {
+    case FilesRead(`root`, `table`, another) => index.orNull eq another.orNull
+    case _ => false
+  }
+
+  override def hashCode: Int = root.hashCode
+}
+
+/**
+ * Finds what a query reads, whatever kind of relation reads it. A partition may be anywhere, also inside another table, so the catalog is asked
+ * where the partitions are. Filters on partition columns directly above a relation limit this request, as they limit Spark's own.
+ */
+private[write] final class StatementReads(session: SparkSession) {
+  def of(query: LogicalPlan): Seq[FilesRead] = {
+    val plain = EliminateSubqueryAliases(EliminateView(query))
+    found(Try(ComputeCurrentTime(ReplaceExpressions(plain))).getOrElse(plain)).distinct
+  }
+
+  private def found(plan: LogicalPlan): Seq[FilesRead] = plan match {
+    case PhysicalOperation(_, filters, leaf: LeafNode) =>
+      ofLeaf(leaf, filters) ++ plan.collect { case node => node.subqueries }.flatten.flatMap(of)
+    case other => other.children.flatMap(found) ++ other.subqueries.flatMap(of)
+  }
+
+  private def ofLeaf(leaf: LeafNode, filters: Seq[Expression]): Seq[FilesRead] = leaf match {
+    case relation: HiveTableRelation =>
+      ofTable(relation.tableMeta, None, relation.partitionCols.map(_.exprId).toSet, relation, filters)
+    case relation @ LogicalRelation(of: HadoopFsRelation, _, Some(table), _, _) if table.storage.locationUri.nonEmpty =>
+      val columns = of.partitionSchema.fieldNames.toSet
+      ofTable(table, Some(of.location), relation.output.filter(column => columns(column.name)).map(_.exprId).toSet, relation, filters)
+    case LogicalRelation(of: HadoopFsRelation, _, _, _, _) => ofPaths(of.location, of.options)
+    case relation: DataSourceV2Relation => relation.table match {
+      case files: FileTable => ofPaths(files.fileIndex, relation.options.asCaseSensitiveMap.asScala.toMap)
+      case _ => Nil
+    }
+    case _ => Nil
+  }
+
+  private def ofPaths(index: FileIndex, options: Map[String, String]): Seq[FilesRead] =
+    (index.rootPaths ++ tablesInside(index, CaseInsensitiveMap(options).get("recursiveFileLookup").exists(_.equalsIgnoreCase("true"))))
+      .distinct.map(FilesRead(_, None, Some(index)))
+
+  /** Directories below the paths that may be tables: those of the files, without the levels of partition columns. */
+  private def tablesInside(index: FileIndex, isRecursive: Boolean): Seq[Path] = index match {
+    case files: PartitioningAwareFileIndex =>
+      val directories = if (isRecursive) files.allFiles().map(_.getPath.getParent) else files.partitionSpec().partitions.map(_.path)
+      val roots = files.rootPaths.map(_.toUri.getPath).toSet
+      directories.distinct.map(Names.tableOf(_, path => roots(path.toUri.getPath))).distinct.filterNot(directory => roots(directory.toUri.getPath))
+    case _ => Nil
+  }
+
+  private def ofTable(
+      table: CatalogTable,
+      index: Option[FileIndex],
+      partitionColumns: Set[ExprId],
+      relation: LogicalPlan,
+      filters: Seq[Expression]): Seq[FilesRead] =
+    table.storage.locationUri.toSeq.flatMap { uri =>
+      val root = new Path(uri)
+      val columns = AttributeSet(relation.output.filter(column => partitionColumns(column.exprId)))
+      FilesRead(root, Some(table), index) +: elsewhere(table, root, usable(filters, columns)).map(FilesRead(_, None, index))
+    }
+
+  /** Conditions by which the catalog can select partitions. */
+  private def usable(filters: Seq[Expression], columns: AttributeSet): Seq[Expression] = filters.filter { filter =>
+    filter.deterministic && filter.references.nonEmpty && filter.references.subsetOf(columns) && !SubqueryExpression.hasSubquery(filter)
+  }
+
+  /** The directories of partitions that are not below the table's. */
+  private def elsewhere(table: CatalogTable, root: Path, filters: Seq[Expression]): Seq[Path] =
+    if (table.partitionColumnNames.nonEmpty && (table.tracksPartitionsInCatalog || table.provider.forall(_.equalsIgnoreCase("hive")))) {
+      partitions(table, filters).flatMap(_.storage.locationUri).map(new Path(_)).filter { location =>
+        location.toUri.getPath != root.toUri.getPath && !location.toUri.getPath.startsWith(s"${root.toUri.getPath}/") ||
+          location.toUri.getScheme != root.toUri.getScheme || location.toUri.getAuthority != root.toUri.getAuthority
+      }
+    } else {
+      Nil
+    }
+
+  /** The partitions that fulfil conditions, as far as the conditions can be evaluated before the statement is optimised. */
+  private def partitions(table: CatalogTable, filters: Seq[Expression]): Seq[CatalogTablePartition] = {
+    val state = session.asInstanceOf[classic.SparkSession].sessionState
+    def select(conditions: Seq[Expression]) = ExternalCatalogUtils.listPartitionsByFilter(state.conf, state.catalog, table, conditions)
+    if (filters.isEmpty) select(Nil) else Try(select(filters)).getOrElse(select(Nil))
+  }
+}

@@ -1,0 +1,95 @@
+"""A table with a committed but unfinished write, whose files are read or written by another way than its name (issue 36, rows W1 and W4).
+
+The driver that wrote it is killed once; each test puts the directory back as the driver left it. On S3: slow_lost_rows_servers.py.
+"""
+
+import os
+import shutil
+from itertools import count
+
+import guard_calls
+import pytest
+from faults import DerbyMetastore, StepTrap
+from test_lost_rows import PUBLISH, Drivers, in_partition
+
+NUMBERS = count()
+
+
+class Torn:
+    """A table of which readers see some of the 40 rows in partition 1 and the 20 in partition 3, all 40 in partition 2, and whose driver is dead."""
+
+    def __init__(self, drivers, top):
+        self.drivers, self.folder, self._kept = drivers, top / "w" / "t", top / "kept"
+        drivers.run(f"create external table torn (a int) partitioned by (p string) stored as textfile location '{self.folder}'",
+                    "insert into torn partition(p='2') select id from range(100, 140)")
+        drivers.kill_at(PUBLISH.format(self.folder), 3, "insert into torn partition(p) select /*+ repartition(8) */ id, if(id < 40, '1', '3') from range(60)")
+        shutil.copytree(self.folder, self._kept)
+
+    def put_back(self):
+        shutil.rmtree(self.folder)
+        shutil.copytree(self._kept, self.folder)
+        assert len(self.visible("p=1")) == 2
+
+    def visible(self, partition):
+        return [name for name in os.listdir(self.folder / partition) if name[0] != "."]
+
+    def rows(self):
+        return self.drivers.rows("torn")
+
+    def call(self, call, **arguments):
+        answer = self.drivers.current.call(f"guard_calls:{call}", folder=str(self.folder), **arguments)
+        assert not isinstance(answer, dict) or "crash" not in answer, answer["crash"]
+        return answer
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    top = tmp_path_factory.mktemp("guarded")
+    with DerbyMetastore(top) as metastore, StepTrap() as trap:
+        drivers = Drivers(top, metastore, trap)
+        yield Torn(drivers, top)
+        drivers.close()
+
+
+@pytest.fixture(autouse=True)
+def as_left(table):
+    table.put_back()
+
+
+@pytest.mark.parametrize("way", guard_calls.READS)
+def test_a_statement_reads_all_rows_of_a_torn_commit(table, way):
+    assert table.call("copy", way=way, name=f"r{next(NUMBERS)}") == [None, list(range(40))]
+
+
+@pytest.mark.parametrize("options", [{}, {"recursiveFileLookup": "true"}], ids=["partitions", "recursive"])
+def test_a_statement_that_reads_a_directory_above_reads_all_rows_of_a_torn_commit(table, options):
+    assert table.call("copy_from_above", name=f"r{next(NUMBERS)}", options=options) == [None, [*range(60), *range(100, 140)]]
+
+
+def test_a_statement_that_spark_writes_itself_reads_all_rows_of_a_torn_commit(table):
+    assert table.call("copy_twice", name=f"r{next(NUMBERS)}") == [None, list(range(40))]
+
+
+@pytest.mark.parametrize("way", ["a data source", "a directory in SQL", "Spark's own write"])
+def test_an_overwrite_of_a_part_of_a_torn_table_leaves_the_rows_of_its_other_parts(table, way):
+    conf = {"spark.sql.sources.outputCommitterClass": "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter"} if way == "Spark's own write" else {}
+
+    assert table.call("overwrite_part", way=way, conf=conf) is None
+
+    assert table.rows() == in_partition("1", 0, 1, 2) + in_partition("3", *range(40, 60)) + in_partition("2", *range(100, 140))
+    assert table.drivers.call("recover", target="torn") == []
+
+
+def test_a_table_whose_part_was_being_overwritten_by_its_path_is_read_completely(table, tmp_path):
+    drivers, part = table.drivers, tmp_path / "t" / "p=1"
+    drivers.run(f"create table whole (a int) partitioned by (p string) stored as textfile location '{tmp_path}/t'",
+                "insert into whole partition(p='1') values (1)", "insert into whole partition(p='2') values (2)")
+    statement = f"insert overwrite directory '{part}' stored as textfile select /*+ repartition(8) */ id from range(10, 50)"
+    drivers.kill_at(PUBLISH.format(tmp_path / "t"), 3, statement)
+    assert (part / ".direct-writes").exists()
+
+    drivers.run("create table copy_of_whole as select a from whole")
+
+    assert [row[0] for row in drivers.rows("copy_of_whole")] == [2, *range(10, 50)]
+    assert not [name for name in os.listdir(tmp_path / "t" / ".direct-writes") if "below-" in name]
+    assert drivers.call("recover", target="whole") == []
