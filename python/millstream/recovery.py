@@ -25,7 +25,8 @@ class Finding:
         job: its id, which is in the names of its files.
         owner: the process that ran it.
         verdict: `"alive"` (it renews its lease and is left alone), `"roll-forward"` (it was committed, and is finished),
-            `"roll-back"` (it was not committed, and its files are removed), `"superseded"` (it is finished, except for directories that
+            `"roll-back"` (it was not committed, and its files are removed), `"leftovers"` (it is over, committed or not; files that its killed
+            or repeated attempts left behind, whose rows were never part of it, are removed), `"superseded"` (it is finished, except for directories that
             another program has overwritten meanwhile: its files for these are kept), `"lost"` (it was committed, could not be finished, and
             is ended) or `"remove-replaced"` (it is finished, and its replaced files, which were kept for running queries, are removed).
         steps: one line for each file and partition that is changed or lost; for a live write, when it counts as dead.

@@ -35,7 +35,8 @@ object Recover {
       DirectRecovery.recover(spark, target, new Choices(if (dryRun) Run.DRY else Run.REAL, acceptsLoss, kept))
     } catch {
       case e: FileSystemException if e.getReason == null => throw new RecoverFailure(s"$target: ${Compact.reason(e)}")
-      case e @ (_: IOException | _: AnalysisException | _: IllegalArgumentException | _: UnsupportedOperationException) => throw new RecoverFailure(s"$target: ${e.getMessage}")
+      case e: AnalysisException => throw new RecoverFailure(s"$target: ${e.getMessage.linesIterator.find(_.trim.nonEmpty).getOrElse(e.toString)}")
+      case e @ (_: IOException | _: IllegalArgumentException | _: UnsupportedOperationException) => throw new RecoverFailure(s"$target: ${e.getMessage}")
     }
 
   /** For Python. */
@@ -83,6 +84,8 @@ object Recover {
         case (Verdict.ROLL_FORWARD, true) => "was committed; would be finished"
         case (Verdict.ROLL_BACK, false) => "was not committed; removed"
         case (Verdict.ROLL_BACK, true) => "was not committed; would be removed"
+        case (Verdict.LEFTOVERS, false) => "is over; leftover files of its attempts, which were never part of it, are removed"
+        case (Verdict.LEFTOVERS, true) => "is over; leftover files of its attempts, which were never part of it, would be removed"
         case (Verdict.SUPERSEDED, _) => "is finished, except for directories to which another program has written"
         case (Verdict.LOST, _) => "was committed, could not be finished, and is ended"
         case (Verdict.REMOVE_REPLACED, false) => "is finished; its replaced files are removed"

@@ -99,9 +99,7 @@ final class Apply {
       check();
       if (publication.isRevoked()) {
         takeBack();
-        return end(new Ending(Outcome.REVOKED, "files that job " + job + " of " + record.owner() + " had written to " + table.root()
-            + " were removed by another program before they were published; nothing is written, and the table is as it was. The statement can be run"
-            + " again"));
+        return end(new Ending(Outcome.REVOKED, whyRevoked()));
       }
       CommitRecord rest = record.without(publication.without());
       withdraw(publication.withdrawn());
@@ -274,6 +272,9 @@ final class Apply {
     if (made != null) {
       return publishedAgain(Publication.of(made));
     }
+    if (isEmptied()) {
+      return decide(new Publication(true, List.of(), List.of(), List.of()));
+    }
     Set<String> superseded = phases.time(Phase.LIST, this::superseded);
     List<StagedFile> files = record.without(superseded).added();
     // A helper that cannot publish all files publishes none: readers keep seeing the old ones.
@@ -397,16 +398,28 @@ final class Apply {
     return record.targets().stream().anyMatch(target -> CommitRecord.isIn(directory, target));
   }
 
-  /** Readers expect a directory even if nothing was written: for the table, and for partitions without rows. */
   private void makeEmptyDirectories(CommitRecord rest) throws IOException {
+    Set<String> empty = withoutFiles(rest, untold.isEmpty(), root());
+    if (!empty.isEmpty()) {
+      table.store().makeDirectories(empty);
+    }
+  }
+
+  /**
+   * Directories that readers expect even if nothing was written: the table's, and those of partitions without rows.
+   *
+   * @param isRegistered whether the catalog has the partitions
+   * @param now the table's directory now, which may not be that of the record
+   */
+  private static Set<String> withoutFiles(CommitRecord rest, boolean isRegistered, String now) {
     Set<String> filled = rest.added().stream().map(rest::destination).collect(Collectors.toSet());
     Set<String> empty = new HashSet<>();
     if (filled.isEmpty()) {
       empty.add("");
     }
-    if (rest.change() != null && untold.isEmpty()) {
-      String root = table.root().toUri().getPath();
-      for (MetastoreChange.Partition partition : rest.change().moved(record.root(), root()).partitions()) {
+    if (rest.change() != null && isRegistered) {
+      String root = new Path(now).toUri().getPath();
+      for (MetastoreChange.Partition partition : rest.change().moved(rest.root(), now).partitions()) {
         String path = partition.location() == null ? root + "/" + partition.name() : new Path(partition.location()).toUri().getPath();
         String directory = path.startsWith(root + "/") ? path.substring(root.length() + 1) : path;
         if (!filled.contains(directory)) {
@@ -414,9 +427,17 @@ final class Apply {
         }
       }
     }
-    if (!empty.isEmpty()) {
-      table.store().makeDirectories(empty);
+    return empty;
+  }
+
+  /** The directories below the table's that this class makes, apart from those of new files. */
+  static Set<String> madeLater(CommitRecord record) {
+    Set<String> made = withoutFiles(record, true, record.root());
+    if (record.isSwap()) {
+      made.addAll(directories(record.change()));
     }
+    made.remove("");
+    return made;
   }
 
   /** Makes the changed directories durable and visible to other clients before the job's journal entries are removed. */
@@ -562,6 +583,22 @@ final class Apply {
     return endingByAnother() != null;
   }
 
+  private String whyRevoked() throws IOException {
+    String what = isEmptied() ? "another program has truncated, dropped or overwritten " + table.root() + " just before job " + job + " of " + record.owner()
+            + " committed to it; nothing is written"
+        : "files that job " + job + " of " + record.owner() + " had written to " + table.root()
+            + " were removed by another program before they were published; nothing is written, and the table is as it was";
+    return what + ". The statement can be run again";
+  }
+
+  /**
+   * Whether another program has emptied the table between the job's begin entry and its commit record, or a rename has separated the two. A job that is
+   * over has no record left without a begin entry, unless there is a done mark.
+   */
+  private boolean isEmptied() throws IOException {
+    return table.store().read(Journal.begin(job)) == null && mark() == null && table.store().read(Journal.commit(job)) != null;
+  }
+
   /** How another process has ended the job; null if none has. Throws as {@link #isFinished}. */
   private Ending endingByAnother() throws IOException {
     if (table.store().read(Journal.begin(job)) != null) {
@@ -570,6 +607,9 @@ final class Apply {
     Ending ending = mark();
     if (ending != null) {
       return ending;
+    }
+    if (table.store().read(Journal.commit(job)) != null) {
+      return null; // isEmptied
     }
     throw new JournalGoneException("the journal entries of job " + job + " of " + record.owner() + " are gone from " + table.root() + ": the table was renamed,"
         + " dropped or overwritten by a program that does not know direct writes while the commit of " + record.added().size()

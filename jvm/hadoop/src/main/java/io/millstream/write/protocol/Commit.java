@@ -3,6 +3,7 @@ package io.millstream.write.protocol;
 import io.millstream.write.metastore.MetastoreChange;
 import io.millstream.write.protocol.CommitPlan.Phase;
 import io.millstream.write.store.Names;
+import io.millstream.write.store.NotWrittenException;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
@@ -70,7 +71,11 @@ final class Commit {
         Exchanges.rehearse(table, plan.files, record.exchanges());
       }
       checkStaged(plan.files);
-      // Reserve space for the entries of a successful commit: once the record is written, a full disk must not stop it.
+      // What a successful commit creates, except for the files themselves: once the record is written, a full disk or a quota must not stop it.
+      table.store().reserveDirectories(Apply.madeLater(record));
+      if (record.hasReplaced()) {
+        table.store().reserve(Journal.replaced(job), Journal.NOTHING);
+      }
       table.store().reserve(Journal.published(job), Publication.ALL.toBytes());
       table.store().reserve(Journal.done(record.number(), record.kind(), job), Ending.DONE.toBytes());
       decide(record.toBytes());
@@ -137,12 +142,15 @@ final class Commit {
     boolean written;
     try {
       written = table.store().create(Journal.commit(job), record);
+    } catch (NotWrittenException e) {
+      hasTried = false;
+      throw new IOException("job " + job + " on " + table.root() + " could not write its commit record, and nothing is written: " + e.getMessage(), e);
     } catch (IOException e) {
       // The record may exist or may still arrive. Try to write "aborted" in its place; the first entry counts.
       try {
         written = Arrays.equals(resolution.abort(job), record);
       } catch (IOException unknown) {
-        e.addSuppressed(unknown);
+        Failures.add(e, unknown);
         throw new IOException("it is not known whether job " + job + " on " + table.root() + " is committed; recovery decides", e);
       }
       if (!written) {

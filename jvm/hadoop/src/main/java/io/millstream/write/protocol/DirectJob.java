@@ -12,6 +12,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -53,6 +54,18 @@ public final class DirectJob implements Closeable {
    */
   public static Optional<String> whyNot(FileSystem fs) {
     return Store.whyNot(fs);
+  }
+
+  /**
+   * Why a job of this process cannot write to directories of some names. Java names local files in the character encoding of the process's locale.
+   *
+   * @param fs the table's file system
+   * @param names paths of directories, or parts of them
+   * @param isOpen whether the names of some directories will be known only when their rows are written
+   * @return the reason, as a sentence for a warning; empty if it can
+   */
+  public static Optional<String> whyNoNames(FileSystem fs, Collection<String> names, boolean isOpen) {
+    return Store.whyNoNames(fs, names, isOpen);
   }
 
   /**

@@ -18,8 +18,15 @@ public final class Failures {
       if (first == null) {
         first = e;
       } else {
-        first.addSuppressed(e);
+        add(first, e);
       }
+    }
+  }
+
+  /** Adds a further failure to the first one, unless it is the same: a file may fail twice with one exception. */
+  static void add(Throwable first, Throwable further) {
+    if (further != first) {
+      first.addSuppressed(further);
     }
   }
 

@@ -26,6 +26,8 @@ public record Finding(String job, String owner, Verdict verdict, List<String> st
     SUPERSEDED,
     /** It was committed and could not be finished: it is ended, and the steps list the losses. */
     LOST,
+    /** It is over, whether it was committed or not: files that its attempts left behind, which were never part of it, are removed. */
+    LEFTOVERS,
     /** It is finished: its replaced files, kept for queries planned before, are removed. */
     REMOVE_REPLACED
   }

@@ -208,7 +208,7 @@ public final class Recovery {
       if (choices.run() == Run.REAL) {
         store.discard(orphan.getValue());
       }
-      findings.add(new Finding(orphan.getKey(), "unknown", Verdict.ROLL_BACK, Resolution.removals(orphan.getValue())));
+      findings.add(new Finding(orphan.getKey(), "unknown", Verdict.LEFTOVERS, Resolution.removals(orphan.getValue())));
     }
     return findings;
   }

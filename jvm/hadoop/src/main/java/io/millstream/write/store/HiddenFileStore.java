@@ -2,11 +2,13 @@ package io.millstream.write.store;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,6 +26,10 @@ import org.apache.hadoop.fs.Path;
 public abstract class HiddenFileStore implements Store {
   protected static final String PREFIX = ".direct-";
   private static final String SUCCESS = "_SUCCESS";
+  private static final String RESERVED = ".reserved";
+
+  /** The contents for which this job has reserved space, by entry. */
+  private final Map<String, byte[]> reservedContents = new ConcurrentHashMap<>();
 
   public final Path table;
   public final WriteOptions options;
@@ -33,6 +39,11 @@ public abstract class HiddenFileStore implements Store {
     this.table = table;
     this.options = options;
     this.journal = new Path(table, JOURNAL);
+  }
+
+  /** Whether this process can create a file or directory of this name. */
+  public boolean canExist(Path path) {
+    return true;
   }
 
   /** The entries of a directory; none if it does not exist. */
@@ -79,6 +90,40 @@ public abstract class HiddenFileStore implements Store {
       deleteFile(Names.entry(journal, entry));
     }
     removeIfEmpty(journal);
+  }
+
+  @Override
+  public void reserveDirectories(Collection<String> directories) throws IOException {
+    makeDirectories(directories);
+  }
+
+  /** The file that holds the space for an entry until that is created. */
+  protected Path reserved(String entry) {
+    return Names.path(journal, "." + entry + RESERVED);
+  }
+
+  protected void hasReserved(String entry, byte[] content) {
+    reservedContents.put(entry, content);
+  }
+
+  /** Whether the file that was reserved for an entry is there and has this content. A reserved file with another content is deleted. */
+  protected boolean isReserved(String entry, byte[] content) throws IOException {
+    byte[] expected = reservedContents.remove(entry);
+    if (expected == null || Arrays.equals(expected, content) && status(reserved(entry)) != null) {
+      return expected != null;
+    }
+    deleteFile(reserved(entry));
+    return false;
+  }
+
+  @Override
+  public void release(String job) throws IOException {
+    for (FileStatus status : entries(journal)) {
+      String name = status.getPath().getName();
+      if (name.endsWith(RESERVED) && name.contains(job)) {
+        deleteFile(status.getPath());
+      }
+    }
   }
 
   @Override
@@ -295,7 +340,10 @@ public abstract class HiddenFileStore implements Store {
       return List.of("");
     }
     Set<String> directories = new HashSet<>(look("", SwapDirectories::isOne, (directory, file) -> null).below);
-    directories.add(below);
+    // A job may have failed because it could not create its directory.
+    if (canExist(directory(below))) {
+      directories.add(below);
+    }
     return List.copyOf(directories);
   }
 

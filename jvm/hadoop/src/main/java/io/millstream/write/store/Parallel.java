@@ -97,7 +97,7 @@ public final class Parallel {
       } catch (ExecutionException e) {
         if (failure == null) {
           failure = e.getCause();
-        } else {
+        } else if (failure != e.getCause()) {
           failure.addSuppressed(e.getCause());
         }
       } catch (InterruptedException e) {

@@ -41,6 +41,16 @@ public interface Store {
     return fs.getClass().getName().equals("org.apache.hadoop.fs.s3a.S3AFileSystem") ? "s3a" : fs.getUri().getScheme();
   }
 
+  /**
+   * Why this process cannot write to directories of some names; empty if it can.
+   *
+   * @param names paths, or parts of them
+   * @param isOpen whether the directories may have any other names as well
+   */
+  static Optional<String> whyNoNames(FileSystem fs, Collection<String> names, boolean isOpen) {
+    return kind(fs).equals("file") ? LocalStore.whyNoNames(names, isOpen) : Optional.empty();
+  }
+
   /** The store of a table. */
   static Store of(Path table, Configuration conf) throws IOException {
     FileSystem fs = table.getFileSystem(conf);
@@ -139,6 +149,9 @@ public interface Store {
    * Reserves space for an entry, so that a full disk does not make {@link #create} with this content fail. Only local file systems need this.
    */
   default void reserve(String entry, byte[] content) throws IOException { }
+
+  /** Creates directories before the commit that a quota might not allow afterwards. Only file systems with directories need this. */
+  default void reserveDirectories(Collection<String> directories) throws IOException { }
 
   /** Frees a job's unused reservations. */
   default void release(String job) throws IOException { }

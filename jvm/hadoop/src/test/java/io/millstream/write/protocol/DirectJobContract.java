@@ -750,6 +750,41 @@ abstract class DirectJobContract {
     assertEquals(rows("k=1:by Hive, later", "k=1:new"), fixture.rows());
   }
 
+  /** Names of directories that a file system may refuse; the first is too long everywhere. */
+  List<String> impossibleNames() {
+    return List.of("k=" + "x".repeat(5000), "k=" + "x".repeat(300), "k=" + "\u00e9".repeat(200), "k=a\0b");
+  }
+
+  @Test
+  void aRollBackSurvivesADirectoryThatCannotExist() throws IOException {
+    for (String name : impossibleNames()) {
+      String id = TestTable.newId();
+      try (DirectJob job = DirectJob.begin(fixture.table, id, name, fixture.conf, null)) {
+        job.abort();
+      }
+      assertEquals(List.of(), Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL)), name);
+      // A driver that has not even tried to clean up.
+      DirectJob.begin(fixture.table, TestTable.newId(), name, fixture.conf, null).close();
+      assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL))).verdict(), name);
+    }
+    fixture.run(Overwrite.nothing(), "k=1", "a");
+    assertEquals(rows("k=1:a"), fixture.rows());
+  }
+
+  @Test
+  void filesOfAttemptsOfAJobThatIsOverAreNotCalledARollBack() throws IOException {
+    fixture.run(Overwrite.nothing(), "k=1", "a");
+    String over = TestTable.newId();
+    fixture.put("k=1/.direct-" + over + "-7.part-" + over + ".txt", "late");
+    Assumptions.assumeTrue(hasDirectories());
+
+    Finding finding = only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL)));
+
+    assertEquals(Verdict.LEFTOVERS, finding.verdict());
+    assertEquals(rows("k=1:a"), fixture.rows());
+    assertEquals(List.of(), fixture.hidden());
+  }
+
   /** Commits to a part of the table, addressed by its path, and stops before anything is published. */
   private void abandonCommittedPart() throws IOException {
     Path part = new Path(fixture.table, "k=1");

@@ -52,7 +52,7 @@ abstract class ForeignWriterContract {
   private static final Set<String> OLD = rows("k=1:o1", "k=1:p1", "k=2:o2");
   private static final Set<String> OVERWRITTEN = rows("k=1:n1", "k=1:m1", "k=2:o2", "k=3:n3");
 
-  private enum Foreign { OVERWRITE, OVERWRITE_OF_THE_NEW, INSERT_INTO, DROP_PARTITION, DROP_TABLE, ABORT_UPLOADS, HELP, OVERWRITE_AND_HELP }
+  private enum Foreign { OVERWRITE, OVERWRITE_OF_THE_NEW, INSERT_INTO, DROP_PARTITION, DROP_TABLE, DROP_TABLE_AND_INSERT, ABORT_UPLOADS, HELP, OVERWRITE_AND_HELP }
 
   private static Set<String> rows(String... rows) {
     return new TreeSet<>(List.of(rows));
@@ -79,6 +79,11 @@ abstract class ForeignWriterContract {
       case INSERT_INTO -> fixture.put("k=1/foreign", "f");
       case DROP_PARTITION -> empty(fixture, new Path(fixture.table, "k=1"));
       case DROP_TABLE -> fixture.fs.delete(fixture.table, true);
+      case DROP_TABLE_AND_INSERT -> {
+        fixture.fs.delete(fixture.table, true);
+        // Another statement with direct writes creates the journal again.
+        DirectJob.begin(fixture.access(null), TestTable.newId(), "").close();
+      }
       case HELP -> ReadGuard.of(fixture.access(null));
       case OVERWRITE_AND_HELP -> {
         overwrite(fixture, "k=1");
@@ -120,7 +125,7 @@ abstract class ForeignWriterContract {
       }
       case INSERT_INTO -> after.add("k=1:f");
       case DROP_PARTITION -> after.removeIf(row -> row.startsWith("k=1:"));
-      case DROP_TABLE -> after.clear();
+      case DROP_TABLE, DROP_TABLE_AND_INSERT -> after.clear();
       case ABORT_UPLOADS, HELP -> { }
     }
     return after;
@@ -171,7 +176,7 @@ abstract class ForeignWriterContract {
     if (error != null && error.contains("nothing is written")) {
       assertTrue(fixture.rows().stream().noneMatch(List.of("k=1:n1", "k=1:m1", "k=3:n3")::contains), () -> where + " " + rowsOf(fixture));
     }
-    checkAfterwards(fixture, overwrite, where);
+    checkAfterwards(fixture, overwrite, what, where);
     return error == null ? "both" : "error";
   }
 
@@ -184,10 +189,12 @@ abstract class ForeignWriterContract {
   }
 
   /** Checks that no process replaced what another had replaced, and that the table can be written to again. */
-  private void checkAfterwards(TestTable fixture, Overwrite overwrite, String where) throws IOException {
+  private void checkAfterwards(TestTable fixture, Overwrite overwrite, Foreign what, String where) throws IOException {
     try {
       Recovery.recover(fixture.access(null), Choices.of(Run.REAL));
     } catch (IOException e) {
+      // Rows of a table that was dropped are gone on purpose.
+      assertTrue(what != Foreign.DROP_TABLE && what != Foreign.DROP_TABLE_AND_INSERT, () -> where + ", then " + e.getMessage());
       assertTrue(e.getMessage().contains("--accept-loss"), () -> where + ", then " + e.getMessage());
       List<Finding> findings = Recovery.recover(fixture.access(null), new Choices(Run.REAL, true, Superseded.KEEP));
       assertTrue(findings.stream().anyMatch(finding -> finding.verdict() == Verdict.LOST), findings::toString);
@@ -243,6 +250,8 @@ abstract class ForeignWriterContract {
   void tablesThatAreDropped() throws IOException {
     comeAfterEveryStep(Overwrite.touched(), Foreign.DROP_TABLE);
     comeAfterEveryStep(Overwrite.nothing(), Foreign.DROP_TABLE);
+    comeAfterEveryStep(Overwrite.touched(), Foreign.DROP_TABLE_AND_INSERT);
+    comeAfterEveryStep(Overwrite.nothing(), Foreign.DROP_TABLE_AND_INSERT);
   }
 
   /** As S3A's committers do when their job ends. */

@@ -2,6 +2,7 @@ package io.millstream.write.store.hdfs;
 
 import io.millstream.write.store.HiddenFileStore;
 import io.millstream.write.store.Names;
+import io.millstream.write.store.NotWrittenException;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Parallel;
 import io.millstream.write.store.WriteOptions;
@@ -22,6 +23,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.StorageStatistics;
 import org.apache.hadoop.fs.StorageStatistics.LongStatistic;
 import org.apache.hadoop.fs.Trash;
+import org.apache.hadoop.io.IOUtils;
 import org.apache.hadoop.security.AccessControlException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -138,8 +140,7 @@ public final class HdfsStore extends HiddenFileStore {
 
   @Override
   public boolean create(String entry, byte[] content) throws IOException {
-    Path whole = Names.path(journal, "." + entry + "." + UUID.randomUUID());
-    write(fs.createFile(whole).overwrite(true).build(), content);
+    Path whole = whole(entry, content);
     boolean renamed = false;
     try {
       renamed = fs.rename(whole, Names.entry(journal, entry));
@@ -151,8 +152,34 @@ public final class HdfsStore extends HiddenFileStore {
     return renamed || Arrays.equals(read(entry), content);
   }
 
+  /** The file that becomes an entry: the reserved one, which exceeds no quota, or a new one. */
+  private Path whole(String entry, byte[] content) throws IOException {
+    if (isReserved(entry, content)) {
+      return reserved(entry);
+    }
+    Path whole = Names.path(journal, "." + entry + "." + UUID.randomUUID());
+    try {
+      write(fs.createFile(whole).overwrite(true).build(), content);
+    } catch (FileNotFoundException e) {
+      throw e; // the journal is gone
+    } catch (IOException e) {
+      fs.delete(whole, false);
+      throw new NotWrittenException(e);
+    }
+    return whole;
+  }
+
+  @Override
+  public void reserve(String entry, byte[] content) throws IOException {
+    write(fs.createFile(reserved(entry)).overwrite(true).build(), content);
+    hasReserved(entry, content);
+  }
+
   @Override
   public void replace(String entry, byte[] content) throws IOException {
+    if (isReserved(entry, content) && fs.rename(reserved(entry), Names.entry(journal, entry))) {
+      return;
+    }
     // The builder creates no directories: the table may have been dropped.
     write(fs.createFile(Names.entry(journal, entry)).overwrite(true).build(), content);
   }
@@ -167,11 +194,16 @@ public final class HdfsStore extends HiddenFileStore {
     }
   }
 
+  /** HDFS throws the exception of a failed write once more when the file is closed, which a try with resources would take for another one. */
   private static void write(FSDataOutputStream file, byte[] content) throws IOException {
-    try (file) {
+    try {
       file.write(content);
       file.hsync();
+    } catch (IOException e) {
+      IOUtils.closeStream(file);
+      throw e;
     }
+    file.close();
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.millstream.write.store.local;
 import io.millstream.write.store.Exchange;
 import io.millstream.write.store.HiddenFileStore;
 import io.millstream.write.store.Names;
+import io.millstream.write.store.NotWrittenException;
 import io.millstream.write.store.Parallel;
 import io.millstream.write.store.Pause;
 import io.millstream.write.store.SwapDirectories;
@@ -11,6 +12,8 @@ import io.millstream.write.store.WriteOptions;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
@@ -35,11 +38,10 @@ import java.util.Collection;
 import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.apache.hadoop.fs.FileStatus;
@@ -56,6 +58,9 @@ public final class LocalStore extends HiddenFileStore {
   private static final Logger LOG = LoggerFactory.getLogger(LocalStore.class);
   public static final int CREATE_ATTEMPTS = 5;
   private static final long DISPLACED_PAUSE_MILLIS = 10;
+  /** Linux's limits, of a name and of a path with its end. A file system may have lower ones. */
+  private static final int NAME_BYTES = 255;
+  private static final int PATH_BYTES = 4096;
   /**
    * {@link Pause#sleep} waits at least half of this time, which is two ticks of the server's clock: changes are stamped with the resolution of a
    * tick. Linux's longest tick is 10 ms.
@@ -66,10 +71,6 @@ public final class LocalStore extends HiddenFileStore {
    * group.
    */
   private static final String MODE = "unix:mode";
-  private static final String RESERVED = ".reserved";
-
-  /** The contents for which this job has reserved space, by entry. */
-  private final Map<String, byte[]> reservedContents = new ConcurrentHashMap<>();
 
   public LocalStore(Path table, WriteOptions options) {
     super(table, options);
@@ -80,6 +81,35 @@ public final class LocalStore extends HiddenFileStore {
       return java.nio.file.Path.of(path.toUri().getPath());
     } catch (InvalidPathException e) {
       throw new IOException("this JVM's character encoding has no name for " + path, e);
+    }
+  }
+
+  /** As {@link Store#whyNoNames}. Java's older classes, by which Spark writes, put a question mark where a character has no code. */
+  public static Optional<String> whyNoNames(Collection<String> names, boolean isOpen) {
+    String locale = System.getProperty("sun.jnu.encoding", "UTF-8");
+    Charset charset = Charset.isSupported(locale) ? Charset.forName(locale) : StandardCharsets.UTF_8;
+    if (names.stream().anyMatch(name -> name.indexOf('\0') >= 0)) {
+      return Optional.of("no file can have a NUL in its name");
+    }
+    boolean hasAll = charset.equals(StandardCharsets.UTF_8) || !isOpen && names.stream().allMatch(charset.newEncoder()::canEncode);
+    return hasAll ? Optional.empty() : Optional.of("this process names files in " + locale + ", the character encoding of its locale, in which not every"
+        + " directory has a name; start it with LC_ALL=C.UTF-8");
+  }
+
+  /** Whether no process has a file of this name: it has a NUL or is too long. The text of the system's error depends on the language. */
+  private static boolean isImpossible(Path path) {
+    String text = path.toUri().getPath();
+    return text.indexOf('\0') >= 0 || text.getBytes(StandardCharsets.UTF_8).length >= PATH_BYTES
+        || Arrays.stream(text.split(Path.SEPARATOR)).anyMatch(name -> name.getBytes(StandardCharsets.UTF_8).length > NAME_BYTES);
+  }
+
+  @Override
+  public boolean canExist(Path path) {
+    try {
+      local(path);
+      return !isImpossible(path);
+    } catch (IOException e) {
+      return false;
     }
   }
 
@@ -95,6 +125,9 @@ public final class LocalStore extends HiddenFileStore {
   @Override
   public List<FileStatus> entries(Path directory) throws IOException {
     List<FileStatus> entries = new ArrayList<>();
+    if (isImpossible(directory)) {
+      return entries;
+    }
     try (DirectoryStream<java.nio.file.Path> stream = Files.newDirectoryStream(local(directory))) {
       for (java.nio.file.Path file : stream) {
         Path path = Names.path(directory, file.getFileName().toString());
@@ -116,6 +149,9 @@ public final class LocalStore extends HiddenFileStore {
 
   @Override
   public FileStatus status(Path path) throws IOException {
+    if (isImpossible(path)) {
+      return null;
+    }
     try {
       BasicFileAttributes attributes = Files.readAttributes(local(path), BasicFileAttributes.class);
       return new FileStatus(attributes.size(), attributes.isDirectory(), 1, 0, attributes.lastModifiedTime().toMillis(), path);
@@ -150,6 +186,9 @@ public final class LocalStore extends HiddenFileStore {
 
   @Override
   public void deleteFile(Path file) throws IOException {
+    if (isImpossible(file)) {
+      return;
+    }
     Files.deleteIfExists(checksums(local(file)));
     Files.deleteIfExists(local(file));
   }
@@ -265,35 +304,13 @@ public final class LocalStore extends HiddenFileStore {
 
   @Override
   public void reserve(String entry, byte[] content) throws IOException {
-    write(reserved(entry), content);
-    reservedContents.put(entry, content);
-  }
-
-  private java.nio.file.Path reserved(String entry) throws IOException {
-    return local(Names.path(journal, "." + entry + RESERVED));
-  }
-
-  @Override
-  public void release(String job) throws IOException {
-    for (FileStatus status : entries(journal)) {
-      String name = status.getPath().getName();
-      if (name.endsWith(RESERVED) && name.contains(job)) {
-        deleteFile(status.getPath());
-      }
-    }
+    write(local(reserved(entry)), content);
+    hasReserved(entry, content);
   }
 
   /** The file that becomes an entry: the reserved one if it still exists and has the expected content, otherwise a new one. */
   private java.nio.file.Path whole(String entry, byte[] content, int attempts) throws IOException {
-    byte[] expected = reservedContents.remove(entry);
-    java.nio.file.Path reserved = reserved(entry);
-    if (expected != null && Arrays.equals(expected, content) && Files.exists(reserved)) {
-      return reserved;
-    }
-    if (expected != null) {
-      Files.deleteIfExists(reserved);
-    }
-    return written(entry, content, attempts);
+    return isReserved(entry, content) ? local(reserved(entry)) : written(entry, content, attempts);
   }
 
   private boolean link(String entry, byte[] content, int attempts) throws IOException {
@@ -319,7 +336,7 @@ public final class LocalStore extends HiddenFileStore {
 
   @Override
   public void replace(String entry, byte[] content) throws IOException {
-    Files.move(written(entry, content, 1), local(Names.entry(journal, entry)), StandardCopyOption.ATOMIC_MOVE);
+    Files.move(whole(entry, content, 1), local(Names.entry(journal, entry)), StandardCopyOption.ATOMIC_MOVE);
   }
 
   /**
@@ -352,7 +369,7 @@ public final class LocalStore extends HiddenFileStore {
       throw e;
     } catch (IOException e) {
       Files.deleteIfExists(file);
-      throw e;
+      throw new NotWrittenException(e);
     }
   }
 

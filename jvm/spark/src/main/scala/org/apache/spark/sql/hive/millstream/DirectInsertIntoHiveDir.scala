@@ -17,7 +17,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.datasources.millstream.write.{DirectCommand, DirectWrite, ReadTables, TableLocations}
+import org.apache.spark.sql.execution.datasources.millstream.write.{DirectCommand, DirectWrite, ReadTables, ReplaceInserts, TableLocations}
 import org.apache.spark.sql.hive.execution.InsertIntoHiveDirCommand
 import org.apache.spark.sql.util.SchemaUtils
 import org.apache.spark.util.Utils
@@ -40,6 +40,10 @@ class DirectInsertIntoHiveDir(
     val hadoopConf = session.sessionState.newHadoopConf()
     val root = DirectInsertIntoHiveDir.root(isLocal, storage, hadoopConf)
     ReadTables.finishWrites(session, root, None, hadoopConf)
+    if (ReplaceInserts.lacksNames(root.toString, root, "", Nil, overwrite, hadoopConf)) super.run(session, child) else writeDirectly(session, child, root, hadoopConf)
+  }
+
+  private def writeDirectly(session: SparkSession, child: SparkPlan, root: Path, hadoopConf: Configuration): Seq[Row] = {
     try {
       val sink = new FileSinkDesc(root, description, false)
       setupHadoopConfForCompression(sink, hadoopConf, session)

@@ -19,7 +19,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources.FileFormat
-import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectCommand, DirectWrite, ReadTables, TableLocations}
+import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectCommand, DirectWrite, ReadTables, ReplaceInserts, TableLocations}
 import org.apache.spark.sql.hive.execution.{HiveTempPath, InsertIntoHiveTable}
 
 /**
@@ -55,7 +55,8 @@ class DirectInsertIntoHiveTable(
       if (columns.isEmpty) Seq("" -> location) else known.map(found => directory(found.spec) -> new Path(found.location)))
     val visibility = TableLocations.visibility(table.identifier.unquotedString, root, overwrite, columns.nonEmpty, hadoopConf)(
       Option.when(columns.isEmpty && table.tableType == CatalogTableType.MANAGED)(TableLocations.ManagedWithoutPartitions))
-    if (ifPartitionNotExists && known.nonEmpty || locations.isOutOfReach(table.identifier.unquotedString, visibility, overwrite, hadoopConf)) {
+    if (ifPartitionNotExists && known.nonEmpty ||
+      ReplaceInserts.lacksNames(table.identifier.unquotedString, root, directory(static), partitionColumns, overwrite, hadoopConf) || locations.isOutOfReach(table.identifier.unquotedString, visibility, overwrite, hadoopConf)) {
       super.run(session, child)
     } else {
       directWrite(locations, visibility, isNew = known.isEmpty).run(session, child, metrics, () => refresh(session))(super.run(session, child))

@@ -62,7 +62,7 @@ class DirectInsertIntoHadoopFsRelation(
     val found = try Some(fileSystem.getFileStatus(location)) catch { case _: FileNotFoundException => None }
     lazy val visibility = TableLocations.visibility(name(root), root, mode == SaveMode.Overwrite && found.nonEmpty,
       partitionColumns.nonEmpty, hadoopConf)(whyNoSwap)
-    if (leavesToSpark(found, known) || locations.isOutOfReach(name(root), visibility, mode == SaveMode.Overwrite, hadoopConf)) {
+    if (leavesToSpark(found, known) || lacksNames(root, hadoopConf) || locations.isOutOfReach(name(root), visibility, mode == SaveMode.Overwrite, hadoopConf)) {
       super.run(session, child)
     } else {
       checkColumns()
@@ -75,6 +75,9 @@ class DirectInsertIntoHadoopFsRelation(
   /** Whether the path is a file; Spark has its own errors for files, and deletes some. */
   private def isFile(fileSystem: FileSystem): Boolean =
     catalogTable.isEmpty && (try fileSystem.getFileStatus(outputPath).isFile catch { case _: FileNotFoundException => false })
+
+  private def lacksNames(root: Path, hadoopConf: Configuration): Boolean =
+    ReplaceInserts.lacksNames(name(root), root, directory(staticPartitions), partitionColumns.drop(staticPartitions.size), mode == SaveMode.Overwrite, hadoopConf)
 
   private def refresh(session: SparkSession, fileSystem: FileSystem, visibility: Visibility): Unit = {
     (if (visibility == Visibility.METASTORE_SWAP) catalogued else tracked).foreach(table => session.sessionState.catalog.refreshTable(table.identifier))

@@ -3,6 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream.write
 import java.util.Collections
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import io.millstream.write.protocol.DirectJob
@@ -15,10 +16,12 @@ import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.SparkException
 import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.command.DataWritingCommand
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand
 import org.apache.spark.sql.execution.datasources.millstream.Keys
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.{BinaryType, StringType}
 
 /**
  * Replaces the command that writes files of Spark's built-in data sources, and of Hive tables that Spark converts to them.
@@ -88,6 +91,20 @@ object ReplaceInserts extends Logging {
       else Option.when(table.storage.locationUri.isEmpty)("the table has no location")
     reason.foreach(leave(table.identifier.unquotedString, _, overwrites, hadoopConf))
     reason.isEmpty
+  }
+
+  /**
+   * Whether this process cannot write to all directories of a statement; logs a warning if so.
+   *
+   * @param static the directory of the static partition; "" if there is none
+   * @param dynamic the partition columns whose values are known only when rows are written
+   */
+  def lacksNames(target: String, root: Path, static: String, dynamic: Seq[Attribute], overwrites: Boolean, hadoopConf: Configuration): Boolean = {
+    val names = Seq(root.toUri.getPath, static) ++ dynamic.map(_.name)
+    val isText = dynamic.map(_.dataType).exists(kind => kind.isInstanceOf[StringType] || kind == BinaryType)
+    val reason = Option(DirectJob.whyNoNames(root.getFileSystem(hadoopConf), names.asJava, isText).orElse(null))
+    reason.foreach(leave(target, _, overwrites, hadoopConf))
+    reason.nonEmpty
   }
 
   private val MaxWarned = 1000
