@@ -123,9 +123,11 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
             .name(source)
             .text(" through just-created symlink ")
             .name(destination),
-        Trouble::DirectoryInTheWay | Trouble::DirectoryKept => {
-            message.text("cannot overwrite directory ").name(destination).text(" with non-directory")
-        }
+        Trouble::DirectoryInTheWay | Trouble::DirectoryKept => message
+            .text("cannot overwrite directory ")
+            .name(destination)
+            .text(" with non-directory ")
+            .name(source),
         Trouble::FileInTheWay => message
             .text("cannot overwrite non-directory ")
             .name(destination)

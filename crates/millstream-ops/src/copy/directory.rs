@@ -86,18 +86,27 @@ impl<V: Volume> Copier<'_, V> {
         source: &Metadata,
         present: Option<Metadata>,
     ) -> Done<Origin> {
+        let mut backup = None;
         if let Some(present) = present {
-            return match present.kind() {
-                FileKind::Directory => Ok(Origin::Found),
-                _ => Err(self.trouble(item, Trouble::FileInTheWay, None)),
-            };
+            if present.kind() == FileKind::Directory {
+                return Ok(Origin::Found);
+            }
+            if self.options.backup.is_none() {
+                return Err(self.trouble(item, Trouble::FileInTheWay, None));
+            }
+            backup = self.back_up(item, source)?;
         }
         let mut origin = Origin::Imagined;
         if self.options.effect == Execution::Real {
-            item.place
+            let made = item
+                .place
                 .handle(&self.budget)
                 .and_then(|place| place.create_dir(item.name, self.attributes.creation_mode(source)))
-                .map_err(self.failed(item, Trouble::CreateDirectory))?;
+                .map_err(self.failed(item, Trouble::CreateDirectory));
+            if made.is_err() {
+                self.put_back(buffers, item, backup.as_deref(), None);
+            }
+            made?;
             origin = Origin::Made;
         }
         self.tell(&mut buffers.lines, item, Action::Directory, None, None);

@@ -9,9 +9,9 @@ use millstream_vfs::{
 use millstream_walk::{Descend, Entry};
 
 use super::copier::{Buffers, Copier, Done};
-use super::existing::{Decision, Present, Skipped};
+use super::existing::{Decision, Skipped};
 use super::item::{Item, State, split};
-use super::job::Job;
+use super::job::{Job, NameState};
 use super::names::Linked;
 use super::options::{
     Contents, Directories, Execution, Existing, Explanation, Method, Specials, Trace, Update,
@@ -163,7 +163,7 @@ impl<V: Volume> Copier<'_, V> {
                 Ok(Linked::Yes) => return Ok(()),
                 Ok(Linked::CopyIsGone) => self.links.forget(identity, &copied),
                 Err(reported) => {
-                    self.put_back(buffers, item, &job, None);
+                    self.put_back(buffers, item, job.backup.as_deref(), None);
                     return Err(reported);
                 }
             }
@@ -188,14 +188,33 @@ impl<V: Volume> Copier<'_, V> {
             }
             Decision::Make { .. } => {}
             Decision::Reuse(present) => job.reused = Some(*present),
-            Decision::Replace => {
-                let removed = self.remove(buffers, item);
+            Decision::Replace if self.action(&job.metadata) == Action::File => {
+                let removed = self.remove_for_data(buffers, item, entry, &mut job);
                 if removed.is_err() {
                     return self.finish_copy(buffers, item, &job, None, removed);
                 }
             }
+            Decision::Replace => job.name = NameState::Taken,
         }
         self.make(buffers, item, entry, job, crew)
+    }
+
+    /// Removes the existing file that data goes in the place of, once the source is known to be readable.
+    fn remove_for_data(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        entry: &Entry<'_, V, State<V>>,
+        job: &mut Job<V>,
+    ) -> Done<()> {
+        if job.source.is_none() && self.options.effect == Execution::Real {
+            let opened = self.open_source(item, entry, &job.metadata);
+            if opened.is_err() && self.options.trace == Trace::Text {
+                self.tell_copy(buffers, item, job);
+            }
+            job.source = Some(opened?);
+        }
+        self.remove(buffers, item)
     }
 
     /// Creates the copy of an entry.
@@ -204,55 +223,81 @@ impl<V: Volume> Copier<'_, V> {
         buffers: &mut Buffers,
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
-        mut job: Job<V>,
+        job: Job<V>,
         crew: &dyn Crew,
     ) -> Done<()> {
         let action = self.action(&job.metadata);
-        let is_data = action == Action::File;
-        let is_told_later = is_data && (self.options.explains() || self.options.trace != Trace::Text);
-        if !is_told_later || self.options.effect == Execution::DryRun {
-            let bytes = (is_data && self.options.effect == Execution::DryRun).then_some(job.metadata.size);
-            let backup = job.backup.as_ref().map(|name| self.backup_path(item, name));
-            self.tell(&mut buffers.lines, item, action, backup.as_deref(), bytes);
-        }
         if self.options.effect == Execution::DryRun {
+            if job.name == NameState::Taken {
+                self.tell_removed(&mut buffers.lines, item);
+            }
+            let bytes = (action == Action::File).then_some(job.metadata.size);
+            self.tell_step(buffers, item, &job, action, bytes);
             return Ok(());
         }
-        if is_data {
-            let _alone = self.alone(&job);
-            return match self.open_ends(buffers, item, entry, &mut job) {
-                Ok((copy, temporary)) => {
-                    self.transfer(buffers, item, Transfer { job, copy, temporary }, crew)
-                }
-                Err(reported) => {
-                    if self.options.explains() {
-                        self.tell_copy(buffers, item, &job);
-                    }
-                    self.finish_copy(buffers, item, &job, None, Err(reported))
-                }
-            };
+        if action == Action::File {
+            return self.make_file(buffers, item, entry, job, crew);
         }
         let made = match action {
-            Action::Symlink if self.options.method == Method::SymbolicLink => {
-                self.symbolic_link(item, &job.metadata, job.reused)
-            }
-            Action::Symlink => self.copy_symlink(item, entry, &job.metadata, job.reused),
-            Action::HardLink => self.hard_link(item, entry, job.reused),
-            _ => self.node(item, entry, &job.metadata),
+            Action::Symlink if self.options.method == Method::SymbolicLink => self.symbolic_link(item, &job),
+            Action::Symlink => self.copy_symlink(item, entry, &job),
+            Action::HardLink => self.hard_link(item, entry, &job),
+            _ => self.node(item, entry, &job),
         };
         if made.is_ok() {
             self.note_made(item);
+            if job.name == NameState::Taken {
+                self.tell_removed(&mut buffers.lines, item);
+            }
+        }
+        if made.is_ok() || self.options.trace == Trace::Text {
+            self.tell_step(buffers, item, &job, action, None);
         }
         self.finish_copy(buffers, item, &job, None, made)
     }
 
-    /// Reports in text that data is being copied.
-    pub(super) fn tell_copy(&self, buffers: &mut Buffers, item: &Item<'_, V>, job: &Job<V>) {
-        let backup = job.backup.as_ref().map(|name| self.backup_path(item, name));
-        self.tell(&mut buffers.lines, item, Action::File, backup.as_deref(), None);
+    /// Creates a file for the data of the source, and has the data moved.
+    fn make_file(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        entry: &Entry<'_, V, State<V>>,
+        mut job: Job<V>,
+        crew: &dyn Crew,
+    ) -> Done<()> {
+        if self.options.trace == Trace::Text && !self.options.explains() {
+            self.tell_copy(buffers, item, &job);
+        }
+        let _alone = self.alone(&job);
+        match self.open_ends(buffers, item, entry, &mut job) {
+            Ok((copy, temporary)) => self.transfer(buffers, item, Transfer { job, copy, temporary }, crew),
+            Err(reported) => {
+                if self.options.explains() {
+                    self.tell_copy(buffers, item, &job);
+                }
+                self.finish_copy(buffers, item, &job, None, Err(reported))
+            }
+        }
     }
 
-    fn action(&self, source: &Metadata) -> Action {
+    /// Reports in text that data is being copied.
+    pub(super) fn tell_copy(&self, buffers: &mut Buffers, item: &Item<'_, V>, job: &Job<V>) {
+        self.tell_step(buffers, item, job, Action::File, None);
+    }
+
+    fn tell_step(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        job: &Job<V>,
+        action: Action,
+        bytes: Option<u64>,
+    ) {
+        let backup = job.backup.as_ref().map(|name| self.backup_path(item, name));
+        self.tell(&mut buffers.lines, item, action, backup.as_deref(), bytes);
+    }
+
+    pub(super) fn action(&self, source: &Metadata) -> Action {
         let recreates = self.options.specials == Specials::Recreate;
         match (self.options.method, source.kind()) {
             (Method::SymbolicLink, _) | (Method::Copy, FileKind::Symlink) => Action::Symlink,
@@ -301,20 +346,18 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    fn symbolic_link(&self, item: &Item<'_, V>, metadata: &Metadata, reused: Option<Present>) -> Done<()> {
+    fn symbolic_link(&self, item: &Item<'_, V>, job: &Job<V>) -> Done<()> {
         let source = item.source_path(self.targets);
         let destination = item.destination_path(self.targets);
         if !source.starts_with(b"/") && !self.is_in_current_directory(&destination) {
             return Err(self.trouble(item, Trouble::RelativeSymlink, None));
         }
         let target = CString::new(source).unwrap_or_default();
-        self.replacing(item, reused, Trouble::CreateSymlink, |place, name| {
-            place.create_symlink(name, &target)
-        })?;
+        self.replacing(item, job, Trouble::CreateSymlink, |place, name| place.create_symlink(name, &target))?;
         let place =
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         // The link gets the source's times, and nothing else of it.
-        self.attributes.set_times_by_name(&*place, item.name, metadata, true, &mut |trouble, errno| {
+        self.attributes.set_times_by_name(&*place, item.name, &job.metadata, true, &mut |trouble, errno| {
             self.trouble(item, trouble, Some(errno));
         });
         Ok(())
@@ -330,34 +373,22 @@ impl<V: Volume> Copier<'_, V> {
         identity(&directory) == identity(c".")
     }
 
-    fn copy_symlink(
-        &self,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        source: &Metadata,
-        reused: Option<Present>,
-    ) -> Done<()> {
+    fn copy_symlink(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>, job: &Job<V>) -> Done<()> {
         let target = entry.read_link().map_err(self.failed(item, Trouble::ReadLink))?;
         let target = CString::new(target).unwrap_or_default();
-        self.replacing(item, reused, Trouble::CopySymlink, |place, name| {
-            place.create_symlink(name, &target)
-        })?;
-        self.set_attributes_by_name(item, entry, source)
+        self.replacing(item, job, Trouble::CopySymlink, |place, name| place.create_symlink(name, &target))?;
+        self.set_attributes_by_name(item, entry, &job.metadata)
     }
 
-    fn hard_link(
-        &self,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        reused: Option<Present>,
-    ) -> Done<()> {
+    fn hard_link(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>, job: &Job<V>) -> Done<()> {
         let follow = entry.symlinks();
-        self.replacing(item, reused, Trouble::CreateHardLink, |place, name| {
+        self.replacing(item, job, Trouble::CreateHardLink, |place, name| {
             entry.handle().hard_link(entry.name(), follow, place, name)
         })
     }
 
-    fn node(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>, source: &Metadata) -> Done<()> {
+    fn node(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>, job: &Job<V>) -> Done<()> {
+        let source = &job.metadata;
         let (kind, trouble) = match source.kind() {
             FileKind::Fifo => (NodeKind::Fifo, Trouble::CreateFifo),
             FileKind::Socket => (NodeKind::Socket, Trouble::CreateSpecial),
@@ -365,10 +396,8 @@ impl<V: Volume> Copier<'_, V> {
             FileKind::BlockDevice => (NodeKind::BlockDevice(source.rdev), Trouble::CreateSpecial),
             _ => return Err(self.trouble(item, Trouble::UnknownKind, None)),
         };
-        let place =
-            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         let mode = self.attributes.creation_mode(source);
-        place.create_node(item.name, kind, mode).map_err(self.failed(item, trouble))?;
+        self.replacing(item, job, trouble, |place, name| place.create_node(name, kind, mode))?;
         self.set_attributes_by_name(item, entry, source)
     }
 

@@ -138,6 +138,8 @@ impl<V: Volume> Copier<'_, V> {
             if self.options.trace == Trace::Text {
                 self.tell(&mut buffers.lines, item, Action::File, None, None);
             }
+            // A source that cannot be read is the error to report.
+            self.open_source(item, entry, source)?;
             return Err(self.trouble(item, Trouble::ThroughDanglingLink, None));
         }
         match (self.options.existing, self.options.update) {
@@ -157,7 +159,7 @@ impl<V: Volume> Copier<'_, V> {
             return Ok(Decision::Skip(Skipped::Kept));
         }
         let is_directory = |metadata: &Metadata| metadata.kind() == FileKind::Directory;
-        if present.is_directory()
+        if (present.is_directory() && self.options.backup.is_none())
             || (self.would_write_through(source, present)
                 && present.target.as_ref().is_some_and(is_directory))
         {
@@ -190,7 +192,7 @@ impl<V: Volume> Copier<'_, V> {
     ) -> Done<bool> {
         let existing = match self.options.update {
             Update::Incomplete => Some(&present.link),
-            Update::Older if source.kind() == FileKind::Symlink => Some(&present.link),
+            Update::Older if self.replaces(source) => Some(&present.link),
             _ => present.target.as_ref(),
         };
         if !existing.is_some_and(|existing| self.options.is_up_to_date(source, existing)) {
@@ -329,25 +331,40 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Renames the existing file to its backup, or decides whether to remove it.
     fn make_room(&self, item: &Item<'_, V>, source: &Metadata, present: &Present) -> Done<Decision> {
+        if present.is_directory() {
+            // It gets no backup, and the system refuses to write to it.
+            return Ok(Decision::Reuse(Box::new(*present)));
+        }
         if let Some(backup) = self.back_up(item, source)? {
             return Ok(Decision::Make { backup: Some(backup) });
         }
         let has_other_names = match self.options.method {
-            Method::HardLink => present.link.nlink > 1,
-            _ => present.target.is_some_and(|target| target.nlink > 1),
+            Method::Copy | Method::SymbolicLink if !self.replaces(source) => {
+                present.target.is_some_and(|target| target.nlink > 1)
+            }
+            _ => present.link.nlink > 1,
         };
         // If no data is copied, the existing data stays.
         let must_go = self.options.removal == Removal::Always
-            || (self.options.method != Method::SymbolicLink
-                && self.options.contents == Contents::Copy
+            || (self.options.contents == Contents::Copy
                 && ((self.options.preserve.links && has_other_names)
-                    || self.replaces(source)
-                    // Data from a pipe or device goes into a new file, unless links are followed.
-                    || (source.kind() != FileKind::File && self.options.follow == FollowPolicy::Never)));
+                    || (source.kind() != FileKind::File
+                        && (self.options.method != Method::HardLink || self.options.preserve.links)
+                        && self.is_not_followed(item))));
         if must_go && !self.is_replaced_at_once(source, present) {
             return Ok(Decision::Replace);
         }
         Ok(Decision::Reuse(Box::new(*present)))
+    }
+
+    /// Whether a symbolic link in the place of the source would be copied as a link. A file that is neither a directory
+    /// nor a regular one then replaces an existing file, and is an error otherwise.
+    fn is_not_followed(&self, item: &Item<'_, V>) -> bool {
+        match self.options.follow {
+            FollowPolicy::Never => true,
+            FollowPolicy::Operands => !item.is_operand(),
+            FollowPolicy::Always => false,
+        }
     }
 
     /// Whether the existing file stays until the complete copy takes its name.
@@ -378,7 +395,7 @@ impl<V: Volume> Copier<'_, V> {
     }
 
     /// Renames the existing file to its backup; returns the backup's name.
-    fn back_up(&self, item: &Item<'_, V>, source: &Metadata) -> Done<Option<CString>> {
+    pub(super) fn back_up(&self, item: &Item<'_, V>, source: &Metadata) -> Done<Option<CString>> {
         let Some(backup) = &self.options.backup else { return Ok(None) };
         let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Backup))?;
         let source_path = item.source_path(self.targets);

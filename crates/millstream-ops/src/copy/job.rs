@@ -4,7 +4,7 @@
 //! [`Copier::finish_copy`] runs exactly once: without a copy it restores the backup, and in any case it releases the
 //! tasks that wait to link further names of the source.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, Metadata, Result, SymlinkBehavior, Volume};
 
@@ -17,6 +17,15 @@ use crate::transfer::Identity;
 
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
 
+/// Whether the name of a copy is in use by something that the copy replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameState {
+    /// It is not, or what is there gets the contents.
+    Free,
+    /// It is, until the new link or node has been made and takes the name.
+    Taken,
+}
+
 /// One copy.
 #[derive(Debug)]
 pub(super) struct Job<V: Volume> {
@@ -26,6 +35,8 @@ pub(super) struct Job<V: Volume> {
     pub(super) source: Option<FileOf<V>>,
     /// The existing file that is overwritten.
     pub(super) reused: Option<Present>,
+    /// What happens to an existing file that is not overwritten.
+    pub(super) name: NameState,
     /// The backup of the existing file.
     pub(super) backup: Option<CString>,
     /// Whether other names of the source wait for the copy.
@@ -35,7 +46,7 @@ pub(super) struct Job<V: Volume> {
 impl<V: Volume> Job<V> {
     /// A job for a source that has been examined and possibly opened.
     pub(super) fn of(metadata: Metadata, source: Option<FileOf<V>>) -> Self {
-        Job { metadata, source, reused: None, backup: None, is_claimed: false }
+        Job { metadata, source, reused: None, name: NameState::Free, backup: None, is_claimed: false }
     }
 }
 
@@ -53,7 +64,7 @@ impl<V: Volume> Copier<'_, V> {
             return done;
         }
         if done.is_err() {
-            self.put_back(buffers, item, job, inode);
+            self.put_back(buffers, item, job.backup.as_deref(), inode);
         }
         if job.is_claimed {
             self.resolve_claim(item, &job.metadata, inode, done);
@@ -90,10 +101,10 @@ impl<V: Volume> Copier<'_, V> {
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, V>,
-        job: &Job<V>,
+        backup: Option<&CStr>,
         torn: Option<Identity>,
     ) {
-        let Some(backup) = &job.backup else { return };
+        let Some(backup) = backup else { return };
         let is_free = match self.identity_of(item) {
             Ok(found) => Some(found) == torn,
             Err(error) => error.errno == Errno::NOENT,
@@ -109,7 +120,7 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    fn tell_put_back(&self, buffers: &mut Buffers, item: &Item<'_, V>, backup: &std::ffi::CStr) {
+    fn tell_put_back(&self, buffers: &mut Buffers, item: &Item<'_, V>, backup: &CStr) {
         if self.options.trace != Trace::Nothing {
             let (backup, destination) = (self.backup_path(item, backup), item.destination_path(self.targets));
             self.options.trace.put_back(&backup, &destination, &mut buffers.lines);

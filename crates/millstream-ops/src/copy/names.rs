@@ -1,12 +1,14 @@
 //! Replaces names in one step, only after the new file exists.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use millstream_vfs::{Dir, Errno, Error, Fields, Operation, RemoveKind, SymlinkBehavior, Volume};
 
 use super::copier::{Buffers, Copier, Done};
 use super::existing::{Decision, Present};
 use super::item::{Copied, Item, joined};
+use super::job::{Job, NameState};
 use super::options::{Existing, Removal, Trace};
 use super::report::{Problem, Trouble};
 use super::trace::Action;
@@ -22,20 +24,23 @@ pub(super) enum Linked {
 }
 
 impl<V: Volume> Copier<'_, V> {
-    /// Creates a name. With `-f` it replaces an existing file in one step.
+    /// Creates a link or node. It replaces an existing file in one step if it is to; with `-f`, links do.
     pub(super) fn replacing(
         &self,
         item: &Item<'_, V>,
-        reused: Option<Present>,
+        job: &Job<V>,
         trouble: Trouble,
         make: impl Fn(&V::Dir, &CStr) -> Result<(), Error>,
     ) -> Done<()> {
         let place =
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
-        let replaces = reused.is_some()
-            && (self.options.removal == Removal::IfUnwritable || self.options.existing == Existing::Ask);
+        let forces = self.options.removal == Removal::IfUnwritable || self.options.existing == Existing::Ask;
+        let is_link = self.action(&job.metadata) != Action::Special;
         let made = match make(&place, item.name) {
-            Err(error) if error.errno == Errno::EXIST && replaces => self
+            Err(error) if error.errno == Errno::EXIST && job.name == NameState::Taken => {
+                return self.replace(item, &place, trouble, make);
+            }
+            Err(error) if error.errno == Errno::EXIST && job.reused.is_some() && forces && is_link => self
                 .options
                 .temporaries
                 .make(&place, item.name, |name| make(&place, name))
@@ -43,6 +48,24 @@ impl<V: Volume> Copier<'_, V> {
             made => made,
         };
         made.map_err(self.failed(item, trouble))
+    }
+
+    /// Makes something under a temporary name, and then has it replace the existing file, which stays if the new one
+    /// cannot be made: not every file system has links and pipes, and not everybody may make devices.
+    fn replace(
+        &self,
+        item: &Item<'_, V>,
+        place: &Arc<V::Dir>,
+        trouble: Trouble,
+        make: impl Fn(&V::Dir, &CStr) -> Result<(), Error>,
+    ) -> Done<()> {
+        let made = self.options.temporaries.make(place, item.name, |name| make(place, name));
+        let (temporary, ()) = made.map_err(|error| match error.errno {
+            // Nothing can be removed from such a directory, either.
+            Errno::ACCESS | Errno::ROFS => self.trouble(item, Trouble::Remove, Some(error.errno)),
+            errno => self.trouble(item, trouble, Some(errno)),
+        })?;
+        self.take_name(place, &temporary, item.name).map_err(self.failed(item, Trouble::Remove))
     }
 
     /// Gives a temporary file its final name; removes it on failure.

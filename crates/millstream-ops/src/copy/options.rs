@@ -227,12 +227,13 @@ choice!(
 );
 
 impl Options {
-    /// Whether temporary names may be used, for data or for a link that replaces an existing file.
+    /// Whether temporary names may be used, for data or for a link or node that replaces an existing file.
     pub fn makes_temporaries(&self) -> bool {
         self.effect == Execution::Real
             && (self.placement == Placement::Atomic
                 || self.preserve.links
-                || self.removal == Removal::IfUnwritable
+                || self.follow != FollowPolicy::Always
+                || self.removal != Removal::Never
                 || self.existing == Existing::Ask)
     }
 
