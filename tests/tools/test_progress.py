@@ -84,6 +84,23 @@ class Progress(unittest.TestCase):
         self.assertTrue(percents and percents == sorted(percents) and percents[-1] >= 70, text)
         self.assertRegex(text, r"4 entries \(")
 
+    def test_a_copy_of_small_files_counts_each_when_it_is_done(self):
+        directory = self.scratch / "small"
+        directory.mkdir()
+        for i in range(40):
+            (directory / f"file{i}").write_bytes(os.urandom(400_000))
+        for tool, *arguments in (["pcopy", "-r"], ["psync", "-a"]):
+            with self.subTest(tool):
+                command = tools.command(tool, *arguments, "--bwlimit=4M", directory, self.scratch / tool)
+                status, text = shown(command)
+                self.assertEqual(status, 0, text)
+                lines = re.findall(r"(\d+)%, [^%]*? (\d+) MB \(", text)
+                self.assertTrue(lines, text)
+                for percent, copied in lines:
+                    # Of 16 MB; the number is rounded down, and the file at hand does not count as an entry.
+                    self.assertAlmostEqual(int(percent), int(copied) / 16 * 100, delta=15, msg=text)
+                self.assertGreater(int(lines[-1][0]), 60, text)
+
     def test_before_all_is_found_the_line_tells_how_much_is(self):
         deep = self.scratch / "deep"
         for i in range(60):

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use millstream_walk::Census;
 
-/// Counters of an operation that runs. They are added to once a chunk, not once an entry.
+/// Counters of an operation that runs. Entries are counted as they are done while somebody watches, otherwise once a chunk.
 #[derive(Debug)]
 pub struct Activity {
     /// Entries visited.
@@ -26,6 +26,31 @@ pub struct Activity {
     pub threads: AtomicU64,
     census: OnceLock<Arc<Census>>,
     started: Instant,
+}
+
+/// Counts the entries of a chunk: each as soon as it is done if somebody watches, as a chunk can take minutes; otherwise all of
+/// them in the end, as workers that share a counter wait for each other.
+#[derive(Debug)]
+pub(crate) struct Tally<'a> {
+    activity: &'a Activity,
+    is_watched: bool,
+    waiting: u64,
+}
+
+impl Tally<'_> {
+    /// An entry is done.
+    pub(crate) fn add(&mut self) {
+        match self.is_watched {
+            true => self.activity.add_entries(1),
+            false => self.waiting += 1,
+        }
+    }
+}
+
+impl Drop for Tally<'_> {
+    fn drop(&mut self) {
+        self.activity.add_entries(self.waiting);
+    }
 }
 
 /// How much of something has been done, and how much there is of it.
@@ -111,6 +136,11 @@ impl Activity {
         self.entries.fetch_add(n, Ordering::Relaxed);
     }
 
+    /// Counts the entries of a chunk one after the other.
+    pub(crate) fn tally(&self) -> Tally<'_> {
+        Tally { activity: self, is_watched: self.census.get().is_some(), waiting: 0 }
+    }
+
     /// Counts a directory.
     pub fn add_directory(&self) {
         self.directories.fetch_add(1, Ordering::Relaxed);
@@ -124,5 +154,28 @@ impl Activity {
     /// Counts a worker.
     pub fn add_thread(&self) {
         self.threads.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_count_when_they_are_done_while_somebody_watches() {
+        for is_watched in [false, true] {
+            let activity = Activity::default();
+            if is_watched {
+                activity.watch();
+            }
+            let counted = || activity.entries.load(Ordering::Relaxed);
+            let mut tally = activity.tally();
+            for done in 1..=3 {
+                tally.add();
+                assert_eq!(counted(), if is_watched { done } else { 0 });
+            }
+            drop(tally);
+            assert_eq!(counted(), 3);
+        }
     }
 }

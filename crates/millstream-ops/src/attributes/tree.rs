@@ -404,12 +404,11 @@ impl<V: Volume, A: Attribute> Visitor for Tree<'_, V, A> {
         chunk: &Chunk<'_, V, Waiting>,
         descend: &mut Descend<'_, V, Waiting>,
     ) {
-        let mut entries = 0;
+        let mut tally = self.activity.tally();
         for entry in chunk.entries() {
             self.entry(buffers, &entry, descend);
-            entries += 1;
+            tally.add();
         }
-        self.activity.add_entries(entries);
         self.flush(buffers);
     }
 

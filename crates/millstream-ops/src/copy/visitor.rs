@@ -73,12 +73,11 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
         descend: &mut Descend<'_, V, State<V>>,
     ) {
         let buffers = &mut hands.buffers;
-        let mut entries = 0;
+        let mut tally = self.copier.activity.tally();
         for entry in chunk.entries() {
             if self.copier.options.cancellation.is_cancelled() {
                 break;
             }
-            entries += 1;
             let item = self.item(&entry);
             // What went wrong has been reported.
             let _ = self.copier.entry(buffers, &item, &entry, descend, self);
@@ -86,10 +85,10 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
                 self.copier.done_in(item.place);
             }
             self.copier.write_some(buffers);
+            tally.add();
         }
         // Lines of a directory come before those of what is in it.
         self.copier.write(buffers);
-        self.copier.activity.add_entries(entries);
     }
 
     fn end_of_directory(

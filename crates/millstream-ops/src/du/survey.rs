@@ -436,9 +436,9 @@ impl<V: Volume> Visitor for Survey<'_, V> {
             directory.write_prefix(&mut buffers.path);
         }
         let prefix_len = buffers.path.len();
-        let mut entries = 0;
+        let mut tally = self.activity.tally();
         for entry in chunk.entries() {
-            entries += 1;
+            tally.add();
             if self.is_excluded(&mut buffers.path, prefix_len, entry.name()) {
                 continue;
             }
@@ -456,7 +456,6 @@ impl<V: Volume> Visitor for Survey<'_, V> {
         }
         buffers.path.clear();
         Self::commit(buffers, &base.node);
-        self.activity.add_entries(entries);
     }
 
     fn end_of_directory(

@@ -261,9 +261,9 @@ impl<V: Volume> Visitor for FindVisitor<'_, V> {
     fn visit(&self, worker: &mut Worker, chunk: &Chunk<'_, V, Frame>, descend: &mut Descend<'_, V, Frame>) {
         worker.enter(chunk.directory());
         let may_end = self.shared.plan.actions == ActionOrder::OneAtATime;
-        let mut seen = 0;
+        let mut tally = self.shared.activity.tally();
         for entry in chunk.entries() {
-            seen += 1;
+            tally.add();
             if may_end && self.shared.has_quit() {
                 break;
             }
@@ -272,7 +272,7 @@ impl<V: Volume> Visitor for FindVisitor<'_, V> {
                 self.shared.commit(&mut worker.out);
             }
         }
-        self.shared.activity.add_entries(seen);
+        drop(tally);
         if self.must_commit(worker, descend) {
             self.shared.commit(&mut worker.out);
         }

@@ -176,9 +176,8 @@ impl<V: Volume> Visitor for Search<'_, V> {
     fn visit(&self, (): &mut (), chunk: &Chunk<'_, V, Handed>, descend: &mut Descend<'_, V, Handed>) {
         let is_root = chunk.directory().parent().is_none();
         let mut dir = None;
-        let mut count = 0;
+        let mut tally = self.run.activity.tally();
         for entry in chunk.entries() {
-            count += 1;
             let visited = if is_root {
                 self.operand(&entry, descend)
             } else {
@@ -189,8 +188,9 @@ impl<V: Volume> Visitor for Search<'_, V> {
                 entry.write_path(&mut path);
                 self.run.problem(&path, &cause);
             }
+            tally.add();
         }
-        self.run.activity.add_entries(count);
+        drop(tally);
         if let Err(error) = if is_root { Ok(()) } else { self.prune(chunk) } {
             self.run.problem(&prefix(chunk.directory()), &error.into());
         }

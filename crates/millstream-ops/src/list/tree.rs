@@ -252,9 +252,9 @@ impl<V: Volume> Visitor for TreePrinter<'_, '_, V> {
         chunk.directory().write_prefix(&mut worker.path);
         let prefix = worker.path.len();
         let are_operands = chunk.directory().parent().is_none();
-        let mut count = 0;
+        let mut tally = self.shared.activity.tally();
         for entry in chunk.entries() {
-            count += 1;
+            tally.add();
             worker.path.truncate(prefix);
             worker.path.extend_from_slice(entry.name().to_bytes());
             if are_operands {
@@ -266,7 +266,7 @@ impl<V: Volume> Visitor for TreePrinter<'_, '_, V> {
                 self.commit(worker);
             }
         }
-        self.shared.activity.add_entries(count);
+        drop(tally);
         if !descend.is_empty() || self.shared.output.is_immediate() {
             self.commit(worker);
         }

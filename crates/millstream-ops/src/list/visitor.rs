@@ -117,14 +117,22 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
 
     fn gather(&self, chunk: &Chunk<'_, V, Listed>, scratch: &mut Vec<u8>) -> Part {
         let mut part = Part::new(chunk.first_index());
+        let mut tally = self.shared.activity.tally();
         if chunk.directory().parent().is_none() {
-            chunk.entries().for_each(|entry| self.gatherer.add_operand(&entry, &mut part, scratch));
+            for entry in chunk.entries() {
+                self.gatherer.add_operand(&entry, &mut part, scratch);
+                tally.add();
+            }
         } else if self.options.hidden == Hidden::ShowWithDots {
-            let shown = chunk.entries_and_dots().filter(|entry| self.options.shows(entry.name()));
-            shown.for_each(|entry| self.gatherer.add_entry(&entry, &mut part, scratch));
+            for entry in chunk.entries_and_dots().filter(|entry| self.options.shows(entry.name())) {
+                self.gatherer.add_entry(&entry, &mut part, scratch);
+                tally.add();
+            }
         } else {
-            let shown = chunk.entries().filter(|entry| self.options.shows(entry.name()));
-            shown.for_each(|entry| self.gatherer.add_entry(&entry, &mut part, scratch));
+            for entry in chunk.entries().filter(|entry| self.options.shows(entry.name())) {
+                self.gatherer.add_entry(&entry, &mut part, scratch);
+                tally.add();
+            }
         }
         part
     }
@@ -426,7 +434,6 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
         _descend: &mut Descend<'_, V, Listed>,
     ) {
         let mut part = self.gather(chunk, &mut worker.scratch);
-        self.shared.activity.add_entries(part.len() as u64);
         let state = chunk.directory().state();
         match state.delivery {
             Delivery::Streamed => self.stream(chunk.directory(), &part),

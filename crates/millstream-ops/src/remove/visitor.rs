@@ -415,9 +415,8 @@ impl<V: Volume> Visitor for Remover<'_, V> {
     fn visit(&self, own: &mut Buffers, chunk: &Chunk<'_, V, Node>, descend: &mut Descend<'_, V, Node>) {
         let directory = chunk.directory();
         let are_operands = directory.parent().is_none();
-        let mut entries = 0;
+        let mut tally = self.activity.tally();
         for entry in chunk.entries() {
-            entries += 1;
             let operand = entry.operand();
             let done = match are_operands {
                 true => self.operand(own, &entry, descend),
@@ -429,8 +428,8 @@ impl<V: Volume> Visitor for Remover<'_, V> {
                 self.flush(own, operand);
                 self.turns.done(operand);
             }
+            tally.add();
         }
-        self.activity.add_entries(entries);
         self.flush(own, directory.operand().unwrap_or_default());
     }
 

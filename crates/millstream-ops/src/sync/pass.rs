@@ -121,12 +121,11 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
     ) {
         let mut below = self.below(chunk.directory());
         let length = below.len();
-        let mut entries = 0;
+        let mut tally = self.syncer.activity.tally();
         for entry in chunk.entries() {
             if self.syncer.options.cancellation.is_cancelled() {
                 break;
             }
-            entries += 1;
             let operand = self.first + entry.operand() as usize;
             let target = &self.syncer.targets[operand];
             let is_operand = entry.directory().parent().is_none();
@@ -144,10 +143,10 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
             if is_operand {
                 self.syncer.done_in(item.level);
             }
+            tally.add();
         }
         // Lines of a directory come before those of what is in it.
         self.syncer.write(&mut hands.buffers.lines);
-        self.syncer.activity.add_entries(entries);
     }
 
     fn end_of_directory(
