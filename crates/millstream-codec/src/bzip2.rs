@@ -19,6 +19,9 @@
 //! their checksums, nor at what is between them. Here streams must be whole, and those that are read from their beginning have the
 //! right checksum. Only what follows the last one is passed over, as by the `bzip2` command, unless it is a damaged stream or has a
 //! block that Hadoop would have read.
+//!
+//! As in Hadoop, a block with a wrong checksum is returned before the error, if it can be decoded at all: where damage is ignored,
+//! its lines are rows.
 
 use std::io::{self, Read};
 
@@ -87,6 +90,8 @@ pub struct Bzip2Blocks<R> {
     next: Next,
     /// The checksum of the stream's blocks so far; `None` if some were not decoded.
     stream_crc: Option<u32>,
+    /// What is wrong with the last block that was returned.
+    failure: Option<io::Error>,
 }
 
 /// What comes next.
@@ -98,6 +103,8 @@ enum Next {
     First,
     /// A block whose signature begins at this bit.
     Block(u64),
+    /// The end of a stream, whose signature begins at this bit.
+    StreamEnd(u64),
     /// No more.
     End,
 }
@@ -129,7 +136,15 @@ impl<R: Read> Bzip2Blocks<R> {
     pub fn new(input: R, start: u64, end: u64) -> Self {
         let next = if start == 0 { Next::Header { offset: 0, is_first: true } } else { Next::First };
         let compressed = Compressed::at(Codec::Bzip2, start, input);
-        Bzip2Blocks { compressed, buffer: Vec::new(), base: start, end, next, stream_crc: None }
+        Bzip2Blocks {
+            compressed,
+            buffer: Vec::new(),
+            base: start,
+            end,
+            next,
+            stream_crc: None,
+            failure: None,
+        }
     }
 
     /// Decodes the next block to `decoded`, replacing what it holds. Returns whether it is in the range; `None` at the end of the file,
@@ -139,6 +154,9 @@ impl<R: Read> Bzip2Blocks<R> {
     /// Those of the input, and those of a [`DecodeError`].
     pub fn next_block(&mut self, decoded: &mut Vec<u8>) -> io::Result<Option<bool>> {
         decoded.clear();
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
         loop {
             match self.next {
                 Next::Header { offset, is_first } => self.next = self.enter(offset, is_first)?,
@@ -147,6 +165,7 @@ impl<R: Read> Bzip2Blocks<R> {
                     self.next = self.decode(bit, decoded)?;
                     return Ok(Some(bit < self.end.saturating_mul(8)));
                 }
+                Next::StreamEnd(bit) => self.next = self.leave(bit)?,
                 Next::End => return Ok(None),
             }
         }
@@ -163,7 +182,7 @@ impl<R: Read> Bzip2Blocks<R> {
         match Head::of(head) {
             _ if head.is_empty() => Ok(Next::End),
             Head::Block => Ok(Next::Block(signature)),
-            Head::End => self.leave(signature),
+            Head::End => Ok(Next::StreamEnd(signature)),
             Head::CutOff => Err(self.compressed.truncated()),
             Head::Damaged => Err(invalid(offset, "a stream has no block and no end")),
             Head::Other if is_first => Err(invalid(offset, "not bzip2")),
@@ -201,7 +220,7 @@ impl<R: Read> Bzip2Blocks<R> {
         self.forget_before(bit / 8);
         let mut from = bit + SIGNATURE_BITS as u64;
         let limit = bit + LONGEST_BLOCK * 8;
-        let mut failure = None;
+        let (mut failure, mut unchecked) = (None, Vec::new());
         for _ in 0..MOST_ENDS {
             let Some(found) = self.find(from, limit, true)? else { break };
             let (Found::Block(end) | Found::StreamEnd(end)) = found;
@@ -209,24 +228,33 @@ impl<R: Read> Bzip2Blocks<R> {
                 Ok(()) => {
                     let crc = self.bits(self.index(bit) + SIGNATURE_BITS, CRC_BITS);
                     self.stream_crc = self.stream_crc.map(|stream| stream.rotate_left(1) ^ crc);
-                    return match found {
-                        Found::Block(next) => Ok(Next::Block(next)),
-                        Found::StreamEnd(end) => self.leave(end),
-                    };
+                    return Ok(match found {
+                        Found::Block(next) => Next::Block(next),
+                        Found::StreamEnd(end) => Next::StreamEnd(end),
+                    });
                 }
                 Err(error) => {
                     failure.get_or_insert(error);
+                    // The library compares checksums after it has decoded all of a block.
+                    if unchecked.is_empty() {
+                        std::mem::swap(&mut unchecked, decoded);
+                    }
                 }
             }
             from = end + 1;
         }
-        decoded.clear();
+        *decoded = unchecked;
         let is_cut_off = self.base + (self.buffer.len() as u64) < limit / 8;
-        Err(match failure {
+        let failure = match failure {
             Some(failure) => failure,
             None if is_cut_off => self.compressed.truncated(),
             None => invalid(bit / 8, "a block without an end"),
-        })
+        };
+        if decoded.is_empty() {
+            return Err(failure);
+        }
+        self.failure = Some(failure);
+        Ok(Next::End)
     }
 
     /// Decodes the block between two bits.

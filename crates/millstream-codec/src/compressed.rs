@@ -6,8 +6,7 @@ use crate::codec::Codec;
 use crate::error::DecodeError;
 use crate::input::Input;
 
-/// Bytes that are decoded at once: few enough to stay in the processor's cache until their checksum is computed. Those that come
-/// at once with damage are lost.
+/// Bytes that are decoded at once: few enough to stay in the processor's cache until their checksum is computed.
 pub(crate) const STEP: usize = 256 << 10;
 
 /// Input of a decoder.

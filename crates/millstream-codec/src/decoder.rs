@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use crate::bzip2::Bzip2Reader;
 use crate::codec::Codec;
-use crate::gzip::{GzipReader, Padding};
+use crate::gzip::GzipReader;
 use crate::lz4::Lz4Reader;
 use crate::snappy::SnappyReader;
 use crate::zlib::ZlibReader;
@@ -32,13 +32,8 @@ enum Format<R: Read> {
 impl<R: Read> Decoder<R> {
     /// Decodes `input`, which need not be buffered.
     pub fn new(codec: Codec, input: R) -> Self {
-        Decoder::with_padding(codec, input, Padding::Refuse)
-    }
-
-    /// The same; `padding` concerns gzip alone.
-    pub fn with_padding(codec: Codec, input: R, padding: Padding) -> Self {
         let format = match codec {
-            Codec::Gzip => Format::Gzip(GzipReader::new(input, padding)),
+            Codec::Gzip => Format::Gzip(GzipReader::new(input)),
             Codec::Bzip2 => Format::Bzip2(Bzip2Reader::new(input)),
             Codec::Zstd => Format::Zstd(ZstdReader::new(input)),
             Codec::Lz4 => Format::Lz4(Lz4Reader::new(input)),
@@ -133,30 +128,6 @@ mod tests {
             let decoded = decode(codec, &millstream_wire::vector(name));
             assert_eq!(decoded.as_deref(), Ok(lines.concat().as_bytes()), "{name}");
         }
-    }
-
-    #[test]
-    fn zeros_after_the_last_member_are_an_error_unless_they_are_accepted() {
-        let file = millstream_wire::vector("hadoop-gz.hex");
-        let text = decode(Codec::Gzip, &file).expect("sound");
-        for (padding, accepted) in [(0, true), (1, true), (100_000, true)]
-            .map(|(count, is)| (vec![0; count], is))
-            .into_iter()
-            .chain([([0, 0, 1].to_vec(), false), (b"garbage".to_vec(), false)])
-        {
-            let padded = [&file[..], &padding].concat();
-            assert_eq!(decode(Codec::Gzip, &padded).is_ok(), padding.is_empty());
-            let mut decoded = Vec::new();
-            let read =
-                Decoder::with_padding(Codec::Gzip, &padded[..], Padding::Accept).read_to_end(&mut decoded);
-            assert_eq!(read.is_ok(), accepted);
-            assert!(!accepted || decoded == text);
-        }
-        assert!(
-            Decoder::with_padding(Codec::Gzip, &[0; 9][..], Padding::Accept)
-                .read_to_end(&mut Vec::new())
-                .is_err()
-        );
     }
 
     #[test]

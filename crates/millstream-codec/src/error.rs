@@ -15,23 +15,18 @@ pub struct DecodeError {
     pub offset: u64,
     /// What is wrong.
     pub reason: String,
-    /// Whether the data only ends too early. Otherwise, bytes that were decoded before may be wrong.
-    pub is_truncated: bool,
 }
 
 impl DecodeError {
     /// The data ends where more of it must follow.
     pub(crate) fn truncated(codec: Codec, offset: u64) -> io::Error {
         let reason = "the file ends too early".into();
-        io::Error::new(
-            io::ErrorKind::UnexpectedEof,
-            DecodeError { codec, offset, reason, is_truncated: true },
-        )
+        io::Error::new(io::ErrorKind::UnexpectedEof, DecodeError { codec, offset, reason })
     }
 
     /// The data is not what the format asks for.
     pub(crate) fn invalid(codec: Codec, offset: u64, reason: impl Into<String>) -> io::Error {
-        let damage = DecodeError { codec, offset, reason: reason.into(), is_truncated: false };
+        let damage = DecodeError { codec, offset, reason: reason.into() };
         io::Error::new(io::ErrorKind::InvalidData, damage)
     }
 }

@@ -1,7 +1,7 @@
 //! gzip files, members one after the other (RFC 1952).
 //!
-//! As in Hadoop, what follows a member must be another one: zeros or other bytes there are an error. Zeros to the end of the file
-//! are accepted on demand, as by gzip ([`Padding`]).
+//! Zeros after a member are padding: tapes and some copying programs fill their last block with them, and `gzip` passes over them,
+//! too. Hadoop takes them for damage. Anything else there must be another member.
 
 use std::io::{self, Read};
 
@@ -19,35 +19,17 @@ const FNAME: u8 = 8;
 const FCOMMENT: u8 = 16;
 const RESERVED: u8 = 0xe0;
 
-/// What becomes of zeros that follow the last member, to the end of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Padding {
-    /// They are an error.
-    Refuse,
-    /// They are passed over. Tapes and archives are filled up with them.
-    Accept,
-}
-
 /// Decodes the members of a file.
 #[derive(Debug)]
 pub(crate) struct GzipReader<R> {
     members: Members<R>,
-    padding: Padding,
     /// What is wrong after the bytes that have been returned.
     failure: Option<io::Error>,
 }
 
 impl<R: Read> GzipReader<R> {
-    pub(crate) fn new(input: R, padding: Padding) -> Self {
-        GzipReader { members: Members::new(input), padding, failure: None }
-    }
-
-    /// Reads the header of the next member, unless one is being read. Returns false at the end of the members.
-    fn enter(&mut self) -> io::Result<bool> {
-        if self.padding == Padding::Accept {
-            self.members.pass_zeros()?;
-        }
-        self.members.enter()
+    pub(crate) fn new(input: R) -> Self {
+        GzipReader { members: Members::new(input), failure: None }
     }
 }
 
@@ -57,7 +39,7 @@ impl<R: Read> Read for GzipReader<R> {
             return Err(failure);
         }
         let room = output.len().min(STEP);
-        while room > 0 && self.enter()? {
+        while room > 0 && self.members.enter()? {
             let (written, stop) = self.members.inflate(&mut output[..room], false)?;
             self.members.check.add(&output[..written]);
             if stop == Stop::StreamEnd {
@@ -167,7 +149,7 @@ impl<R: Read> Members<R> {
     /// Those of the input, and if what comes is not a header.
     pub(crate) fn enter(&mut self) -> io::Result<bool> {
         if !self.is_inside {
-            if self.input.peek()?.is_empty() {
+            if self.input.peek()?.is_empty() || self.input.offset() > 0 && self.pass_padding()? {
                 return Ok(false);
             }
             self.header()?;
@@ -175,27 +157,6 @@ impl<R: Read> Members<R> {
             (self.is_inside, self.check) = (true, Check::default());
         }
         Ok(true)
-    }
-
-    /// Passes over zeros after a member, if nothing else follows them.
-    ///
-    /// # Errors
-    /// Those of the input, and if something else follows.
-    fn pass_zeros(&mut self) -> io::Result<()> {
-        if self.is_inside || self.input.offset() == 0 || self.input.peek()?.first() != Some(&0) {
-            return Ok(());
-        }
-        loop {
-            let bytes = self.input.peek()?;
-            let (count, zeros) = (bytes.len(), bytes.iter().take_while(|b| **b == 0).count());
-            self.input.consume(zeros);
-            if count == 0 {
-                return Ok(());
-            }
-            if zeros < count {
-                return Err(self.input.invalid("not gzip"));
-            }
-        }
     }
 
     /// Decodes some bytes of a member, which the caller adds to [`Members::check`]. After the last it calls [`Members::leave`].
@@ -242,6 +203,19 @@ impl<R: Read> Members<R> {
         self.is_inside = false;
         let (crc, length) = (self.u32()?, self.u32()?);
         Ok(Trailer { crc, length, offset: self.input.offset() })
+    }
+
+    /// Passes over zeros after a member. Returns whether the file ends there.
+    fn pass_padding(&mut self) -> io::Result<bool> {
+        loop {
+            let next = self.input.peek()?;
+            let is_over = next.is_empty();
+            let zeros = next.iter().take_while(|byte| **byte == 0).count();
+            self.input.consume(zeros);
+            if zeros == 0 {
+                return Ok(is_over);
+            }
+        }
     }
 
     fn header(&mut self) -> io::Result<()> {

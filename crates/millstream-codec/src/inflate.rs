@@ -22,6 +22,8 @@ const UNUSED_BITS: i32 = 63;
 pub(crate) struct Inflater {
     // Boxed, because the library's state may refer to it.
     stream: Box<z::z_stream>,
+    /// Why the data after what has been returned is not deflate.
+    damage: Option<&'static str>,
 }
 
 // SAFETY: the stream is only used through this owner, and the library keeps no state of threads.
@@ -60,11 +62,12 @@ impl Inflater {
         let status =
             unsafe { z::inflateInit2_(&mut *stream, -15, z::zlibVersion(), size_of::<z::z_stream>() as i32) };
         assert_eq!(status, z::Z_OK, "inflateInit2");
-        Inflater { stream }
+        Inflater { stream, damage: None }
     }
 
     /// Prepares for another deflate stream.
     pub(crate) fn reset(&mut self) {
+        self.damage = None;
         // SAFETY: the stream was initialized and is not used elsewhere.
         let status = unsafe { z::inflateReset(&mut *self.stream) };
         debug_assert_eq!(status, z::Z_OK);
@@ -86,7 +89,8 @@ impl Inflater {
         }
     }
 
-    /// Decodes from `input` to `output`, at most to the end of the stream, or of the block if `stops_at_blocks`.
+    /// Decodes from `input` to `output`, at most to the end of the stream, or of the block if `stops_at_blocks`. What is decoded before
+    /// damage is returned; the next call then fails.
     ///
     /// # Errors
     /// Why the data is not deflate.
@@ -96,6 +100,9 @@ impl Inflater {
         output: &mut [u8],
         stops_at_blocks: bool,
     ) -> Result<Step, &'static str> {
+        if let Some(damage) = self.damage {
+            return Err(damage);
+        }
         let (in_length, out_length) = (clamped(input.len()), clamped(output.len()));
         let stream = &mut *self.stream;
         (stream.next_in, stream.avail_in) = (input.as_ptr().cast_mut(), in_length);
@@ -114,6 +121,10 @@ impl Inflater {
                 } else {
                     Stop::Inside
                 }
+            }
+            _ if written > 0 => {
+                self.damage = Some(self.message());
+                Stop::Inside
             }
             _ => return Err(self.message()),
         };

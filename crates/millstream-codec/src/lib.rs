@@ -46,7 +46,6 @@ pub use crc::Crc32;
 pub use decoder::Decoder;
 pub use encode::{BLOCK, Encoded, Encoder, Form, Sizes};
 pub use error::DecodeError;
-pub use gzip::Padding;
 pub use gztool::to_gztool;
 pub use import::import;
 pub use index::{Index, MAGIC as INDEX_MAGIC, NotAnIndex};

@@ -14,17 +14,22 @@ pub(crate) struct ZlibReader<R> {
     compressed: Compressed<R>,
     inflate: Inflate,
     is_inside: bool,
+    /// What is wrong after the bytes that have been returned.
+    failure: Option<io::Error>,
 }
 
 impl<R: Read> ZlibReader<R> {
     pub(crate) fn new(input: R) -> Self {
         let compressed = Compressed::new(Codec::Deflate, input);
-        ZlibReader { compressed, inflate: Inflate::new(true, WINDOW_BITS), is_inside: false }
+        ZlibReader { compressed, inflate: Inflate::new(true, WINDOW_BITS), is_inside: false, failure: None }
     }
 }
 
 impl<R: Read> Read for ZlibReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
         let room = out.len().min(STEP);
         loop {
             let next = self.compressed.peek()?;
@@ -51,7 +56,11 @@ impl<R: Read> Read for ZlibReader<R> {
                 }
                 Err(error) => {
                     let reason = self.inflate.error_message().unwrap_or(error.as_str());
-                    return Err(self.compressed.invalid(reason));
+                    let failure = self.compressed.invalid(reason);
+                    if written == 0 {
+                        return Err(failure);
+                    }
+                    self.failure = Some(failure);
                 }
             }
             if written > 0 {

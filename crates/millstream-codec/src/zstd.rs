@@ -13,11 +13,19 @@ const LONGEST_WINDOW_LOG: u32 = 27;
 /// What the library returns for others: ZSTD_error_frameParameter_windowTooLarge of zstd_errors.h.
 const WINDOW_TOO_LARGE: usize = 16_usize.wrapping_neg();
 
+/// Bytes of the header of a block, and of the checksum of a frame.
+const BLOCK_HEADER: usize = 3;
+const CHECKSUM: usize = 4;
+
 /// Decodes a file.
+///
+/// The library forgets what it has written in a call that fails. So it gets one block in a call, and the header of the next one in
+/// another call: then all blocks before damage are returned.
 pub(crate) struct ZstdReader<R> {
     compressed: Compressed<R>,
     context: DCtx<'static>,
-    is_inside: bool,
+    /// Bytes that the library asks for next: a block and the header of the one after it, or something shorter. 0 between frames.
+    wanted: usize,
 }
 
 impl<R: Read> ZstdReader<R> {
@@ -30,16 +38,23 @@ impl<R: Read> ZstdReader<R> {
         let mut context = DCtx::create();
         let set = context.set_parameter(DParameter::WindowLogMax(LONGEST_WINDOW_LOG));
         debug_assert!(set.is_ok(), "27 is valid");
-        ZstdReader { compressed: Compressed::at(Codec::Zstd, offset, input), context, is_inside: false }
+        ZstdReader { compressed: Compressed::at(Codec::Zstd, offset, input), context, wanted: 0 }
+    }
+
+    fn is_inside(&self) -> bool {
+        self.wanted > 0
     }
 
     /// Decodes some of the next bytes, of one frame. Returns how many bytes were written to `out`.
     fn step(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let (mut input, mut output) = (InBuffer::around(self.compressed.peek()?), OutBuffer::around(out));
+        let next = self.compressed.peek()?;
+        let portion = if self.wanted > BLOCK_HEADER { self.wanted - BLOCK_HEADER } else { BLOCK_HEADER };
+        let (mut input, mut output) =
+            (InBuffer::around(&next[..portion.min(next.len())]), OutBuffer::around(out));
         let left = self.context.decompress_stream(&mut output, &mut input);
         let (read, written) = (input.pos(), output.pos());
         self.compressed.consume(read);
-        self.is_inside = left.map_err(|code| self.compressed.invalid(reason(code)))? != 0;
+        self.wanted = left.map_err(|code| self.compressed.invalid(reason(code)))?;
         Ok(written)
     }
 }
@@ -50,11 +65,15 @@ impl<R: Read> Restart for ZstdReader<R> {
     }
 
     fn restart_state(&mut self) -> io::Result<Option<Vec<u8>>> {
-        if self.is_inside {
-            // All that is left of the frame may be its checksum.
+        // All that is left of the frame may be its checksum.
+        while self.is_inside() && self.wanted <= CHECKSUM {
+            let before = self.offset();
             self.step(&mut [])?;
+            if self.offset() == before {
+                break;
+            }
         }
-        Ok((!self.is_inside).then(Vec::new))
+        Ok((!self.is_inside()).then(Vec::new))
     }
 }
 
@@ -63,14 +82,14 @@ impl<R: Read> Read for ZstdReader<R> {
         let room = out.len().min(STEP);
         loop {
             let is_at_end = self.compressed.peek()?.is_empty();
-            if is_at_end && !self.is_inside {
+            if is_at_end && !self.is_inside() {
                 return Ok(0);
             }
             let written = self.step(&mut out[..room])?;
             if written > 0 {
                 return Ok(written);
             }
-            if is_at_end && self.is_inside {
+            if is_at_end && self.is_inside() {
                 return Err(self.compressed.truncated());
             }
         }

@@ -193,6 +193,12 @@ impl Read for Trickle<'_> {
 
 /// Decodes with reads of any sizes.
 fn decode(codec: Codec, file: &[u8], random: &mut Random) -> io::Result<Vec<u8>> {
+    let (decoded, end) = decode_to_damage(codec, file, random);
+    end.map(|()| decoded)
+}
+
+/// What comes before an error, and the error.
+fn decode_to_damage(codec: Codec, file: &[u8], random: &mut Random) -> (Vec<u8>, io::Result<()>) {
     let most = [1, 7, 5000, 1 << 20][random.below(4)];
     let input = Trickle { bytes: file, most, random: Random(random.0) };
     let mut decoder = Decoder::new(codec, input);
@@ -200,12 +206,14 @@ fn decode(codec: Codec, file: &[u8], random: &mut Random) -> io::Result<Vec<u8>>
     let mut decoded = Vec::new();
     loop {
         let room = 1 + random.below(buffer.len());
-        let n = decoder.read(&mut buffer[..room])?;
-        if n == 0 {
-            assert_eq!(decoder.read(&mut buffer)?, 0, "the end stays the end");
-            return Ok(decoded);
+        match decoder.read(&mut buffer[..room]) {
+            Ok(0) => {
+                assert_eq!(decoder.read(&mut buffer).ok(), Some(0), "the end stays the end");
+                return (decoded, Ok(()));
+            }
+            Ok(n) => decoded.extend_from_slice(&buffer[..n]),
+            Err(error) => return (decoded, Err(error)),
         }
-        decoded.extend_from_slice(&buffer[..n]);
     }
 }
 
@@ -296,6 +304,79 @@ fn a_changed_byte_is_noticed() {
             }
         }
     }
+}
+
+/// Members, frames and blocks are whole before the damage, whatever it is.
+#[test]
+fn what_ends_before_damage_is_decoded() {
+    let mut random = Random::seeded();
+    for variant in VARIANTS {
+        let contents = [random.content(300_000), random.content(3000), random.content(1000)];
+        let (file, ends) = variant.compress_all(&contents);
+        for _ in 0..60 {
+            let mut damaged = file.clone();
+            let at = random.below(file.len());
+            match random.below(3) {
+                0 => damaged[at] ^= 1 + random.below(255) as u8,
+                1 => damaged.truncate(at),
+                _ => damaged.splice(at.., random.content(300)).for_each(drop),
+            }
+            let (decoded, _) = decode_to_damage(variant.codec, &damaged, &mut random);
+            let whole = contents[..ends.partition_point(|&end| end <= at).saturating_sub(1)].concat();
+            assert!(decoded.starts_with(&whole), "{:?} changed at {at} of {ends:?}", variant.form);
+        }
+    }
+}
+
+/// A checksum is compared when all that it is of has been returned.
+#[test]
+fn what_has_a_wrong_checksum_is_decoded_before_the_error() {
+    let mut random = Random::seeded();
+    for (codec, form, from_end) in [
+        (Codec::Gzip, "gzip -c", 8),
+        (Codec::Bzip2, "bzip2 -c", 3),
+        (Codec::Zstd, "zstd -qc --check", 4),
+        (Codec::Lz4, "lz4 -qzc", 4),
+    ] {
+        let content = random.content(500_000);
+        let mut file = run(form, &content);
+        let at = file.len() - from_end;
+        file[at] ^= 1;
+        let (decoded, end) = decode_to_damage(codec, &file, &mut random);
+        assert!(decoded == content && end.is_err(), "{form}: {end:?}");
+    }
+    let content = random.content(500_000);
+    let mut file = run("bzip2 -c", &content);
+    file[10] ^= 1;
+    let (decoded, end) = decode_to_damage(Codec::Bzip2, &file, &mut random);
+    assert!(decoded == content && end.is_err(), "a block: {end:?}");
+    let mut file = zlib(&content);
+    *file.last_mut().expect("not empty") ^= 1;
+    let (decoded, end) = decode_to_damage(Codec::Deflate, &file, &mut random);
+    assert!(decoded == content && end.is_err(), "zlib: {end:?}");
+}
+
+/// As by the `gzip` command; tapes and some copying programs fill their last block with zeros.
+#[test]
+fn zeros_after_the_last_gzip_member_are_padding() {
+    let mut random = Random::seeded();
+    let text: Vec<_> =
+        (0..60_000_u32).flat_map(|i| i.wrapping_mul(2_654_435_761).to_string().into_bytes()).collect();
+    let contents = [random.content(3000), text];
+    let members = contents.each_ref().map(|content| run("gzip -c", content)).concat();
+    for zeros in [1, 7, 512, 300_000] {
+        let padded = [&members[..], &vec![0; zeros]].concat();
+        assert_eq!(decode(Codec::Gzip, &padded, &mut random).expect("padded"), contents.concat());
+        let index = index(Codec::Gzip, &padded).expect("short blocks");
+        assert_eq!((index.size(), index.length()), (padded.len() as u64, contents.concat().len() as u64));
+        let twice = [&padded[..], &padded].concat();
+        assert_eq!(decode(Codec::Gzip, &twice, &mut random).expect("padded"), contents.concat().repeat(2));
+        let with_text = [&padded[..], b"some text"].concat();
+        let (decoded, end) = decode_to_damage(Codec::Gzip, &with_text, &mut random);
+        assert_eq!(decoded, contents.concat());
+        damage(end.expect_err("more than zeros"));
+    }
+    assert!(decode(Codec::Gzip, &[0; 1000], &mut random).is_err());
 }
 
 /// Least bytes of a chunk of an index.

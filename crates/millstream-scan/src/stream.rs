@@ -86,7 +86,7 @@ impl<F: SourceFile> Stream<F> {
     }
 
     /// Adds the next piece to `buffer`. Returns where the lines in it are: all of it, but for a byte order mark. Whole lines before
-    /// an error are a piece of their own, unless bytes are damaged: then what was decoded before may be wrong.
+    /// an error are a piece of their own, as in Hadoop, also where they were decoded from what later turned out to be damaged.
     ///
     /// # Errors
     /// Read errors, damaged data, and `EOVERFLOW` if a line does not fit in the buffer.
@@ -103,10 +103,7 @@ impl<F: SourceFile> Stream<F> {
         self.carry.clear();
         let mut wanted = PIECE;
         let end = loop {
-            let filled = match self.fill(buffer, wanted) {
-                Err(Cause::Damaged(damage)) if !damage.is_truncated => return Err(Cause::Damaged(damage)),
-                filled => filled,
-            };
+            let filled = self.fill(buffer, wanted);
             let piece = &buffer[start..];
             if self.is_at_end {
                 break buffer.len();

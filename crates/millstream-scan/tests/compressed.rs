@@ -378,7 +378,8 @@ fn damaged_files_never_give_wrong_rows() {
     assert!(errors > 100, "{errors}: headers and trailers are not all of a file");
 }
 
-/// Of a file that is cut off come all lines that are decoded whole, and then the error.
+/// Of a file that is cut off, has other bytes after it or a wrong checksum at its end come all lines that are decoded whole, and then
+/// the error.
 #[test]
 fn lines_before_damage_are_rows() {
     let mut random = Random::seeded();
@@ -392,11 +393,17 @@ fn lines_before_damage_are_rows() {
         let compressed =
             form.map_or_else(|| random.gzip(&text), |form| Encoder::new(form, None).encode(&text).bytes);
         for round in 0..20 {
-            let left = if round < 4 { compressed.len() - 1 - round } else { random.below(compressed.len()) };
-            let (cut, mut decoded) = (&compressed[..left], Vec::new());
+            let (mut damaged, end) = (compressed.clone(), compressed.len());
+            match round {
+                0..4 => damaged.truncate(end - 1 - round),
+                4..8 => damaged[end - 1] ^= 1,
+                8..12 => damaged.extend(b"some other bytes"),
+                _ => damaged.truncate(random.below(end)),
+            }
+            let (cut, mut decoded) = (&damaged[..], Vec::new());
             let read = Decoder::new(codec, cut).read_to_end(&mut decoded);
             // gzip's checksum and length, and the end and checksum of the content of an LZ4 frame.
-            let is_in_trailer = round < 4 && codec != Codec::Zstd;
+            let is_in_trailer = round < 12 && codec != Codec::Zstd;
             assert!(
                 text.starts_with(&decoded) && (decoded.len() == text.len() || !is_in_trailer),
                 "{codec:?}"

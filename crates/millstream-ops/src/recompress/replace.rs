@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 
-use millstream_codec::{Codec, Decoder, Encoder, Form, Padding, recognize};
+use millstream_codec::{Codec, Decoder, Encoder, Form, recognize};
 use millstream_vfs::{
     Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior,
 };
@@ -186,7 +186,7 @@ impl<D: Dir> Replacer<'_, D> {
     fn text<'a>(&self, source: &'a Source<D>, counted: &'a Counted<'a>) -> Box<dyn Read + 'a> {
         let content = Content { file: &source.file, offset: 0, counted };
         match source.codec {
-            Some(codec) => Box::new(Decoder::with_padding(codec, content, Padding::Accept)),
+            Some(codec) => Box::new(Decoder::new(codec, content)),
             None => Box::new(content),
         }
     }
