@@ -1,7 +1,10 @@
 """Random small Parquet and ORC files, and random queries of them; both follow from a seed. Run in a session."""
 
+import hashlib
 import random
+import re
 from pathlib import Path
+from urllib.parse import unquote
 
 from columnar_files import CORRECTED, WRITERS, settings
 
@@ -78,6 +81,40 @@ def read(spark, path, format_name, seed):
             except Exception as error:
                 answers.append((statement, f"{type(error).__name__} {getattr(error, 'getCondition', lambda: None)()}"))
     return answers
+
+
+EDITED = ("a int, b string, c double, e date, f timestamp, g boolean, h binary",
+          ("a", "b", "c", "cast(e as string)", "cast(f as string)", "g", "hex(h)", "regexp_extract(input_file_name(), '[^/]*$', 0)"))
+
+
+def read_edited(spark, path):
+    """The rows of each file in a directory, if corrupt files are ignored; and the errors of some files, if not."""
+    files = sorted(map(str, Path(path).iterdir()))
+    rows, refused = {}, {}
+    with settings(spark, {"spark.sql.files.minPartitionNum": "1", "spark.sql.leafNodeDefaultParallelism": "1"}):
+        # A value that is wrong may fail where Spark no longer knows the file.
+        for first in range(0, len(files), 20):
+            found = answer_of_edited(spark, [files[0], *files[first:first + 20]], ignoreCorruptFiles=True)
+            rows |= {name: lines for name, lines in found.items()} if isinstance(found, dict) else {f"{first} and others": found}
+        for file in files[2::10]:
+            refused[file] = answer_of_edited(spark, [files[0], file])
+    return {"rows": rows, "refused": refused}
+
+
+def answer_of_edited(spark, files, **options):
+    """The number of rows of each file and their hash, or the class of the error."""
+    schema, columns = EDITED
+    rows = {}
+    try:
+        for *values, name in spark.read.schema(schema).options(**options).parquet(*files).selectExpr(*columns).collect():
+            rows.setdefault(unquote(name), []).append(repr(values))
+    except Exception as error:
+        return re.findall(r"(?:Caused by|driver\)): ([\w.$]+)", str(error))[-1]
+    return {name: [len(lines), hash_of(sorted(lines))] for name, lines in rows.items()}
+
+
+def hash_of(lines):
+    return hashlib.md5("\n".join(lines).encode(errors="surrogatepass")).hexdigest()
 
 
 def decoded_files(spark, path, columns, conf=None):

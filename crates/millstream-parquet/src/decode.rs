@@ -9,9 +9,11 @@ use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::Type;
 
+use crate::chunks::are_in_order;
 use crate::columns::{Column, MAX_BYTES};
+use crate::pages::{Chunk, are_pages};
 use crate::request::{ColumnRequest, ColumnType, Request};
-use crate::thrift::{has_footer, has_pages};
+use crate::thrift::has_footer;
 
 /// Most rows of a file: a few bytes may stand for any number of equal rows.
 const MAX_ROWS: usize = 1 << 20;
@@ -58,14 +60,22 @@ fn decoded(file: Bytes, request: &Request) -> Option<Decoded> {
     }
     let reader = SerializedFileReader::new(file.clone()).ok()?;
     let footer = reader.metadata();
+    if !are_in_order(&file, footer) {
+        return None;
+    }
     let schema = footer.file_metadata();
+    // Spark's reader fails on a key without a value.
+    if schema.key_value_metadata().is_some_and(|pairs| pairs.iter().any(|pair| pair.value.is_none())) {
+        return None;
+    }
     let places = request.columns.iter().map(|column| Place::of(schema, column, request));
     let places = places.collect::<Option<Vec<_>>>()?;
     let mut rows = 0;
     for group in footer.row_groups() {
         rows += usize::try_from(group.num_rows()).ok()?;
-        let chunks = places.iter().map(|place| group.column(place.leaf));
-        if rows > MAX_ROWS || !chunks.into_iter().all(|chunk| is_known(chunk, group.num_rows(), &file)) {
+        let is_known =
+            |place: &Place| is_known(group.column(place.leaf), group.num_rows(), place.is_nullable, &file);
+        if rows > MAX_ROWS || !places.iter().all(is_known) {
             return None;
         }
     }
@@ -126,7 +136,8 @@ fn is_of(field: &Type, kind: ColumnType) -> bool {
     let is_plain = info.logical_type_ref().is_none() && info.converted_type() == ConvertedType::NONE;
     // An annotation may be in its old form alone.
     let is_annotated = |logical: LogicalType, converted: ConvertedType| match info.logical_type_ref() {
-        Some(found) => *found == logical,
+        // Where both contradict each other, Spark takes the old form.
+        Some(found) => *found == logical && [ConvertedType::NONE, converted].contains(&info.converted_type()),
         None => info.converted_type() == converted,
     };
     let is_integer = |width: i8, converted| is_annotated(LogicalType::integer(width, true), converted);
@@ -146,7 +157,8 @@ fn is_of(field: &Type, kind: ColumnType) -> bool {
             ConvertedType::TIMESTAMP_MICROS,
         ),
         (Physical::INT64, ColumnType::TimestampWithoutZone) => {
-            info.logical_type_ref() == Some(&LogicalType::timestamp(false, parquet::basic::TimeUnit::MICROS))
+            let micros = LogicalType::timestamp(false, parquet::basic::TimeUnit::MICROS);
+            info.logical_type_ref().is_some() && is_annotated(micros, ConvertedType::TIMESTAMP_MICROS)
         }
         (Physical::BYTE_ARRAY, ColumnType::String) => is_annotated(LogicalType::String, ConvertedType::UTF8),
         (physical @ (Physical::INT32 | Physical::INT64), ColumnType::Decimal { precision, scale }) => {
@@ -181,12 +193,14 @@ fn is_gregorian(field: &Type, kind: ColumnType, schema: &FileMetaData, request: 
 }
 
 /// Whether a chunk consists of pages in the file, and only has encodings and a codec that Spark reads and this crate as well.
-fn is_known(chunk: &ColumnChunkMetaData, rows: i64, file: &[u8]) -> bool {
+fn is_known(chunk: &ColumnChunkMetaData, rows: i64, is_nullable: bool, file: &[u8]) -> bool {
+    let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
     let (start, size) = (usize::try_from(start), usize::try_from(chunk.compressed_size()));
     let range = start.ok().zip(size.ok()).and_then(|(start, size)| Some(start..start.checked_add(size)?));
-    range.is_some_and(|range| has_pages(file, range, MAX_BYTES))
-        && chunk.file_path().is_none()
+    let pages = Chunk { rows, is_nullable, is_compressed };
+    range.is_some_and(|range| are_pages(file, range, pages, MAX_BYTES))
+        && chunk.dictionary_page_offset().is_none_or(|offset| offset < chunk.data_page_offset())
         && chunk.num_values() == rows
         && u32::try_from(chunk.uncompressed_size()).is_ok_and(|bytes| bytes <= MAX_BYTES)
         && matches!(chunk.compression(), Compression::UNCOMPRESSED | Compression::SNAPPY)
@@ -411,6 +425,32 @@ mod tests {
                 // Whatever comes of it: a value may have changed.
                 let _ = decode(damaged, &asked).map(|decoded| assert!(decoded.rows <= MAX_ROWS));
             }
+        }
+    }
+
+    /// Spark looks chunks up by their paths, which the library does not read.
+    #[test]
+    fn chunks_that_are_not_the_columns_of_the_schema_are_left() {
+        let file = file(SCHEMA, &groups(), WriterProperties::builder().build());
+        let asked = request(b"\x01\0\0i\x01\0\0\0a");
+        assert!(decode(file.clone(), &asked).is_some());
+        // A field of a list of one string of one byte.
+        let path = |name: u8| [0x19, 0x18, 1, name];
+        let places = |name| Vec::from_iter((0..file.len()).filter(|&at| file[at..].starts_with(&path(name))));
+        let (a, b) = (places(b'a'), places(b'b'));
+        assert_eq!((a.len(), b.len()), (groups().len(), groups().len()));
+        for (what, edits) in [
+            ("swapped", vec![(a[0], b'b'), (b[0], b'a')]),
+            ("swapped in the last row group", vec![(a[a.len() - 1], b'b'), (b[b.len() - 1], b'a')]),
+            ("twice", vec![(b[0], b'a')]),
+            ("the other one twice", vec![(a[0], b'b')]),
+            ("unknown", vec![(b[0], b'x')]),
+        ] {
+            let mut edited = file.clone();
+            for (at, name) in edits {
+                edited[at + 3] = name;
+            }
+            assert_eq!(decode(edited, &asked), None, "{what}");
         }
     }
 

@@ -12,13 +12,15 @@
 //! ```
 //!
 //! The rows must be exactly Spark's. So a file is decoded only if each requested column is flat, is there once, and has the
-//! one Parquet type that the Spark type stands for; if dates need no other calendar; and if its encodings and codec are those
-//! that Spark reads, too. For everything else, damaged files included, the answer is `None`: Spark then reads the file, or
+//! one Parquet type that the Spark type stands for; if its chunks are where the schema has them; if dates need no other calendar; and
+//! if its encodings and codec are those that Spark reads, too. For everything else, damaged files included, the answer is `None`: Spark then reads the file, or
 //! fails with its own message. The crate knows nothing of Spark's classes; the format of Parquet is that of
 //! <https://parquet.apache.org/docs/file-format/>.
 
+mod chunks;
 mod columns;
 mod decode;
+mod pages;
 mod request;
 mod thrift;
 

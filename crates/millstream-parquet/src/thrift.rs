@@ -7,8 +7,6 @@
 //! <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>, the structures are those of
 //! <https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift>.
 
-use std::ops::Range;
-
 const MAGIC: &[u8] = b"PAR1";
 /// Depth of structures and lists; Parquet's own are not deeper than 6.
 const MAX_DEPTH: u32 = 16;
@@ -29,7 +27,7 @@ const STRUCT: u8 = 12;
 
 /// The type of a field.
 #[derive(Clone, Copy, Debug)]
-enum Type {
+pub(crate) enum Type {
     Bool,
     Byte,
     Short,
@@ -42,11 +40,11 @@ enum Type {
 }
 
 /// The fields of a structure, with their numbers.
-type Fields = &'static [(i64, Type)];
+pub(crate) type Fields = &'static [(i64, Type)];
 
 use Type::{Binary, Bool, Byte, Double, Int, List, Long, Short, Struct};
 
-const FOOTER: Fields = &[
+pub(crate) const FOOTER: Fields = &[
     (1, Int),
     (2, List(&Struct(SCHEMA_ELEMENT))),
     (3, Long),
@@ -91,7 +89,7 @@ const LOGICAL_TYPE: Fields = &[
     (18, Struct(&[(1, Binary), (2, Int)])),
 ];
 const TIME: Fields = &[(1, Bool), (2, Struct(&[(1, Struct(NONE)), (2, Struct(NONE)), (3, Struct(NONE))]))];
-const ROW_GROUP: Fields = &[
+pub(crate) const ROW_GROUP: Fields = &[
     (1, List(&Struct(COLUMN_CHUNK))),
     (2, Long),
     (3, Long),
@@ -100,7 +98,7 @@ const ROW_GROUP: Fields = &[
     (6, Long),
     (7, Short),
 ];
-const COLUMN_CHUNK: Fields = &[
+pub(crate) const COLUMN_CHUNK: Fields = &[
     (1, Binary),
     (2, Long),
     (3, Struct(COLUMN_METADATA)),
@@ -111,7 +109,7 @@ const COLUMN_CHUNK: Fields = &[
     (8, Struct(&[(1, Struct(NONE)), (2, Struct(&[(1, List(&Binary)), (2, Binary)]))])),
     (9, Binary),
 ];
-const COLUMN_METADATA: Fields = &[
+pub(crate) const COLUMN_METADATA: Fields = &[
     (1, Int),
     (2, List(&Int)),
     (3, List(&Binary)),
@@ -136,21 +134,21 @@ const STATISTICS: Fields =
     &[(1, Binary), (2, Binary), (3, Long), (4, Long), (5, Binary), (6, Binary), (7, Bool), (8, Bool)];
 const KEY_VALUE: Fields = &[(1, Binary), (2, Binary)];
 const COLUMN_ORDER: Fields = &[(1, Struct(NONE))];
-const PAGE_HEADER: Fields = &[
+pub(crate) const PAGE_HEADER: Fields = &[
     (1, Int),
-    (UNCOMPRESSED_SIZE, Int),
-    (COMPRESSED_SIZE, Int),
+    (2, Int),
+    (3, Int),
     (4, Int),
-    (5, Struct(&[(1, Int), (2, Int), (3, Int), (4, Int), (5, Struct(STATISTICS))])),
+    (5, Struct(DATA_PAGE_HEADER)),
     (6, Struct(NONE)),
-    (7, Struct(&[(1, Int), (2, Int), (3, Bool)])),
+    (7, Struct(DICTIONARY_PAGE_HEADER)),
     (8, Struct(DATA_PAGE_HEADER_V2)),
 ];
-const DATA_PAGE_HEADER_V2: Fields =
+pub(crate) const DATA_PAGE_HEADER: Fields =
+    &[(1, Int), (2, Int), (3, Int), (4, Int), (5, Struct(STATISTICS))];
+pub(crate) const DICTIONARY_PAGE_HEADER: Fields = &[(1, Int), (2, Int), (3, Bool)];
+pub(crate) const DATA_PAGE_HEADER_V2: Fields =
     &[(1, Int), (2, Int), (3, Int), (4, Int), (5, Int), (6, Int), (7, Bool), (8, Struct(STATISTICS))];
-
-const UNCOMPRESSED_SIZE: i64 = 2;
-const COMPRESSED_SIZE: i64 = 3;
 
 impl Type {
     /// Whether the protocol says so of a value.
@@ -171,41 +169,43 @@ impl Type {
 
 /// Whether the footer of a file is well-formed.
 pub(crate) fn has_footer(file: &[u8]) -> bool {
-    let found = || {
-        let before = file.strip_suffix(MAGIC)?;
-        let (before, length) = before.split_last_chunk::<4>()?;
-        let start = before.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
-        Walk { rest: &before[start..] }.structure(FOOTER, 0, |_, _| ())
-    };
-    found().is_some()
+    footer(file).and_then(|mut walk| walk.structure(FOOTER, |_, _| Some(Visit::Skip))).is_some()
 }
 
-/// Whether these bytes of a file are pages, none of which has more than `most` bytes when it is decompressed.
-pub(crate) fn has_pages(file: &[u8], range: Range<usize>, most: u32) -> bool {
-    let found = || {
-        let mut walk = Walk { rest: file.get(range)? };
-        while !walk.rest.is_empty() {
-            let (mut compressed, mut uncompressed) = (None, None);
-            walk.structure(PAGE_HEADER, 0, |field, number| match field {
-                UNCOMPRESSED_SIZE => uncompressed = u32::try_from(number).ok(),
-                COMPRESSED_SIZE => compressed = usize::try_from(number).ok(),
-                _ => (),
-            })?;
-            uncompressed.filter(|&size| size <= most)?;
-            walk.take(compressed?)?;
-        }
-        Some(())
-    };
-    found().is_some()
+/// The structure of [`FOOTER`]'s fields at the end of a file.
+pub(crate) fn footer(file: &[u8]) -> Option<Walk<'_>> {
+    let before = file.strip_suffix(MAGIC)?;
+    let (before, length) = before.split_last_chunk::<4>()?;
+    let start = before.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
+    Some(Walk::new(&before[start..]))
+}
+
+/// What a visitor did with the value of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visit {
+    /// It has been walked.
+    Taken,
+    /// It has not.
+    Skip,
 }
 
 /// Bytes that are walked; every step is `None` if they are malformed.
-struct Walk<'a> {
+pub(crate) struct Walk<'a> {
     rest: &'a [u8],
+    /// Structures and lists around the next value.
+    depth: u32,
 }
 
 impl<'a> Walk<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Walk { rest: bytes, depth: 0 }
+    }
+
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(taken)
@@ -215,7 +215,7 @@ impl<'a> Walk<'a> {
         self.take(1).map(|bytes| bytes[0])
     }
 
-    fn varint(&mut self) -> Option<u64> {
+    pub(crate) fn varint(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -227,13 +227,37 @@ impl<'a> Walk<'a> {
         None
     }
 
-    fn zigzag(&mut self) -> Option<i64> {
+    /// An integer of any width but a byte.
+    pub(crate) fn integer(&mut self) -> Option<i64> {
         let value = self.varint()?;
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// A structure with these fields, and others. Calls `integer` with the number and the value of each integer field.
-    fn structure(&mut self, fields: Fields, depth: u32, mut integer: impl FnMut(i64, i64)) -> Option<()> {
+    /// Bytes after their length.
+    pub(crate) fn binary(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.varint()?).ok()?;
+        self.take(length)
+    }
+
+    /// A list. Calls `element` for each, which walks it.
+    pub(crate) fn list(&mut self, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        let (count, _) = self.list_header()?;
+        (0..count).try_for_each(|_| element(self))
+    }
+
+    /// The number of elements, and their type.
+    fn list_header(&mut self) -> Option<(u64, u8)> {
+        let header = self.byte()?;
+        let count = if header >> 4 == 0xf { self.varint()? } else { u64::from(header >> 4) };
+        Some((count, header & 0xf))
+    }
+
+    /// A structure with these fields, and others. Calls `visit` with the number of each field whose value takes bytes, before these.
+    pub(crate) fn structure(
+        &mut self,
+        fields: Fields,
+        mut visit: impl FnMut(&mut Self, i64) -> Option<Visit>,
+    ) -> Option<()> {
         let mut field = 0;
         loop {
             let header = self.byte()?;
@@ -241,7 +265,7 @@ impl<'a> Walk<'a> {
             if kind == 0 {
                 return Some(());
             }
-            field = if delta == 0 { self.zigzag()? } else { field + i64::from(delta) };
+            field = if delta == 0 { self.integer()? } else { field + i64::from(delta) };
             let known = fields.iter().find(|(number, _)| *number == field).map(|&(_, known)| known);
             // The library reads some structures as if their fields were in order.
             if known.is_some_and(|known| delta == 0 || !known.is(kind)) {
@@ -249,42 +273,45 @@ impl<'a> Walk<'a> {
             }
             match kind {
                 TRUE | FALSE => (),
-                I16..=I64 => integer(field, self.zigzag()?),
-                _ => self.value(known, kind, depth)?,
+                _ if visit(self, field)? == Visit::Taken => (),
+                _ => self.value(known, kind)?,
             }
         }
     }
 
     /// A value in a field, a list or a map. Booleans are not expected in lists and maps, where not all agree on their length.
-    fn value(&mut self, known: Option<Type>, kind: u8, depth: u32) -> Option<()> {
-        if depth > MAX_DEPTH || known.is_some_and(|known| !known.is(kind)) {
+    fn value(&mut self, known: Option<Type>, kind: u8) -> Option<()> {
+        if self.depth > MAX_DEPTH || known.is_some_and(|known| !known.is(kind)) {
             return None;
         }
+        self.depth += 1;
+        self.value_inside(known, kind)?;
+        self.depth -= 1;
+        Some(())
+    }
+
+    fn value_inside(&mut self, known: Option<Type>, kind: u8) -> Option<()> {
         match kind {
             BYTE => self.byte().map(drop),
             I16..=I64 => self.varint().map(drop),
             DOUBLE => self.take(8).map(drop),
-            BINARY => {
-                let length = usize::try_from(self.varint()?).ok()?;
-                self.take(length).map(drop)
-            }
+            BINARY => self.binary().map(drop),
             LIST | SET => {
                 let element = if let Some(List(element)) = known { Some(*element) } else { None };
-                let header = self.byte()?;
-                let count = if header >> 4 == 0xf { self.varint()? } else { u64::from(header >> 4) };
-                (0..count).try_for_each(|_| self.value(element, header & 0xf, depth + 1))
+                let (count, kind) = self.list_header()?;
+                (0..count).try_for_each(|_| self.value(element, kind))
             }
             MAP => {
                 let count = self.varint()?;
                 let kinds = if count == 0 { 0 } else { self.byte()? };
                 (0..count).try_for_each(|_| {
-                    self.value(None, kinds >> 4, depth + 1)?;
-                    self.value(None, kinds & 0xf, depth + 1)
+                    self.value(None, kinds >> 4)?;
+                    self.value(None, kinds & 0xf)
                 })
             }
             STRUCT => {
                 let fields = if let Some(Struct(fields)) = known { fields } else { NONE };
-                self.structure(fields, depth + 1, |_, _| ())
+                self.structure(fields, |_, _| Some(Visit::Skip))
             }
             _ => None,
         }
@@ -347,20 +374,5 @@ mod tests {
         ] {
             assert!(!has_footer(&file(bad)), "{bad:?}");
         }
-    }
-
-    #[test]
-    fn pages_are_walked() {
-        // Type, uncompressed size 4, compressed size 2, and as many bytes.
-        let page = b"\x15\0\x15\x08\x15\x04\0xy";
-        let two = [&page[..], page].concat();
-        assert!(has_pages(&two, 0..two.len(), 4));
-        assert!(has_pages(&two, 0..0, 4));
-        assert!(!has_pages(&two, 0..two.len(), 3), "too large");
-        assert!(!has_pages(&two, 0..two.len() - 1, 4), "cut off");
-        assert!(!has_pages(&two, 0..two.len() + 1, 4), "beyond the end");
-        assert!(!has_pages(b"\x15\0\0", 0..3, 4), "without sizes");
-        assert!(!has_pages(b"\x15\0\x15\x08\x15\x03\0xy", 0..9, 4), "a negative size");
-        assert!(!has_pages(b"\x15\0\x15\x08\x16\x04\0xy", 0..9, 4), "an i64");
     }
 }

@@ -81,6 +81,8 @@ private final class OpenParquetReader(
   private val options = ParquetFiles.optionsOf(groups)
   private val converter = new ParquetMetadataConverter(options)
   private val columns = ParquetFiles.requestedSchemaOf(vectorized)
+  /** The paths of all columns of the file's schema. */
+  private val leaves = groups.getFileMetaData.getSchema.getPaths.asScala.map(java.util.Arrays.asList(_: _*))
   // A filter may look at any column.
   private val paths =
     Option.unless(FilterCompat.isFilteringRequired(options.getRecordFilter))(columns.getPaths.asScala.map(java.util.Arrays.asList(_: _*)).toSet)
@@ -101,7 +103,8 @@ private final class OpenParquetReader(
 
   override def footer(file: FileAhead): Option[FileMetaData] = ParquetFooter.of(file)
 
-  override def suits(footer: FileMetaData): Boolean = ParquetKey.of(footer) == key
+  override def suits(footer: FileMetaData): Boolean =
+    ParquetKey.of(footer) == key && footer.getRow_groups.asScala.forall(ParquetFooter.hasColumns(_, leaves))
 
   override def advance(file: FileAhead, footer: FileMetaData): Unit = {
     groups.close()
@@ -165,14 +168,17 @@ private object ParquetFooter {
   private val Magic = "PAR1".getBytes
   private val Trailer = Integer.BYTES + Magic.length
 
-  /** The footer of a file; None if the file does not look like Parquet, is encrypted, or its row groups are not within it. */
+  /** The footer of a file; None if the file does not look like Parquet, is encrypted, is unusual, or its row groups are not within it. */
   def of(file: FileAhead): Option[FileMetaData] =
     for {
       stream <- file.stream
       bytes <- encoded(stream, file.fileSize)
       footer = Util.readFileMetaData(ByteBufferInputStream.wrap(bytes))
-      if !footer.isSetEncryption_algorithm && footer.getRow_groups.asScala.forall(isWithin(_, file.fileSize))
+      if !footer.isSetEncryption_algorithm && hasValues(footer) && footer.getRow_groups.asScala.forall(isWithin(_, file.fileSize))
     } yield footer
+
+  /** Spark's reader fails on a key without a value. */
+  private def hasValues(footer: FileMetaData): Boolean = Option(footer.getKey_value_metadata).forall(_.asScala.forall(_.isSetValue))
 
   private def encoded(stream: FSDataInputStream, length: Long): Option[ByteBuffer] = Option.when(length > Trailer + Magic.length) {
     val trailer = new Array[Byte](Trailer)
@@ -193,6 +199,17 @@ private object ParquetFooter {
       val start = if (first.isSetDictionary_page_offset) math.min(first.getData_page_offset, first.getDictionary_page_offset) else first.getData_page_offset
       val size = if (group.isSetTotal_compressed_size) group.getTotal_compressed_size else columns.map(_.getMeta_data.getTotal_compressed_size).sum
       start >= 0 && size >= 0 && start < length && size <= length - start
+    }
+  }
+
+  /**
+   * Whether a row group has the columns with these paths, in this file. Parquet checks that for all of them, before those that are not
+   * requested are dropped.
+   */
+  def hasColumns(group: RowGroup, paths: collection.Seq[java.util.List[String]]): Boolean = {
+    val columns = group.getColumns
+    columns.size == paths.size && columns.asScala.zip(paths).forall { case (column, path) =>
+      !column.isSetFile_path && column.getMeta_data.getPath_in_schema == path
     }
   }
 
