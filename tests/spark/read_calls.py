@@ -106,6 +106,27 @@ def with_settings(spark, conf, run):
             spark.conf.unset(key)
 
 
+IN_ONE_TASK = {"spark.sql.files.minPartitionNum": "1", "spark.sql.leafNodeDefaultParallelism": "1", "spark.sql.files.openCostInBytes": "0"}
+
+
+def records(spark, path, format_name, options, schema):
+    """The rows of each file in a directory, which one task reads, in their order; or the error, whichever file has it."""
+    frame = spark.read.format(format_name).options(**options).schema(schema).load(path)
+    columns = [f"hex({column})" if column in ("b", "_corrupt_record") else f"cast({column} as string)" for column in frame.columns]
+
+    def run():
+        rows = {}
+        for *values, name in frame.selectExpr(*columns, "regexp_extract(input_file_name(), '[^/]*$', 0)").collect():
+            rows.setdefault(name, []).append(values)
+        return rows
+
+    try:
+        return {"rows": with_settings(spark, IN_ONE_TASK, run)}
+    except Exception as error:
+        # Of several files that are broken, each session may read another one first.
+        return {"error": getattr(error, "getCondition", lambda: type(error).__name__)()}
+
+
 def binary_file_tasks(spark, path):
     return spark.sparkContext.binaryFiles(path).getNumPartitions()
 

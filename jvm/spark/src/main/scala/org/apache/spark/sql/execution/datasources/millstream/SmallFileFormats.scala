@@ -3,6 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 import java.io.ByteArrayInputStream
 
 import com.fasterxml.jackson.core.{JsonFactory, JsonParser}
+import com.univocity.parsers.csv.CsvParser
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.io.Text
 import org.apache.hadoop.util.LineReader
@@ -64,11 +65,51 @@ private final class SmallCsvReader(
     val parser = file.shared.get(new UnivocityParser(columns, requiredColumns, options, filtersOfColumns))
     val header = new CSVHeaderChecker(headerColumns, options, s"CSV file: ${file.urlEncodedPath}", isStartOfFile = file.start == 0)
     val lines = texts.map(line => new String(line.getBytes, 0, line.getLength, options.charset))
-    UnivocityParser.parseIterator(lines, parser, header, requiredSchema)
+    UnivocityParser.parseIterator(new BegunLines(lines, file.start == 0, parser.tokenizer, options), parser, header, requiredSchema)
   }
 
   private def withoutCorruptRecord(schema: StructType): StructType =
     StructType(schema.filterNot(_.name == options.columnNameOfCorruptRecord))
+}
+
+/**
+ * The lines of a file for a parser that has parsed others.
+ *
+ * A parser leaves out a byte order mark before the first line that it parses, and Spark has a parser for each file. The mark is one
+ * that Hadoop has left: of UTF-16, or the second of two. So the parser is told to begin anew before a line with a mark; always
+ * doing so would take longer than a small file, because its buffer is allocated again.
+ */
+private final class BegunLines(lines: Iterator[String], isStartOfFile: Boolean, tokenizer: CsvParser, options: CSVOptions) extends Iterator[String] {
+  private var isBegun = false
+
+  override def hasNext: Boolean = lines.hasNext
+
+  override def next(): String = {
+    val line = lines.next()
+    if (!isBegun && !isPassedOver(line)) {
+      isBegun = true
+      if (line.charAt(0) == BegunLines.ByteOrderMark) begin()
+    }
+    line
+  }
+
+  private def begin(): Unit =
+    if (isStartOfFile) {
+      if (tokenizer.getContext != null) tokenizer.stopParsing()
+    } else if (tokenizer.getContext == null || tokenizer.getContext.isStopped) {
+      // In the middle of a file it is not a mark.
+      tokenizer.parseLine("begun")
+    }
+
+  /** Whether Spark does not give a line to the parser: blank ones and comments, before a header also those after spaces. */
+  private def isPassedOver(line: String): Boolean = {
+    val trimmed = line.trim
+    trimmed.isEmpty || options.isCommentSet && (if (options.headerFlag) trimmed else line).startsWith(options.comment.toString)
+  }
+}
+
+private object BegunLines {
+  private val ByteOrderMark = '\uFEFF'
 }
 
 /**
