@@ -354,6 +354,35 @@ fn the_indexes_of_one_file_are_pruned() {
     assert_eq!(indexes.map(|index| index.exists()), [false, true]);
 }
 
+/// The name of the index would be longer than file systems allow, and so would that of Hadoop's checksums of it.
+#[test]
+fn a_file_with_a_long_name_has_an_index() {
+    for (length, option) in
+        [(248, None), (248, Some("--directory=indexes")), (255, None), (200, Some("--directory=indexes"))]
+    {
+        let scratch = Scratch::new();
+        let name = format!("d/{}.gz", "x".repeat(length - 3));
+        let file = scratch.file(&name, &gzip(b"line\n"));
+        let with = |arguments: &[&str]| {
+            let all: Vec<_> = option.iter().copied().chain(arguments.iter().copied()).collect();
+            scratch.done(&all)
+        };
+        assert_eq!(with(&["--min-size=0", "d"]).len(), 0);
+        let directory = if option.is_some() { "indexes" } else { "d/_millstream" };
+        let indexes = scratch.files(directory);
+        assert!(indexes.len() == 1 && indexes[0].len() - directory.len() - 1 <= 250, "{indexes:?}");
+        assert!(with(&["--min-size=0", "--dry-run", "d"]).is_empty(), "it is found again");
+        assert!(
+            with(&["--prune", "d"]).is_empty() && scratch.files(directory) == indexes,
+            "it is of this file"
+        );
+        fs::remove_file(&file).expect("removed");
+        scratch.file("d/other.gz", &gzip(b"line\n"));
+        assert_eq!(with(&["--prune", "d"]).len(), 0);
+        assert!(scratch.files(directory).is_empty(), "{length} {option:?}");
+    }
+}
+
 #[test]
 fn a_directory_for_indexes_tells_files_of_one_name_apart() {
     let scratch = Scratch::new();

@@ -6,6 +6,7 @@
 //! in a directory       UUID-NAME.MTIME-SIZE.gzidx
 //! ```
 //!
+//! A name of more than 250 bytes has `%~` and the UUID of NAME in the place of NAME.
 //! In NAME, `:` is written `%3A` and `%` is written `%25`: Hadoop cannot keep checksums of a local file whose name has a colon.
 //! MTIME is the time of the last change in milliseconds; on object stores Spark uses the ETag instead. UUID is Java's
 //! `UUID.nameUUIDFromBytes` of the path of the file's directory as Hadoop writes it, `file:/data/logs`.
@@ -21,6 +22,10 @@ use crate::names::c_string;
 /// The directory for indexes beside their files.
 pub(super) const BESIDE: &CStr = c"_millstream";
 const EXTENSION: &[u8] = b".gzidx";
+/// Bytes of the name of an index: file systems take 255, and the name of Hadoop's checksums of a local file has five more.
+const LONGEST_NAME: usize = 250;
+/// How [`short`] names begin; [`escaped`] makes no such name.
+const SHORT: &[u8] = b"%~";
 
 /// A version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +45,33 @@ impl Version {
 /// The name of the index of a version of a file.
 pub(super) fn index_name(prefix: &[u8], name: &CStr, version: Version) -> CString {
     let tag = format!(".{}-{}", version.mtime_ms, version.size);
-    c_string(&[prefix, &escaped(name.to_bytes()), tag.as_bytes(), EXTENSION])
+    let with = |name: &[u8]| c_string(&[prefix, name, tag.as_bytes(), EXTENSION]);
+    let whole = with(&escaped(name.to_bytes()));
+    if whole.count_bytes() <= LONGEST_NAME { whole } else { with(&short(name.to_bytes())) }
+}
+
+/// What stands for a name with which that of the index would be too long.
+fn short(name: &[u8]) -> Vec<u8> {
+    [SHORT, uuid_of(name).as_bytes()].concat()
+}
+
+/// The file that an index is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum IndexedFile {
+    /// With this name.
+    Named(Vec<u8>),
+    /// With a name for which this one stands.
+    Short(Vec<u8>),
+}
+
+impl IndexedFile {
+    /// Whether the file has this name.
+    pub(super) fn is(&self, name: &[u8]) -> bool {
+        match self {
+            IndexedFile::Named(found) => found == name,
+            IndexedFile::Short(found) => *found == short(name),
+        }
+    }
 }
 
 fn escaped(name: &[u8]) -> Vec<u8> {
@@ -72,7 +103,7 @@ fn unescaped(escaped: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The file and the version that an index is of. `None` for other files, and for indexes of an object store, which name an ETag.
-pub(super) fn parse(index_name: &[u8]) -> Option<(Vec<u8>, Version)> {
+pub(super) fn parse(index_name: &[u8]) -> Option<(IndexedFile, Version)> {
     let tagged = index_name.strip_suffix(EXTENSION)?;
     let (name, tag) = tagged.split_at(tagged.iter().rposition(|&b| b == b'.')?);
     let tag = std::str::from_utf8(&tag[1..]).ok()?;
@@ -80,18 +111,28 @@ pub(super) fn parse(index_name: &[u8]) -> Option<(Vec<u8>, Version)> {
     let version = Version { mtime_ms: mtime_ms.parse().ok()?, size: size.parse().ok()? };
     // No other spelling of the numbers is one of Spark's.
     let is_spelled = format!("{}-{}", version.mtime_ms, version.size) == tag;
-    Some((unescaped(name)?, version)).filter(|_| is_spelled)
+    let file = if name.starts_with(SHORT) {
+        IndexedFile::Short(name.to_vec())
+    } else {
+        IndexedFile::Named(unescaped(name)?)
+    };
+    Some((file, version)).filter(|_| is_spelled)
 }
 
 /// What the names of indexes of a directory's files begin with, in a directory for all indexes.
 pub(super) fn prefix(working_directory: &[u8], directory: &[u8]) -> Vec<u8> {
     let mut path = b"file:".to_vec();
     path.extend(absolute(working_directory, directory));
-    let mut digest = md5::compute(path).0;
+    format!("{}-", uuid_of(&path)).into_bytes()
+}
+
+/// Java's `UUID.nameUUIDFromBytes`.
+fn uuid_of(bytes: &[u8]) -> String {
+    let mut digest = md5::compute(bytes).0;
     // The version and the variant of a UUID.
     digest[6] = digest[6] & 0x0f | 0x30;
     digest[8] = digest[8] & 0x3f | 0x80;
-    format!("{}-", uuid(digest)).into_bytes()
+    uuid(digest)
 }
 
 /// An absolute path without `.`, `..`, and slashes that say nothing, as Hadoop's `Path` makes it: links are not resolved.
@@ -164,7 +205,8 @@ mod tests {
                     let version = Version { mtime_ms: number(mtime_ms), size: number(size) as u64 };
                     let name = index_name(b"", &c_string(&[file.as_bytes()]), version);
                     assert_eq!(name.to_bytes(), index.as_bytes());
-                    assert_eq!(parse(index.as_bytes()), Some((file.as_bytes().to_vec(), version)));
+                    let (found, of) = parse(index.as_bytes()).expect("an index");
+                    assert!(found.is(file.as_bytes()) && of == version, "{index}");
                 }
                 ["prefix", directory, expected] => {
                     assert_eq!(prefix(b"/", directory.as_bytes()), expected.as_bytes())

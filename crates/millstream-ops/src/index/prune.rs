@@ -8,7 +8,7 @@ use millstream_vfs::{
     Access, At, Dir, Errno, Fields, File, FileKind, RemoveKind, Result, SymlinkBehavior, Volume,
 };
 
-use super::names::{self, BESIDE, Version, checksum_name, is_temporary};
+use super::names::{self, BESIDE, IndexedFile, Version, checksum_name, is_temporary};
 use super::store::{Store, entries, remove_if_there};
 use super::{Action, Cause, Effect, Event, Place, Reason, Run};
 use crate::names::c_string;
@@ -49,7 +49,7 @@ impl<V: Volume> Run<'_, V> {
         let mut has_removed = false;
         for name in listed[first..].iter().take_while(|name| name.to_bytes().starts_with(&prefix)) {
             let Some((file, version)) = names::parse(&name.to_bytes()[prefix.len()..]) else { continue };
-            if only.is_some_and(|only| only.to_bytes() != file) {
+            if only.is_some_and(|only| !file.is(only.to_bytes())) {
                 continue;
             }
             if let Some(reason) = stale(dir, &file, version)? {
@@ -149,9 +149,15 @@ fn remove_if_empty<D: Dir>(dir: &D) -> Result<()> {
 }
 
 /// Why an index is not of the file that there is now, if it is not.
-fn stale<D: Dir>(dir: Option<&D>, file: &[u8], version: Version) -> Result<Option<Reason>> {
+fn stale<D: Dir>(dir: Option<&D>, file: &IndexedFile, version: Version) -> Result<Option<Reason>> {
     let Some(dir) = dir else { return Ok(Some(Reason::FileGone)) };
-    let file = c_string(&[file]);
+    let file = match file {
+        IndexedFile::Named(name) => c_string(&[name]),
+        IndexedFile::Short(_) => match entries(dir)?.into_iter().find(|name| file.is(name.to_bytes())) {
+            Some(name) => name,
+            None => return Ok(Some(Reason::FileGone)),
+        },
+    };
     match dir.metadata(&file, SymlinkBehavior::Follow, Version::FIELDS) {
         Err(error) if error.errno == Errno::NOENT => Ok(Some(Reason::FileGone)),
         metadata => Ok((Version::of(&metadata?) != version).then_some(Reason::FileChanged)),

@@ -105,7 +105,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
         (directories(name.take(IndexStore.PrefixLength)), name.drop(IndexStore.PrefixLength))
       }
       IndexStore.fileAndTag(own).flatMap { case (file, tag) =>
-        val path = Names.path(directory, file)
+        val path = if (IndexStore.isShort(file)) named(directory, file) else Names.path(directory, file)
         try {
           val now = versionOf(path.getFileSystem(conf).getFileStatus(path))
           // On a local path the index of an ETag may be that of an object store which has its data there.
@@ -117,6 +117,11 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
       }
     }
   }
+
+  /** The file of a directory that a short name stands for; one that does not exist if there is none. */
+  private def named(directory: Path, short: String): Path =
+    directory.getFileSystem(conf).listStatus(directory).map(_.getPath).find(path => IndexStore.isOf(short, path.getName))
+      .getOrElse(Names.path(directory, short))
 
   private def isDivisible(name: String): Boolean = codecOf(name).exists(_.hasIndex)
 

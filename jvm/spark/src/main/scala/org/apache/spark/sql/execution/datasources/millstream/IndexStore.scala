@@ -44,10 +44,9 @@ private[millstream] object CompressedFile {
  */
 private[millstream] final case class IndexStore(directory: Option[String]) {
   def path(file: CompressedFile): Path = {
-    val name = s"${IndexStore.escaped(file.path.getName)}.${file.tag}${IndexStore.Extension}"
     directory match {
-      case None => new Path(new Path(file.path.getParent, IndexStore.Beside), name)
-      case Some(place) => new Path(place, s"${IndexStore.prefix(file.path.getParent)}$name")
+      case None => new Path(new Path(file.path.getParent, IndexStore.Beside), IndexStore.name("", file))
+      case Some(place) => new Path(place, IndexStore.name(IndexStore.prefix(file.path.getParent), file))
     }
   }
 
@@ -139,6 +138,8 @@ private[millstream] object IndexStore extends Logging {
   val Extension = ".gzidx"
   /** Bytes of an index that the driver reads: those of 500 GB of text. */
   private val MostBytes = 256 << 20
+  /** Bytes of the name of an index: file systems take 255, and the name of Hadoop's checksums of a local file has five more. */
+  private val LongestName = 250
   /** Characters of a [[prefix]]. */
   val PrefixLength = 37
 
@@ -187,7 +188,23 @@ private[millstream] object IndexStore extends Logging {
   def local(path: Path): java.nio.file.Path = Paths.get(path.toUri.getPath)
 
   /** What names of indexes in one directory begin with: files of the same name may be in several directories. */
-  def prefix(directory: Path): String = s"${UUID.nameUUIDFromBytes(directory.toString.getBytes(StandardCharsets.UTF_8))}-"
+  def prefix(directory: Path): String = s"${uuid(directory.toString)}-"
+
+  private def uuid(text: String): UUID = UUID.nameUUIDFromBytes(text.getBytes(StandardCharsets.UTF_8))
+
+  private def name(prefix: String, file: CompressedFile): String = {
+    def of(name: String) = s"$prefix$name.${file.tag}$Extension"
+    val whole = of(escaped(file.path.getName))
+    if (whole.getBytes(StandardCharsets.UTF_8).length <= LongestName) whole else of(short(file.path.getName))
+  }
+
+  /** What stands for a name with which that of the index would be too long. No escaped name is like it. */
+  private def short(name: String): String = s"%~${uuid(name)}"
+
+  /** Whether the name of an index names this file, as [[fileAndTag]] tells it. */
+  def isOf(file: String, name: String): Boolean = file == name || file == short(name)
+
+  def isShort(file: String): Boolean = file.startsWith("%~")
 
   /** Splits the name of an index, which is without a prefix: into the name of its file, and the tag, which has no dot. */
   def fileAndTag(name: String): Option[(String, String)] = {
