@@ -227,7 +227,7 @@ class Troubleshooting(unittest.TestCase):
         spans = [span for table in tables() for row in table for span in row.spans()]
         for text, place in [
             ("no hard link could be created", "LocalStore.java:"),
-            ("not a codec", "Compact.scala:"),
+            ("not a codec", "CompactOptions.scala:"),
             ("enable() takes", "session.py:"),
             ("another process is compressing it", "recompress/mod.rs:"),
             ("skipping what was replaced", "psync/messages.rs:"),
