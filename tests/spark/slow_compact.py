@@ -70,6 +70,10 @@ def staging(source: Path) -> Path:
     return source.with_name(f".{source.name}.millstream-compact")
 
 
+def replaced(source: Path) -> Path:
+    return source.with_name(f".{source.name}.millstream-replaced")
+
+
 def staging_of_new(target: Path) -> Path:
     return target / ".millstream-compact"
 
@@ -83,6 +87,7 @@ STATES = {
     "swapped": lambda place: any_in(place / "swap"),
     "replaced": lambda place: any_in(place / "old"),
 }
+STATES_OF_UNDO = {"anything": lambda kept: True, "undoing": lambda kept: (kept / "1/undoing").exists(), "undone": lambda kept: any_in(kept / "1/undone")}
 STATES_OF_NEW = {
     **{state: STATES[state] for state in ("anything", "staging", "outputs", "journal")},
     "revealed": lambda place: place.exists() and len(os.listdir(place.parent)) > 1,
@@ -111,6 +116,19 @@ def delay_s(chance: random.Random, state: str) -> float:
     return chance.uniform(0, 8) if state == "anything" else chance.choice([0, chance.uniform(0, 0.02), chance.uniform(0, 0.3)])
 
 
+def is_undone_though_killed(source: Path, names: set[Path], expected: Counter, chance: random.Random, state: str) -> bool:
+    """Undoes a compaction, is killed meanwhile, and undoes the rest. Returns whether the first run had begun and not ended."""
+    kept = replaced(source)
+    killed = killed_after(("--undo", source), lambda: STATES_OF_UNDO[state](kept), delay_s(chance, state) / (4 if state == "anything" else 10))
+    has_begun = (kept / "1/undoing").exists()
+    assert killed or not kept.exists()
+    if kept.exists():
+        done = compact("--undo", source)
+        assert done["left"] == [], done
+    assert (set(source.rglob("*")), lines(source), kept.exists()) == (names, expected, False)
+    return killed and has_begun
+
+
 @pytest.mark.parametrize("ending, kills_wanted", [("", KILLS), (".json", KILLS // 3)])
 def test_killed_at_any_moment(tmp_path, seed, ending, kills_wanted):
     print("MILLSTREAM_SEED", seed)
@@ -119,7 +137,7 @@ def test_killed_at_any_moment(tmp_path, seed, ending, kills_wanted):
     kills = 0
     source = tmp_path / "source"
     make_tree(source, 6000, ending)
-    expected = lines(source)
+    expected, names = lines(source), {path.relative_to(source) for path in source.rglob("*")}
     while kills < kills_wanted:
         arguments, place = ("--in-place", "--plain-files", source, "--target-size=8K"), staging(source)
         state = list(STATES)[kills % len(STATES)]
@@ -143,6 +161,10 @@ def test_killed_at_any_moment(tmp_path, seed, ending, kills_wanted):
         done = compact(*arguments)
         assert done["left"] == [] and lines(source) == expected, (state, delay, done)
         assert not place.exists()
+        if kills % 2:
+            state = chance.choice(list(STATES_OF_UNDO))
+            whole = {source / name for name in names}
+            found["undo", state, "begun" if is_undone_though_killed(source, whole, expected, chance, state) else "not begun, or ended"] += 1
         source = tmp_path / f"source-{len(os.listdir(tmp_path))}"
         make_tree(source, 6000, ending)
     print(dict(found))
@@ -250,7 +272,7 @@ def test_no_space_leaves_everything_as_it_was(tmp_path):
         done = compact("--in-place", "--plain-files", source, expected=1)
         assert {os.path.basename(group["directory"]) for group in done["left"]} >= {"big"}
         assert "No space left" in done["left"][0]["reason"]
-        assert lines(source) == before and os.listdir(small) == ["source"]
+        assert lines(source) == before and set(os.listdir(small)) <= {"source", ".source.millstream-replaced"}
         failed = compact(source, small / "target", expected=1)
         assert "No space left" in failed["left"][0]["reason"]
     finally:
@@ -310,7 +332,8 @@ def test_the_command_says_which_headers_would_become_lines(tmp_path):
                         ("text/a.txt", "same"), ("text/b.txt", "same")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"{first}\n3,z\n")
-    for name, options, told in (("same", (), True), ("same", ("--dry-run",), True), ("same", ("--header",), False), ("other", (), False), ("text", (), False)):
+    for name, options, told in (("same", ("--no-header",), True), ("same", ("--no-header", "--dry-run"), True), ("same", ("--header",), False),
+                                ("other", ("--no-header",), False), ("text", (), False)):
         done = run(tmp_path / name, tmp_path / f"out-{name}{''.join(options)}", *options)
         assert done.returncode == 0, done.stderr
         assert ("begin with the same line" in done.stderr) == told, (name, options, done.stderr)
