@@ -96,6 +96,12 @@ pub enum CompactError {
         /// The directory that holds them.
         path: CString,
     },
+    /// The undoing of an earlier compaction has begun and not ended.
+    #[error("{}: an earlier compaction is only partly undone; run --undo again first", path.to_string_lossy())]
+    PartlyUndone {
+        /// The directory that keeps its files.
+        path: CString,
+    },
     /// No replaced files are kept.
     #[error("no files are kept that an earlier compaction replaced")]
     NothingKept,

@@ -54,6 +54,16 @@ impl<V: Volume> Staging<V> {
         write_file(&self.dir, RECORD, &record.encode()).map_err(|error| self.failed(RECORD, error))
     }
 
+    /// Refuses to compact a tree from which some outputs have been taken away, and whose inputs are not back.
+    pub(super) fn refuse_partly_undone(&self) -> Result<(), CompactError> {
+        for kept in self.generations()? {
+            if kept.is_undoing()? {
+                return Err(CompactError::PartlyUndone { path: kept.path });
+            }
+        }
+        Ok(())
+    }
+
     /// The compactions whose replaced files are kept, oldest first.
     pub(super) fn generations(&self) -> Result<Vec<Generation<V::Dir>>, CompactError> {
         let path = kept_path(&self.path);

@@ -124,8 +124,9 @@ impl<V: Volume> Staging<V> {
     /// # Errors
     /// If it cannot be written; then there is no journal.
     pub fn commit(&self, journal: &Journal) -> std::result::Result<(), CompactError> {
-        if let Kind::InPlace { keep_until: Some(time) } = journal.kind {
-            self.write_record(journal, time)?;
+        if let Kind::InPlace { keep_until } = journal.kind {
+            self.refuse_partly_undone()?;
+            keep_until.map_or(Ok(()), |time| self.write_record(journal, time))?;
         }
         write_file(&self.dir, NEW_JOURNAL, &journal.encode())
             .and_then(|()| self.out.as_file()?.sync())

@@ -251,4 +251,10 @@ fn kept_files_are_removed_when_their_time_is_over() {
     bed.recover();
     assert!(undone_until(&bed, 3));
     assert_eq!(purge(&bed.open(), None), Ok(0), "what has begun to be undone is finished");
+    for keep_until in [None, LATER] {
+        let journal =
+            Journal { kind: Kind::InPlace { keep_until }, root: c_path(&bed.source), outputs: Vec::new() };
+        let refused = bed.open().commit(&journal);
+        assert!(matches!(refused, Err(CompactError::PartlyUndone { .. })), "{refused:?}");
+    }
 }
