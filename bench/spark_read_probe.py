@@ -175,7 +175,7 @@ def merged_by_rdd(spark: SparkSession, directory: str) -> Answer:
 
 def compacted(spark: SparkSession, directory: str) -> Answer:
     with tempfile.TemporaryDirectory(dir=Path(directory).parent) as scratch:
-        millstream.compact(spark, directory, f"{scratch}/out")
+        millstream.compact(spark, directory, f"{scratch}/out", header=False)
         return lines_in(f"{scratch}/out"), None
 
 

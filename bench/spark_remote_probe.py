@@ -54,7 +54,7 @@ def compact(spark: SparkSession, url: str) -> int:
     """Few files of the same lines in a new directory. Stock Spark writes as many as there are cores, in the JVM alone."""
     target = f"s3a://{BUCKET}/{uuid.uuid4()}"
     if millstream.jar.find_class(spark, "io.millstream.spark.Compact"):
-        millstream.compact(spark, url, target)
+        millstream.compact(spark, url, target, header=False)
     else:
         context = spark.sparkContext
         context._jsc.textFile(url).coalesce(context.defaultParallelism).saveAsTextFile(target)
