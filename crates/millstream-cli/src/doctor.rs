@@ -75,13 +75,13 @@ impl Finding {
     /// From the output of a Spark that ended before the checks.
     fn of_failed_start(output: &[u8]) -> Self {
         let lines: Vec<_> = output.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).collect();
-        let causes = lines.iter().filter_map(|line| {
+        let causes = lines.iter().rev().filter_map(|line| {
             line.strip_prefix(b"Caused by: ").or_else(|| line.strip_prefix(b"Exception in thread \"main\" "))
         });
         // The last cause is the first in time, but may be a number that cannot be read, of which another message tells the setting.
-        let of_ours = causes.clone().filter(|cause| is_ours(cause)).last();
+        let of_ours = causes.clone().find(|cause| is_ours(cause));
         let last_line = lines.iter().rev().find(|line| !line.is_empty()).copied();
-        let message = of_ours.or_else(|| causes.last()).or(last_line).unwrap_or_default();
+        let message = of_ours.or_else(|| causes.clone().next()).or(last_line).unwrap_or_default();
         let is_linkage = [
             &b"java.lang.NoClassDefFoundError"[..],
             b"java.lang.NoSuchMethodError",
