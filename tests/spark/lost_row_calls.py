@@ -38,6 +38,11 @@ def location(spark, table):
     return path
 
 
+def location_of_partition(spark, table, partition):
+    """The first of two rows; the other one is the location of the table."""
+    return next(row[1] for row in spark.sql(f"describe extended {table} partition({partition})").collect() if row[0] == "Location")
+
+
 def recover(spark, target, **choices):
     """The findings, or the error as text."""
     import millstream

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from faults import DerbyMetastore, leftovers, recover_command
+from faults import DerbyMetastore, driver, leftovers, recover_command
 
 DEAD = "00000000-0000-4000-8000-0000000000de"
 
@@ -69,3 +69,30 @@ def test_of_nothing(tmp_path):
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--in-place", "a"]])
 def test_wrong_arguments(arguments):
     assert "Try 'millstream --help'" in told(*arguments, status=1)
+
+
+def test_of_a_table_by_its_full_name_and_of_what_has_no_files(tmp_path):
+    with DerbyMetastore(tmp_path) as metastore:
+        conf = {**metastore.spark_conf(), "spark.sql.warehouse.dir": str(tmp_path)}
+        session = driver(tmp_path / "driver", metastore)
+        try:
+            made = ["create table t (a int) stored as textfile", "insert into t values (1)", "create view v as select a from t"]
+            assert session.call("lost_row_calls:run", statements=made) == [None] * len(made)
+        finally:
+            session.close()
+        assert told("spark_catalog.default.t", conf=conf) == "spark_catalog.default.t: no interrupted writes\n"
+        assert "millstream: default.v: this is a view, which has no files" in told("default.v", conf=conf, status=1)
+        assert "millstream: far.default.t: not a table of spark_catalog" in told("far.default.t", conf=conf, status=1)
+
+
+def test_of_a_path_without_its_file_system():
+    said = told("s3a://bucket/table", status=1)
+    assert "millstream: s3a://bucket/table: Hadoop's file system for s3a: is not on the class path" in said and "\tat " not in said.split("millstream: ")[1], said
+
+
+def test_of_leftovers_of_a_job_that_is_over(ours, tmp_path):
+    table = str(tmp_path / "table")
+    ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
+    Path(table, "k=1", f".direct-{DEAD}-7.part-{DEAD}.csv").touch()
+    assert f"job {DEAD} of unknown is over; leftover files of its attempts, which were never part of it, are removed" in told(table)
+    assert leftovers(table) == []

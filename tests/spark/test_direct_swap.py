@@ -103,6 +103,17 @@ def test_locations_outside_of_the_table(both):
     assert swapped(places) == {"k=2", "k=gone"}
 
 
+def test_a_second_table_on_the_directory_of_a_swapped_one_is_warned_of(both):
+    ours = both["ours"]
+    columns = "(a int) partitioned by (k string) stored as textfile location '{home}/shared'"
+    answer = ours.call("write_calls:run", home=str(ours.home / "home"), conf={"fs.millstream.write.visibility": "metastore-swap"}, statements=[
+        f"create external table t {columns}", "insert into t partition(k='1') select 1", "insert overwrite t partition(k='1') select 2",
+        f"create external table second {columns}", "msck repair table second"])
+    assert answer["errors"] == [None] * 5, answer["errors"]
+    warnings = [line for line in ours.log.read_text().splitlines() if "or of another table on this directory" in line and ".second uses" in line]
+    assert [line.partition(" of ")[0].rpartition(": ")[2] for line in warnings] == ["CREATE TABLE", "MSCK REPAIR TABLE"]
+
+
 def test_several_partition_columns_and_special_values(both):
     special = PARTITIONED["special values"]
     places = same(both, statements=[

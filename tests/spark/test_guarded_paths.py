@@ -61,6 +61,19 @@ def test_a_statement_reads_all_rows_of_a_torn_commit(table, way):
     assert table.call("copy", way=way, name=f"r{next(NUMBERS)}") == [None, list(range(40))]
 
 
+@pytest.mark.parametrize("links", ["table", "partition"])
+def test_a_statement_that_follows_a_link_reads_all_rows_of_a_torn_commit(table, tmp_path, links):
+    if links == "partition":
+        (tmp_path / "linked").mkdir()
+        os.symlink(table.folder / "p=1", tmp_path / "linked" / "p=1")
+    else:
+        os.symlink(table.folder, tmp_path / "linked")
+    answer = table.drivers.current.call("guard_calls:copy", way="an external table", folder=str(tmp_path / "linked"), name=f"r{next(NUMBERS)}")
+    assert answer == [None, list(range(40))]
+    location = table.drivers.call("location_of_partition", table="torn", partition="p='1'")
+    assert location == f"file:{table.folder}/p=1"
+
+
 @pytest.mark.parametrize("options", [{}, {"recursiveFileLookup": "true"}], ids=["partitions", "recursive"])
 def test_a_statement_that_reads_a_directory_above_reads_all_rows_of_a_torn_commit(table, options):
     assert table.call("copy_from_above", name=f"r{next(NUMBERS)}", options=options) == [None, [*range(60), *range(100, 140)]]

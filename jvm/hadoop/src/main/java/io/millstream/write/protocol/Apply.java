@@ -452,8 +452,8 @@ final class Apply {
   }
 
   /** The table's directory now, which may not be that of the record. */
-  private String root() {
-    return table.root().toString();
+  private String root() throws IOException {
+    return table.store().isAlso(record.root()) ? record.root() : table.root().toString();
   }
 
   private void tellMetastore(CommitRecord rest) throws IOException {
@@ -673,8 +673,8 @@ final class Apply {
   }
 
   /** An unfinished upload is bound to the table's name at the time of writing. */
-  private String hintOfRename() {
-    return record.root().equals(table.root().toString()) ? "" : ", or the table was renamed since, from " + record.root()
+  private String hintOfRename() throws IOException {
+    return record.root().equals(root()) ? "" : ", or the table was renamed since, from " + record.root()
         + ": unfinished uploads can only be published under that name; rename the table back, recover it, and rename it again";
   }
 

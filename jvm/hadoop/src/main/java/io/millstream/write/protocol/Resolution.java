@@ -233,7 +233,7 @@ public final class Resolution {
       return false;
     }
     if (!record.root().equals(table.root().toString())) {
-      return true;
+      return !table.store().isAlso(record.root());
     }
     long begunMillis = table.store().copiesInRenames() ? Journal.of(table.store()).job(job).begunMillis() : 0;
     return begunMillis != 0 && begunMillis != record.begunMillis();

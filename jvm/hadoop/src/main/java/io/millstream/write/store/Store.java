@@ -201,6 +201,11 @@ public interface Store {
     return leftovers;
   }
 
+  /** Whether another path is that of the table's directory, too, because one of them is a symbolic link. */
+  default boolean isAlso(String path) throws IOException {
+    return false;
+  }
+
   /** Whether the table's directory is missing; false on stores without directories. */
   default boolean isMissing() throws IOException {
     return false;

@@ -239,6 +239,12 @@ public final class LocalStore extends HiddenFileStore {
   }
 
   @Override
+  public boolean isAlso(String path) throws IOException {
+    java.nio.file.Path other = local(new Path(path));
+    return Files.exists(other) && Files.exists(local(table)) && Files.isSameFile(other, local(table));
+  }
+
+  @Override
   public Exchange exchange() {
     return new LocalExchange(this);
   }

@@ -158,7 +158,7 @@ private[sql] final case class DirectWrite(
       val commit = new CatalogCommit(catalog, directories, overwrite.directories.asScala.toSeq, CatalogMetastore.of(session, table))
       plan.survey(touched => commit.find(touched.asScala.toSet)).metastore(draft => commit.plan(draft))
     }
-    val (own, others) = reads.partition(_.root == root)
+    val (own, others) = reads.partition(read => TableLocations.isSame(read.root, root))
     own.foreach(read => plan.hasRead(read.version))
     others.foreach(_.check(conf))
     Utils.timeTakenMs(job.commit(plan))

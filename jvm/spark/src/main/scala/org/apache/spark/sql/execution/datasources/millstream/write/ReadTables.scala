@@ -62,7 +62,7 @@ private[sql] object ReadTables {
 
   /** A relation may have listed its files long ago, and an index does not tell when. */
   private def renew(session: SparkSession, guard: ReadGuard, same: Seq[Candidate], table: Option[CatalogTable], target: Path): Unit = {
-    if (guard.hasHelped || guard.version.changed > 0 || guard.root == target) same.flatMap(_.read.index).foreach(_.refresh())
+    if (guard.hasHelped || guard.version.changed > 0 || TableLocations.isSame(guard.root, target)) same.flatMap(_.read.index).foreach(_.refresh())
     if (guard.version.changed > 0) table.foreach(checkLocation(session, _))
   }
 
@@ -88,7 +88,11 @@ private[sql] object ReadTables {
       case _: FileNotFoundException => Nil
     }
 
-  private def above(directory: Path): Seq[Path] = Iterator.iterate(directory.getParent)(_.getParent).takeWhile(_ != null).toSeq
+  /** All directories above one, also above the directory to which it is a symbolic link. */
+  private def above(directory: Path): Seq[Path] = {
+    def parents(of: Path) = Iterator.iterate(of.getParent)(_.getParent).takeWhile(_ != null).toSeq
+    (parents(directory) ++ TableLocations.withoutLinks(directory).toSeq.flatMap(parents)).distinct
+  }
 
   /**
    * Finishes the committed writes to a statement's target, and to tables of which it is a part, before the statement looks up the location, because

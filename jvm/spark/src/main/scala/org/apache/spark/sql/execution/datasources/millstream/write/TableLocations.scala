@@ -1,5 +1,9 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
+import java.nio.file.Paths
+
+import scala.util.Try
+
 import io.millstream.write.protocol.DirectJob
 import io.millstream.write.store.{SwapDirectories, WriteOptions}
 import io.millstream.write.store.WriteOptions.Visibility
@@ -49,6 +53,16 @@ private[sql] object TableLocations {
   private def ofJobs(root: Path, location: Path): Option[String] = relative(root, location).map(SwapDirectories.partition)
 
   def at(root: Path, directory: String): Path = if (directory.isEmpty) root else new Path(root, directory)
+
+  /** The path of a local directory without symbolic links; none if that is the same, or the directory is missing or elsewhere. */
+  def withoutLinks(directory: Path): Option[Path] =
+    Option.when(directory.toUri.getScheme == "file")(directory).flatMap { local =>
+      Try(new Path(local.toUri.getScheme, local.toUri.getAuthority, Paths.get(local.toUri.getPath).toRealPath().toString)).toOption.filter(_ != directory)
+    }
+
+  /** Whether two paths are those of one directory. */
+  def isSame(one: Path, other: Path): Boolean =
+    one == other || withoutLinks(one).getOrElse(one) == withoutLinks(other).getOrElse(other)
 
   /** A location's directory relative to the root, if it is below. */
   def relative(root: Path, location: Path): Option[String] =
