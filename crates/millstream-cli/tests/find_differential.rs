@@ -6,6 +6,9 @@
 mod find;
 mod random;
 
+use std::process::Command;
+use std::time::{Duration, UNIX_EPOCH};
+
 use find::bed::{Bed, Outcome, Tool, compare};
 use find::expressions::Generator;
 use random::Random;
@@ -92,6 +95,43 @@ fn random_expressions_on_random_trees() {
             failures.extend(compare(&bed, &words).err());
         }
         assert!(failures.is_empty(), "{} expressions differ:\n{}", failures.len(), failures.join("\n"));
+    }
+}
+
+/// Local times that a change of the clocks skips or repeats; several in one command, as the C library remembers the last one.
+#[test]
+fn dates_around_changes_of_the_clocks_agree() {
+    // A zone, a moment of change, and the offset from UTC before it, in seconds.
+    const CHANGES: [(&str, i64, i64); 9] = [
+        ("America/New_York", 1_710_054_000, -18_000),
+        ("America/New_York", 1_730_613_600, -14_400),
+        ("Europe/Berlin", 1_711_846_800, 3600),
+        ("Europe/Berlin", 1_729_990_800, 7200),
+        ("Australia/Lord_Howe", 1_712_415_600, 39_600),
+        ("Australia/Lord_Howe", 1_728_142_200, 37_800),
+        ("Pacific/Apia", 1_325_239_200, -36_000),
+        ("America/Sao_Paulo", 1_541_300_400, -10_800),
+        ("America/Sao_Paulo", 1_518_919_200, -7200),
+    ];
+    let mut random = Random::from_environment();
+    for (zone, change, offset) in CHANGES {
+        let bed = Bed::fixed().with_variable("TZ", zone);
+        for quarter in -16..16 {
+            let file = std::fs::File::create(bed.path().join(format!("t/at{quarter}"))).expect("a file");
+            let seconds = (change + quarter * 900).unsigned_abs();
+            file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).expect("a time");
+        }
+        for _ in 0..6 {
+            let mut line = String::from("t");
+            for _ in 0..1 + random.below(2) {
+                let local = change + offset + (random.below(25) as i64 - 12) * 450;
+                let date = Command::new("date").args(["-u", "-d", &format!("@{local}"), "+%F %T"]).output();
+                let date = String::from_utf8(date.expect("date runs").stdout).expect("ASCII");
+                let zone = random.pick(&["", "", "", " UTC", " +0100", " 1 day", " 2 days ago", " 1 hour"]);
+                line += &format!(" -newermt '{}{zone}'", date.trim());
+            }
+            check(&bed, &line);
+        }
     }
 }
 

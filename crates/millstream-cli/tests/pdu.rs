@@ -194,7 +194,6 @@ fn options_and_messages_are_gnus() {
         "-d 0x1 a",
         "-d ''",
         "-d 99999999999999999999999 a",
-        "-d -1",
         "-B '1 a",
         "-B 0",
         "-B x",

@@ -235,6 +235,23 @@ impl Locale {
         (!filled.is_null()).then(|| LocalTime { fields: unsafe { fields.assume_init() } })
     }
 
+    /// Seconds since 1970 of a local time: year, month and day from 1, and hour, minute and second. Of a time that clocks show
+    /// twice, the C library picks one; for one that they skip, another.
+    pub fn seconds_of_local_time(&self, date: [i32; 3], time: [i32; 3]) -> (i64, ClockReading) {
+        // SAFETY: a `tm` of zeros is a valid one.
+        let mut fields: libc::tm = unsafe { MaybeUninit::zeroed().assume_init() };
+        (fields.tm_year, fields.tm_mon, fields.tm_mday) = (date[0] - 1900, date[1] - 1, date[2]);
+        (fields.tm_hour, fields.tm_min, fields.tm_sec) = (time[0], time[1], time[2]);
+        fields.tm_isdst = -1;
+        let asked =
+            [fields.tm_year, fields.tm_mon, fields.tm_mday, fields.tm_hour, fields.tm_min, fields.tm_sec];
+        // SAFETY: reads and fills `fields`; the time zone was loaded by `from_environment`.
+        let seconds = unsafe { libc::mktime(&raw mut fields) };
+        let meant =
+            [fields.tm_year, fields.tm_mon, fields.tm_mday, fields.tm_hour, fields.tm_min, fields.tm_sec];
+        (seconds, if asked == meant { ClockReading::Shown } else { ClockReading::Skipped })
+    }
+
     /// Appends `time` in a format of `strftime(3)`.
     pub fn format_time(&self, format: &CStr, time: &LocalTime, out: &mut Vec<u8>) {
         if format.is_empty() {
@@ -268,6 +285,15 @@ impl Locale {
             room *= 4;
         }
     }
+}
+
+/// Whether clocks show a local time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockReading {
+    /// They do, once or twice.
+    Shown,
+    /// They skip it.
+    Skipped,
 }
 
 /// A time in the fields of the local calendar.

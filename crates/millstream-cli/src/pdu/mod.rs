@@ -143,5 +143,5 @@ pub fn fuzz_numbers(text: &[u8]) {
     let is_threshold = number::threshold(text).is_ok();
     assert!(!is_threshold || is_block_size || text.iter().any(|b| b"+-0".contains(b)));
     // A number may be invalid, but must not cause a panic.
-    let _ = number::unsigned(text);
+    let _ = number::integer(text);
 }

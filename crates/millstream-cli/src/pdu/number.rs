@@ -35,17 +35,24 @@ pub(super) fn threshold(text: &[u8]) -> Result<Threshold, BlockSizeError> {
     }
 }
 
-/// A number in C's notation: octal after a 0, hexadecimal after 0x.
-pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
+/// A number in C's notation: octal after a 0, hexadecimal after 0x, with or without a sign.
+pub(super) fn integer(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
-    let text = text.strip_prefix('+').unwrap_or(text);
+    let (sign, text) = match text.as_bytes().first() {
+        Some(b'-') => (-1, &text[1..]),
+        Some(b'+') => (1, &text[1..]),
+        _ => (1, text),
+    };
     let (digits, radix) = match text.strip_prefix('0') {
         Some(rest) if rest.starts_with(['x', 'X']) => (&rest[1..], 16),
         Some(rest) if !rest.is_empty() => (rest, 8),
         _ => (text, 10),
     };
     // Rust would accept another sign.
-    if digits.starts_with('+') { None } else { u64::from_str_radix(digits, radix).ok() }
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    i64::try_from(sign * i128::from(u64::from_str_radix(digits, radix).ok()?)).ok()
 }
 
 /// Reports a bad size in the words of GNU's tools. The exit code is 1; there is no hint.
@@ -76,16 +83,24 @@ mod tests {
             ("0x1F", Some(31)),
             (" 1", Some(1)),
             ("+1", Some(1)),
-            ("18446744073709551615", Some(u64::MAX)),
-            ("18446744073709551616", None),
-            ("-1", None),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("9223372036854775808", None),
+            ("-9223372036854775808", Some(i64::MIN)),
+            ("-9223372036854775809", None),
+            ("99999999999999999999", None),
+            ("-1", Some(-1)),
+            ("-010", Some(-8)),
+            ("\t-0x10", Some(-16)),
             ("", None),
             ("x", None),
             ("08", None),
             ("0x", None),
             ("++1", None),
+            ("-+1", None),
+            ("- 1", None),
+            ("1 ", None),
         ] {
-            assert_eq!(unsigned(text.as_bytes()), expected, "{text}");
+            assert_eq!(integer(text.as_bytes()), expected, "{text}");
         }
     }
 

@@ -10,12 +10,12 @@ use millstream_ops::du::{
     Exclude, FileSystems, GrandTotal, HardLinks, LineFormat, Lines, Measure, Options, Sizes, Subdirectories,
     Threshold, TimeField,
 };
-use millstream_ops::size::{Base, SizeFormat};
+use millstream_ops::size::{Base, BlockSizeError, SizeFormat};
 use millstream_ops::time::TimeStyle;
 use millstream_system::locale::Locale;
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
-use super::number::{block_size, report_bad_size, threshold, unsigned};
+use super::number::{block_size, integer, report_bad_size, threshold};
 use super::table::Id;
 use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Choice, Occurrence, Spelling, choose};
@@ -41,7 +41,7 @@ pub(super) struct Settings<'a> {
     apparent_size: bool,
     inodes: bool,
     summarize: bool,
-    max_depth: Option<u64>,
+    max_depth: Option<i64>,
     hard_links: HardLinks,
     subdirectories: Subdirectories,
     file_systems: FileSystems,
@@ -148,9 +148,12 @@ impl<'a> Settings<'a> {
             Id::BlockSize => self.size = Some(block_size(text).map_err(bad_size)?),
             Id::Threshold => {
                 self.threshold = Some(threshold(text).map_err(|error| {
-                    // If the number itself is valid, GNU's tool names the long option.
-                    let is_minus_zero = text.strip_prefix(b"-").is_some_and(|n| unsigned(n) == Some(0));
-                    let spelling = if is_minus_zero { Spelling::Long("threshold") } else { option.spelling };
+                    // Of zero with a minus sign, GNU's tool names the long option and the number.
+                    let is_minus_zero = error == BlockSizeError::Invalid && matches!(text, [b'-', b'0', ..]);
+                    let (spelling, text) = match is_minus_zero {
+                        true => (Spelling::Long("threshold"), &b"-0"[..]),
+                        false => (option.spelling, text),
+                    };
                     report_bad_size(error, spelling, text, self.diagnostics);
                     Refused
                 })?);
@@ -158,7 +161,7 @@ impl<'a> Settings<'a> {
             Id::Threads => self.threads = parse_threads(text, self.diagnostics).map_err(refuse)?,
             Id::Time if option.value.is_none() => self.time = Some(TimeField::Modified),
             Id::Time => self.time = Some(choose(text, "--time", TIMES, self.diagnostics).map_err(refuse)?),
-            Id::MaxDepth => match unsigned(text) {
+            Id::MaxDepth => match integer(text) {
                 Some(depth) => self.max_depth = Some(depth),
                 None => {
                     self.diagnostics.error(FAILURE).text("invalid maximum depth ").quoted(text).send();
@@ -252,8 +255,9 @@ impl<'a> Settings<'a> {
             }
             _ => {}
         }
-        let depth = if self.summarize { 0 } else { self.max_depth.unwrap_or(u64::MAX) };
-        Ok(u32::try_from(depth).unwrap_or(u32::MAX))
+        let depth = if self.summarize { 0 } else { self.max_depth.unwrap_or(i64::MAX) };
+        // Operands have lines, however low the depth.
+        Ok(u32::try_from(depth.max(0)).unwrap_or(u32::MAX))
     }
 
     fn time_style(&self) -> Result<TimeStyle, Refused> {

@@ -7,8 +7,8 @@ use std::ffi::CStr;
 use millstream_system::accounts;
 use millstream_system::pattern::{CaseSensitivity, Regex, RegexSyntax};
 use millstream_vfs::{Dir, Errno, Fields, Metadata, SymlinkBehavior, Timestamp, Volume};
-use parse_datetime::ParsedDateTime;
 
+use super::date::parse_date;
 use super::expression::StreamId;
 use super::output::Streams;
 
@@ -170,25 +170,6 @@ impl<V: Volume> Environment for Process<'_, V> {
         super::quote::push_quoted(&mut out, text, self.locale);
         out
     }
-}
-
-/// A date as people write it: `@SECONDS`, `2026-05-01 12:00`, `yesterday`.
-pub(super) fn parse_date(text: &CStr) -> Option<Timestamp> {
-    let text = text.to_str().ok()?;
-    // Words of dates are case-insensitive, and an empty text is the last midnight.
-    let text = if text.trim().is_empty() { "00:00" } else { text };
-    if let Some(sec) = text.strip_prefix('@').and_then(|seconds| seconds.parse().ok()) {
-        return Some(Timestamp { sec, nsec: 0 });
-    }
-    let nanoseconds = match parse_datetime::parse_datetime(text).ok()? {
-        ParsedDateTime::InRange(zoned) => zoned.timestamp().as_nanosecond(),
-        // From the last day of 9999 on.
-        ParsedDateTime::Extended(date) => {
-            return Some(Timestamp { sec: date.unix_seconds(), nsec: date.nanosecond });
-        }
-    };
-    let sec = i64::try_from(nanoseconds.div_euclid(1_000_000_000)).ok()?;
-    Some(Timestamp { sec, nsec: u32::try_from(nanoseconds.rem_euclid(1_000_000_000)).ok()? })
 }
 
 /// An empty environment: no file exists, no account is known, nothing is written.

@@ -250,7 +250,10 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
         };
         match subject.handle.metadata(subject.name, other, Fields::KIND) {
             Ok(metadata) => Some(metadata.kind()),
-            Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR) => Some(FileKind::Symlink),
+            // It leads nowhere, or in a loop.
+            Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                Some(FileKind::Symlink)
+            }
             Err(error) => {
                 self.complain(error.errno, "stat");
                 None
@@ -435,7 +438,9 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
     fn name_in_directory(&self) -> Vec<u8> {
         let name = self.subject.name.to_bytes();
         let last = if self.subject.depth == 0 { split_operand(name).1 } else { name };
-        if last.starts_with(b"/") { last.to_vec() } else { [b"./", last].concat() }
+        // However many slashes there are, one remains.
+        let end = last.iter().rposition(|&b| b != b'/').map_or(1, |end| last.len().min(end + 2));
+        if last.starts_with(b"/") { b"/".to_vec() } else { [b"./", &last[..end]].concat() }
     }
 
     /// Where a command starts, or a message.

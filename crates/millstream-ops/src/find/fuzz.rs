@@ -3,7 +3,8 @@
 use std::ffi::{CStr, CString};
 
 use super::analysis::Plan;
-use super::environment::{self, Nothing};
+use super::date;
+use super::environment::Nothing;
 use super::mounts::Mounts;
 use super::parser::parse;
 use super::words::Warnings;
@@ -19,7 +20,7 @@ pub fn parse_words(bytes: &[u8]) {
 
 /// Reads any text as the date of `-newermt`.
 pub fn parse_date(text: &CStr) {
-    if let Some(date) = environment::parse_date(text) {
+    if let Some(date) = date::parse_date(text) {
         assert!(date.nsec < 1_000_000_000);
     }
 }

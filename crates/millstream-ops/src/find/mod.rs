@@ -18,6 +18,7 @@
 
 mod analysis;
 mod arguments;
+mod date;
 mod environment;
 mod evaluate;
 mod exec;
