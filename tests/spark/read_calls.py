@@ -127,6 +127,17 @@ def records(spark, path, format_name, options, schema):
         return {"error": getattr(error, "getCondition", lambda: type(error).__name__)()}
 
 
+def shortened(spark, path, length, partitions):
+    """The errors of reads of a file that is cut to a length once it is listed; None for those that do not fail."""
+    frame = spark.read.option("millstream.read.partitions", partitions).text(path)
+    frames = {"rows": frame, "count": frame.groupBy().count(), "some": frame.filter("contains(value, '7')")}
+    rdd = spark.sparkContext.textFile(path, partitions)
+    assert rdd.getNumPartitions() and all(planned._jdf.queryExecution().executedPlan() for planned in frames.values())
+    with Path(path).open("r+b") as file:
+        file.truncate(length)
+    return {name: answer_of(run).get("message") for name, run in {**{name: read.collect for name, read in frames.items()}, "rdd": rdd.count}.items()}
+
+
 def binary_file_tasks(spark, path):
     return spark.sparkContext.binaryFiles(path).getNumPartitions()
 

@@ -46,6 +46,19 @@ def test_metrics_are_in_the_sql_tab(ours, data):
     assert got["records"] == got["rows"], "a task's input records are the rows that the scan hands over"
 
 
+@pytest.mark.parametrize("partitions", [1, 2, 9])
+@pytest.mark.parametrize("left", [0, 0.5, 1])
+def test_a_text_file_that_became_shorter_is_an_error(ours, tmp_path, left, partitions):
+    """Whatever is left of it, and however many tasks share it."""
+    path = tmp_path / "file.txt"
+    path.write_bytes(b"".join(b"line %d\n" % number for number in range(400_000)))
+    length = int(path.stat().st_size * left) - (left == 1)
+    got = ours.call("read_calls:shortened", path=str(path), length=max(length, 0), partitions=partitions)
+    assert "crash" not in got, got["crash"]
+    for form, message in got.items():
+        assert message and "file.txt" in message, (form, message)
+
+
 @pytest.mark.parametrize("format_name", ["csv", "json", "parquet", "orc", "binaryFile"])
 def test_other_formats_are_packed_and_read_ahead(ours, data, format_name):
     got = ours.call("read_calls:packed_scan", format_name=format_name, path=str(data / "layouts" / format_name / "flat"))

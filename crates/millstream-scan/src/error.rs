@@ -39,15 +39,16 @@ pub enum Cause {
     /// The file is compressed and cannot be decoded.
     #[error(transparent)]
     Damaged(Box<DecodeError>),
-    /// The file is shorter than when it was listed, and has no byte of the range.
+    /// The file is shorter than when it was listed: rows are gone, and where it is cut a row may have become another one.
     #[error(
-        "the file has become shorter since it was listed: {size} bytes, and a part from byte {start} is to be read"
+        "the file has become shorter since it was listed: it has {size} bytes, and its bytes up to {end} are to be read; if that is right, \
+         list it anew (REFRESH TABLE, spark.catalog.refreshByPath, or another DataFrame)"
     )]
     Shortened {
         /// Its size now.
         size: u64,
-        /// The beginning of the range.
-        start: u64,
+        /// The end of the range.
+        end: u64,
     },
     /// The caller ended the scan.
     #[error("interrupted")]

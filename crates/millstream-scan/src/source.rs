@@ -92,8 +92,8 @@ pub trait SourceFile: Debug + Send + Sync + 'static {
     /// Those of the place.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
 
-    /// Greatest offset from which a reader may begin: the size now, or more where one that begins beyond the end finds no more
-    /// bytes rather than an error.
+    /// Greatest offset from which a reader may begin: the size now, or more where it is no error that a file has become shorter
+    /// since it was listed.
     ///
     /// # Errors
     /// Those of the place.

@@ -455,8 +455,7 @@ impl<'a> UnitReader<'a> {
         part: Range<u64>,
         batch: &mut Batch,
     ) -> Result<(), Cause> {
-        let (is_first, is_last, bytes) =
-            (part.start == range.start, part.end == range.end(), part.end - part.start);
+        let bytes = part.end - part.start;
         match &self.options.rows {
             Rows::Lines(separator) => {
                 if self.takes_all()
@@ -472,11 +471,11 @@ impl<'a> UnitReader<'a> {
                     self.take_lines(lines.bytes(), separator, batch);
                     return Ok(());
                 }
-                let has_data = self.lines(file, part, separator, batch)?;
-                let last =
-                    if is_first && !has_data && range.start > 0 { file.last_start()? } else { u64::MAX };
-                if last < range.start {
-                    return Err(Cause::Shortened { size: last, start: range.start });
+                let read = self.lines(file, part, separator, batch)?;
+                // However the file is cut up, one of the parts finds it. What the kernel makes up has fewer bytes than it says.
+                let size = if (read as u64) < bytes { file.last_start()? } else { u64::MAX };
+                if size < range.end() {
+                    return Err(Cause::Shortened { size, end: range.end() });
                 }
             }
             Rows::WholeFiles => {
@@ -485,14 +484,14 @@ impl<'a> UnitReader<'a> {
                 self.take_whole(start, batch);
             }
             Rows::Bytes => {
-                if is_first {
+                if part.start == range.start {
                     batch.stamps.push(file.stamp()?);
                 }
                 let length = usize::try_from(bytes).unwrap_or(usize::MAX);
                 batch.check_room(length)?;
                 let start = batch.buffer.len();
                 read_bytes(file, part.start, length, &mut batch.buffer)?;
-                if !is_first && is_last {
+                if part.start > range.start && part.end == range.end() {
                     batch.last_stamps.push(file.stamp()?);
                 }
                 batch.rows += 1;
@@ -517,24 +516,24 @@ impl<'a> UnitReader<'a> {
         matches!(self.options.predicate, Predicate::True)
     }
 
-    /// Returns whether the file has data from the start of `part`.
+    /// Returns how many bytes of the file were read from the start of `part` on, fewer than it has only at the end of the file.
     fn lines<F: SourceFile>(
         &mut self,
         file: &F,
         part: Range<u64>,
         separator: &Separator,
         batch: &mut Batch,
-    ) -> VolumeResult<bool> {
+    ) -> VolumeResult<usize> {
         if self.takes_all() && batch.buffer.is_empty() && self.options.output != Output::Count {
             // All rows are wanted, so they are read straight into the batch.
             let found = read_lines(file, part.start, part.end, separator, &mut batch.buffer)?;
             batch.add_lines(found, separator);
-            return Ok(!batch.buffer.is_empty());
+            return Ok(batch.buffer.len());
         }
         let found = read_lines(file, part.start, part.end, separator, &mut self.scratch)?;
         batch.check_room(found.len())?;
         self.take_lines(&self.scratch[found], separator, batch);
-        Ok(!self.scratch.is_empty())
+        Ok(self.scratch.len())
     }
 
     /// Adds or counts some lines.

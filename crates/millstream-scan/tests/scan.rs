@@ -441,26 +441,49 @@ fn separators_of_several_bytes_need_no_more_memory_than_others() {
     assert!(lines.join(&b"\n\na"[..]) == data && lines.len() == 150_000, "{} lines", lines.len());
 }
 
+/// Wherever it is cut, and into however many ranges it is divided.
 #[test]
-fn a_range_beyond_the_end_of_a_shortened_file_is_an_error() {
+fn a_file_that_has_become_shorter_is_an_error() {
     let scratch = tempfile::tempdir().expect("scratch");
     let path = scratch.path().join("file");
-    fs::write(&path, "one\ntwo\n").expect("a file");
-    for output in [Output::Values, Output::Count] {
-        let read = |start| {
-            let range = FileRange { start, length: 10, ..whole(&path) };
+    let data = version('a');
+    for (length, output, parts) in
+        [0, 1, data.len() / 2, data.len() - 1, data.len()].into_iter().flat_map(|length| {
+            [(length, Output::Values, 1), (length, Output::Count, 1), (length, Output::Values, 7)]
+        })
+    {
+        fs::write(&path, &data[..length]).expect("a file");
+        let bounds: Vec<_> = (0..=parts).map(|part| (data.len() * part / parts) as u64).collect();
+        let ranges = bounds.windows(2).map(|pair| FileRange {
+            start: pair[0],
+            length: pair[1] - pair[0],
+            ..whole(&path)
+        });
+        let mut results = ranges.map(|range| {
             let mut scan = Scan::new(local(), vec![range], ScanOptions { output, ..options() });
-            let mut rows = 0;
-            while let Some(batch) = scan.next_batch()? {
-                rows += batch.rows();
-            }
-            Ok::<_, ScanError>(rows)
-        };
-        assert_eq!(read(3), Ok(1));
-        assert_eq!(read(8), Ok(0), "it had just this size when it was listed, or has grown back to it");
-        let error = read(9).expect_err("it has become shorter");
-        assert_eq!(error.cause, Cause::Shortened { size: 8, start: 9 });
+            while scan.next_batch()?.is_some() {}
+            Ok::<_, ScanError>(())
+        });
+        let is_shortened = |error: ScanError| matches!(error.cause, Cause::Shortened { size, end } if size == length as u64 && end > size);
+        let found = results.find_map(Result::err);
+        assert_eq!(found.is_some(), length < data.len(), "{length} bytes, {output:?}, {parts} ranges");
+        assert!(found.is_none_or(is_shortened), "{length} bytes, {output:?}, {parts} ranges");
     }
+}
+
+/// The kernel says that a file of sysfs has a page, whatever is in it.
+#[test]
+fn a_file_that_never_had_its_length_is_read() {
+    let path = Path::new("/sys/kernel/mm/transparent_hugepage/enabled");
+    let Ok(content) = fs::read(path) else { return };
+    assert!(content.len() < 4096);
+    let range = FileRange { length: 4096, ..whole(path) };
+    let mut scan = Scan::new(local(), vec![range], options());
+    let mut rows = 0;
+    while let Some(batch) = scan.next_batch().expect("readable") {
+        rows += batch.rows();
+    }
+    assert_eq!(rows, 1);
 }
 
 /// Files in memory, of which every read returns a few bytes, and which are read in tiny portions.

@@ -197,9 +197,7 @@ def empty_grows(context):
 def change(context):
     rdd = many_files(context)
     rdd.getNumPartitions()
-    context.write("d/f03", "shorter\n")
     context.files.append("d/f05", b"appended\nand more\n")
-    context.write("d/f07", "")
     return rdd
 
 

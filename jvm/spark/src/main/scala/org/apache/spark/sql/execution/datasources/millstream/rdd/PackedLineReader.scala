@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream.rdd
 
-import java.io.{FileNotFoundException, InterruptedIOException, IOException}
+import java.io.{EOFException, FileNotFoundException, InterruptedIOException, IOException}
 import java.util.{Map => JavaMap}
 import java.util.concurrent.ConcurrentHashMap
 
@@ -198,8 +198,8 @@ private final class NativeLines(
       case e: InterruptedIOException =>
         context.foreach(_.killTaskIfInterrupted())
         throw e
-      case e: IOException if ranges(scan.range).codec.nonEmpty && !e.isInstanceOf[FileNotFoundException] =>
-        // Hadoop has no parts of a compressed file, and its decoders do not name the file.
+      case e: IOException if e.isInstanceOf[EOFException] || ranges(scan.range).codec.nonEmpty && !e.isInstanceOf[FileNotFoundException] =>
+        // Hadoop may find no error in a file that has become shorter, has no parts of a compressed one, and its decoders do not name it.
         throw new IOException(s"${ranges(scan.range).hadoopPath}: ${e.getMessage}", e)
       case e: IOException =>
         val lines = hadoopLines(ranges(scan.range))
