@@ -170,6 +170,13 @@ def read_in_one_task(spark, form, path, removed, options):
     return answered(lambda: with_settings(spark, {"spark.sql.files.minPartitionNum": "1"}, run))
 
 
+def read_ignoring_damage(spark, form, path):
+    """The lines of a directory's files in their order."""
+    reader = spark.read.option("ignoreCorruptFiles", True)
+    frame = reader.text(path) if form == "text" else reader.csv(path, schema="value string", sep="\1", quote="")
+    return [row.value for row in frame.collect()]
+
+
 def read_removed(spark, path):
     """The error of a read whose file is removed between the plan and the tasks."""
     frame = spark.read.text(path)
