@@ -1,7 +1,6 @@
 """The contents of the wheel, and that information in two places agrees."""
 
 import re
-import tomllib
 import zipfile
 from importlib.metadata import files, metadata, version
 from importlib.resources import files as resources
@@ -9,6 +8,11 @@ from pathlib import Path
 
 import millstream
 import pytest
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10; pytest brings the same parser there
+    import tomli as tomllib
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = "millstream/spark-defaults.conf"
