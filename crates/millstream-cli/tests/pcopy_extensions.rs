@@ -68,6 +68,28 @@ fn records_tell_errors_of_parents() {
     assert_eq!(text(&output.stderr).lines().count(), 2);
 }
 
+#[test]
+fn records_tell_of_a_missing_target() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    for name in ["a", "b"] {
+        fs::write(scratch.path().join(name), "x").expect("a file");
+    }
+    for (words, path, errno) in [
+        (&["--json", "a", "b", "none"][..], "none", 2),
+        (&["--json", "-t", "none/none", "a"], "none/none", 2),
+        (&["--json", "-t", "b", "a"], "b", 20),
+        (&["--json", "a", "a", "b"], "b", 20),
+    ] {
+        let output = pcopy(words, scratch.path());
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        let told = text(&output.stdout);
+        assert_eq!(told.lines().count(), 1, "{words:?} {told}");
+        assert!(told.contains(&format!("\"path\":\"{path}\"")), "{words:?} {told}");
+        assert!(told.contains(&format!("\"errno\":{errno},")), "{words:?} {told}");
+        assert_eq!(text(&output.stderr).lines().count(), 1, "{words:?}");
+    }
+}
+
 /// A file that several threads share gets its space first, but not if it is to have as little as can be.
 #[test]
 fn zeros_take_no_space_however_they_are_copied() {

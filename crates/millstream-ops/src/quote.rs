@@ -141,7 +141,7 @@ impl Quoter {
         if self.control == ControlCharacters::Hide && self.leaves_control_characters() {
             self.hide_control_characters(start, out);
         }
-        Shown { width: self.width(&out[start..]), quoted }
+        Shown { width: self.width_in_columns(&out[start..]), quoted }
     }
 
     fn leaves_control_characters(&self) -> bool {
@@ -264,6 +264,18 @@ impl Quoter {
         }
     }
 
+    /// Columns that a name takes in a grid, [`UNKNOWN_WIDTH`] if it holds what is no character of the encoding, or one that
+    /// has no width.
+    fn width_in_columns(&self, text: &[u8]) -> usize {
+        let mut rest = text;
+        while self.locale.encoding() != Encoding::SingleByte && !rest.is_empty() {
+            if self.next_piece(&mut rest).class != CharacterClass::Printable {
+                return UNKNOWN_WIDTH;
+            }
+        }
+        self.width(text)
+    }
+
     /// Columns that `text` takes. A byte that is part of no character takes one, or none where every byte is one.
     pub fn width(&self, text: &[u8]) -> usize {
         if text.iter().all(|b| (b' '..=b'~').contains(b)) {
@@ -293,6 +305,9 @@ impl Quoter {
         Piece { bytes, width, class }
     }
 }
+
+/// The width of a name that has none: as in GNU's tool one column less than nothing, modulo 2^64.
+pub const UNKNOWN_WIDTH: usize = usize::MAX;
 
 /// Whether `name` has a character that must be quoted besides those that always are.
 fn has_special(name: &[u8], special: &[u8]) -> bool {

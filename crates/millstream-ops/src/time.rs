@@ -72,6 +72,11 @@ enum Field {
     Offset {
         colons: usize,
     },
+    /// The quarter of the year.
+    Quarter {
+        padding: Option<u8>,
+        width: usize,
+    },
     /// Any other conversion: `strftime` knows.
     Other(CString),
 }
@@ -124,6 +129,9 @@ impl Field {
                 Field::Offset { colons: colons.len() }
             }
             [b'%', modifiers @ .., b'N'] => Field::nanoseconds(modifiers),
+            [b'%', modifiers @ .., b'q'] if !modifiers.contains(&b':') => Field::quarter(modifiers),
+            // The C library's knows no other year for it, and shows the letters.
+            [b'%', modifiers @ .., b'O', b'Y'] => Field::parse(&[b"%", modifiers, b"Y"].concat(), months),
             [b'%', .., _] => CString::new(text).map_or_else(|_| Field::Literal(text.to_vec()), Field::Other),
             _ => Field::Literal(text.to_vec()),
         }
@@ -135,6 +143,19 @@ impl Field {
             modifiers.iter().skip_while(|b| !matches!(b, b'1'..=b'9')).take_while(|b| b.is_ascii_digit());
         let digits = digits.fold(0usize, |n, &b| n.saturating_mul(10).saturating_add(usize::from(b - b'0')));
         Field::Nanoseconds { flag, digits: if digits == 0 { 9 } else { digits.min(1024) } }
+    }
+
+    fn quarter(modifiers: &[u8]) -> Field {
+        let flag = modifiers.iter().copied().rfind(|b| matches!(b, b'-' | b'_' | b'0' | b'+'));
+        let width =
+            modifiers.iter().skip_while(|b| !matches!(b, b'1'..=b'9')).take_while(|b| b.is_ascii_digit());
+        let width = width.fold(0usize, |n, &b| n.saturating_mul(10).saturating_add(usize::from(b - b'0')));
+        let padding = match flag {
+            Some(b'-') => None,
+            Some(b'_') => Some(b' '),
+            _ => Some(b'0'),
+        };
+        Field::Quarter { padding, width: width.min(1024) }
     }
 
     fn write(&self, time: &LocalTime, nanoseconds: u32, locale: &Locale, out: &mut Vec<u8>) {
@@ -153,6 +174,12 @@ impl Field {
             Field::Second => write_two_digits(time.second(), b'0', out),
             Field::Nanoseconds { flag, digits } => write_nanoseconds(nanoseconds, *flag, *digits, out),
             Field::Offset { colons } => write_offset(time.utc_offset_seconds(), *colons, out),
+            Field::Quarter { padding, width } => {
+                if let Some(padding) = padding {
+                    out.extend(std::iter::repeat_n(*padding, width.saturating_sub(1)));
+                }
+                write_integer(u64::from(time.month()) / 3 + 1, out);
+            }
             Field::Other(format) => locale.format_time(format, time, out),
         }
     }

@@ -4,10 +4,13 @@ use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 
 use millstream_ops::copy::Destination;
+use millstream_ops::json::ErrorRecord;
 use millstream_vfs::{Dir, Errno, Fields, FileKind, PosixVolume, SymlinkBehavior, Volume};
 
 use super::settings::Settings;
 use crate::diagnostics::{Diagnostics, Refused};
+use crate::screen::Screen;
+use crate::standard_output::Lines;
 
 /// The sources and their destination.
 pub(super) fn operands(
@@ -56,6 +59,13 @@ fn into_directory(
 ) -> Result<Option<CString>, Refused> {
     let refuse = |what: &str, path: &CStr, errno: Errno| {
         diagnostics.error(1).text(what).name(path.to_bytes()).errno(errno).send();
+        if settings.writes_records() {
+            let mut record = Vec::new();
+            ErrorRecord { errno, operation: "open directory", path: path.to_bytes() }.write(&mut record);
+            let lines = Lines::new(Screen::default());
+            lines.write(&record);
+            lines.finish(diagnostics, 1);
+        }
         Refused
     };
     if settings.no_target_directory {

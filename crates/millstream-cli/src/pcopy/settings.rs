@@ -287,6 +287,11 @@ impl<'a> Settings<'a> {
         }
     }
 
+    /// Whether records are written (`--json`).
+    pub(super) fn writes_records(&self) -> bool {
+        self.json
+    }
+
     /// The settings of the copy, if the options are compatible.
     pub(super) fn finish(&mut self) -> Result<Options, Refused> {
         let wrong = |text: &str| {

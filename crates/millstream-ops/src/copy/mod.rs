@@ -49,7 +49,7 @@ use crate::operands::side_by_side;
 use crate::transfer::place::{Budget, Origin, Place, Shares};
 pub use crate::transfer::temporaries::{NoMore, Temporaries};
 use copier::Copier;
-use item::{Target, joined};
+use item::{Target, joined, split};
 use parents::Parents;
 use visitor::Pass;
 
@@ -125,6 +125,10 @@ pub fn copy<V: Volume>(
     // The destination directory stays incomplete until its operands are done.
     targets.iter().for_each(|target| target.place.begin());
     let copier = Copier::new(volume, &targets, options, sink, activity, budget);
+    if let Destination::Exactly(path) = destination {
+        let (directory, _) = split(path.to_bytes());
+        copier.attributes.look_for_default_acl(&volume.base(), &directory, &targets[0].place);
+    }
     let mut outcome = Outcome::default();
     let mut first = 0;
     while first < targets.len() {

@@ -7,7 +7,7 @@ use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata, Symlin
 
 use super::copier::{Copier, Done, Reported, report};
 use super::item::{Target, joined};
-use super::options::{Execution, Options};
+use super::options::{Directories, Execution, Options};
 use super::report::{Problem, Sink, Trouble};
 use crate::activity::Activity;
 use crate::transfer::attributes::{Attributes, Before, XattrValues};
@@ -137,11 +137,14 @@ impl<V: Volume> Maker<'_, V> {
         let mut place = Arc::clone(into);
         let mut below = Vec::new();
         let mut chain = Vec::new();
+        let mut is_just_made = false;
         let walked = parents.iter().try_for_each(|component| {
             below = joined(&below, component);
             let leading = [&path[..start], &below[..]].concat();
             let destination = joined(directory.to_bytes(), &below);
+            let known = self.made.len();
             let at = self.parent(&place, component, leading, destination)?;
+            is_just_made = at >= known && self.made[at].is_new;
             place = Arc::clone(&self.made[at].place);
             chain.push(at);
             Done::Ok(())
@@ -152,6 +155,14 @@ impl<V: Volume> Maker<'_, V> {
         walked.ok()?;
         let name = CString::new(name).unwrap_or_default();
         let path = joined(directory.to_bytes(), &path[start..end]);
+        if is_just_made
+            && matches!(name.to_bytes(), b"." | b"..")
+            && self.options.directories == Directories::Copy
+        {
+            // GNU's tool makes all that is in a new directory, and this is there.
+            self.problem(Trouble::CreateDirectory, source.to_bytes(), &path, Some(Errno::EXIST));
+            return None;
+        }
         Some(Target { source: source.clone(), path, place, name })
     }
 

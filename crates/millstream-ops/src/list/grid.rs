@@ -48,9 +48,10 @@ impl Grid {
                 Direction::Down => i / rows,
                 Direction::Across => i % count,
             };
-            let needed = width + if column == count - 1 { 0 } else { GAP };
+            // The width of a name that has none is one less than 0, as in GNU's tool.
+            let needed = width.wrapping_add(if column == count - 1 { 0 } else { GAP });
             if needed > columns[column] {
-                total += needed - columns[column];
+                total = total.wrapping_add(needed - columns[column]);
                 columns[column] = needed;
                 // As in GNU's tool, a column of minimum width may extend past the last column of the line.
                 if total >= line_width {

@@ -75,16 +75,16 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Columns of a name with its indicator.
+    /// Columns of a name with its indicator; of one without a width, [`crate::quote::UNKNOWN_WIDTH`] and what is added to it.
     pub fn width(&self, entry: &EntryView<'_>, alignment: Alignment, scratch: &mut Vec<u8>) -> usize {
-        self.name_width(entry, alignment, scratch) + usize::from(self.indicator(entry).is_some())
+        self.name_width(entry, alignment, scratch).wrapping_add(usize::from(self.indicator(entry).is_some()))
     }
 
     /// Columns of a name without its indicator.
     pub fn name_width(&self, entry: &EntryView<'_>, alignment: Alignment, scratch: &mut Vec<u8>) -> usize {
         scratch.clear();
         let shown = self.quoter.write_special(entry.name(), self.special(), scratch);
-        shown.width + usize::from(alignment == Alignment::PastQuotes && !shown.quoted)
+        shown.width.wrapping_add(usize::from(alignment == Alignment::PastQuotes && !shown.quoted))
     }
 
     /// Whether quoting changes the name.

@@ -327,7 +327,7 @@ impl<V: Volume> Page<'_, '_, V> {
     fn item_width(&self, place: Place, scratch: &mut Vec<u8>) -> usize {
         let entry = place.entry(self.parts);
         let frills = self.lister.attributes.frills_width(&entry, &self.widths, scratch);
-        frills + self.lister.painter.width(&entry, self.alignment, scratch)
+        self.lister.painter.width(&entry, self.alignment, scratch).wrapping_add(frills)
     }
 
     fn write_item(&self, place: Place, start_column: usize, block: &mut Block) {
@@ -356,8 +356,8 @@ impl<V: Volume> Page<'_, '_, V> {
                 let Some(item) = grid.item(row, column, items.len()) else { break };
                 indent(end, column_start, tab_width, block);
                 self.write_item(self.places[item], column_start, block);
-                end = column_start + items[item];
-                column_start += width;
+                end = items[item].wrapping_add(column_start);
+                column_start = column_start.wrapping_add(*width);
             }
             block.text.push(options.line_end);
         }
@@ -371,7 +371,7 @@ impl<V: Volume> Page<'_, '_, V> {
                 column += 2;
             }
             self.write_item(place, column, block);
-            column += self.item_width(place, scratch);
+            column = self.item_width(place, scratch).wrapping_add(column);
         }
         if !self.places.is_empty() {
             block.text.push(self.lister.options.line_end);
@@ -380,16 +380,19 @@ impl<V: Volume> Page<'_, '_, V> {
 
     fn write_commas(&self, scratch: &mut Vec<u8>, block: &mut Block) {
         let options = self.lister.options;
-        let mut column = 0;
+        let mut column: usize = 0;
         for (i, &place) in self.places.iter().enumerate() {
             let width = self.item_width(place, scratch);
             if i > 0 {
-                let fits = options.line_width == 0 || column + width + 2 < options.line_width;
+                // With a width that is not known, the sum is modulo 2^64.
+                let most = usize::MAX.wrapping_sub(width).wrapping_sub(2);
+                let fits = options.line_width == 0
+                    || (column <= most && width.wrapping_add(column).wrapping_add(2) < options.line_width);
                 block.text.extend_from_slice(&[b',', if fits { b' ' } else { options.line_end }]);
                 column = if fits { column + 2 } else { 0 };
             }
             self.write_item(place, column, block);
-            column += width;
+            column = column.wrapping_add(width);
         }
         if !self.places.is_empty() {
             block.text.push(options.line_end);

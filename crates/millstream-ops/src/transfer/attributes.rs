@@ -128,6 +128,16 @@ impl Attributes {
         self.options.preserve.acls || (fresh && self.options.mode == ModeSource::Default)
     }
 
+    /// Looks whether files may inherit an access control list that are created as `directory/NAME` in a place that is only
+    /// where paths begin.
+    pub(crate) fn look_for_default_acl<D: Dir>(&self, base: &D, directory: &CStr, place: &Place<D>) {
+        if !directory.is_empty() && self.drops_acl(true) {
+            let opened =
+                base.open_dir(directory, SymlinkBehavior::Follow).and_then(|handle| handle.as_file());
+            place.default_acl.get_or_init(|| opened.map_or(true, |file| has_default_acl(&file)));
+        }
+    }
+
     /// Whether files created in a destination directory may inherit an access control list that they must not have.
     pub(crate) fn may_inherit_acl<D: Dir>(&self, place: &Place<D>, budget: &Budget) -> bool {
         if !self.drops_acl(true) {
