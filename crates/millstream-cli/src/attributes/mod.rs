@@ -130,7 +130,10 @@ impl<W: Wording> Output<'_, W> {
     }
 
     fn failed(&self, event: &Event<'_, W::Value>, problem: Problem, lines: &mut Vec<u8>) {
-        self.diagnostics.fail(FAILURE);
+        // As by GNU's tools, what has been set is no failure if it cannot be looked at afterwards.
+        if !matches!(problem, Problem::Check(_)) {
+            self.diagnostics.fail(FAILURE);
+        }
         let is_always_told = matches!(problem, Problem::PreservedRoot | Problem::Cycle);
         if self.settings.messages == Messages::All || is_always_told {
             self.message(event.path, problem).send();

@@ -267,18 +267,20 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
                 self.tell(buffers, target, Some(before), Some(after), Outcome::Retained);
                 self.surprise(buffers, target, &found.status, after);
             }
-            Plan::Set { before, after, effect } => match self.set_and_check(target, &found, after, effect) {
-                Ok(effect) => {
-                    let outcome = match (effect, self.options.execution) {
-                        (Effect::Changes, Execution::Real) => Outcome::Changed,
-                        (Effect::Changes, Execution::DryRun) => Outcome::WouldChange,
-                        (Effect::Touches | Effect::Nothing, _) => Outcome::Retained,
-                    };
-                    self.tell(buffers, target, Some(before), Some(after), outcome);
-                    self.surprise(buffers, target, &found.status, after);
+            Plan::Set { before, after, effect } => {
+                match self.set_and_check(buffers, target, &found, after, effect) {
+                    Ok(effect) => {
+                        let outcome = match (effect, self.options.execution) {
+                            (Effect::Changes, Execution::Real) => Outcome::Changed,
+                            (Effect::Changes, Execution::DryRun) => Outcome::WouldChange,
+                            (Effect::Touches | Effect::Nothing, _) => Outcome::Retained,
+                        };
+                        self.tell(buffers, target, Some(before), Some(after), outcome);
+                        self.surprise(buffers, target, &found.status, after);
+                    }
+                    Err(problem) => self.fail(buffers, target, Some(found.status), problem),
                 }
-                Err(problem) => self.fail(buffers, target, Some(found.status), problem),
-            },
+            }
         }
     }
 
@@ -305,8 +307,9 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
     }
 
     /// Sets the value; returns the result in the detail that the report needs.
-    fn set_and_check<D: Dir, P>(
+    fn set_and_check<D: Dir, P: Fn(&mut Vec<u8>)>(
         &self,
+        buffers: &mut Buffers,
         target: &Target<'_, D, P>,
         found: &Found,
         value: A::Value,
@@ -318,11 +321,15 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
             && self.attribute.is_doubtful(value);
         if is_checked {
             let now = target.dir.metadata(target.name, found.examined, FIELDS);
-            let now = now.map_err(|error| Problem::Check(error.errno))?;
-            return Ok(match self.attribute.differs(&found.status, &now.into()) {
-                true => Effect::Changes,
-                false => Effect::Touches,
-            });
+            let differs = match now {
+                Ok(now) => self.attribute.differs(&found.status, &now.into()),
+                Err(error) => {
+                    // It has been set. `.` that may not be entered any more cannot be looked at.
+                    self.tell(buffers, target, None, None, Outcome::Failed(Problem::Check(error.errno)));
+                    false
+                }
+            };
+            return Ok(if differs { Effect::Changes } else { Effect::Touches });
         }
         Ok(effect)
     }
