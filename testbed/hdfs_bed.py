@@ -197,6 +197,17 @@ class HdfsBed:
         """Delays the answers of the name node from now on."""
         self._relay.delay_s = delay_ms / 1000
 
+    def damage_blocks(self, longer_than: int) -> int:
+        """Changes a byte in the middle of each block of more than so many bytes, on the data nodes' disks; returns how many there are."""
+        blocks = [path for path in self._scratch.rglob("blk_*") if path.suffix != ".meta" and path.stat().st_size > longer_than]
+        for block in blocks:
+            with block.open("r+b") as file:
+                file.seek(block.stat().st_size // 2)
+                byte = file.read(1)[0]
+                file.seek(-1, 1)
+                file.write(bytes((byte ^ 1,)))
+        return len(blocks)
+
     def __exit__(self, *_):
         if self._relay:
             self._relay.close()

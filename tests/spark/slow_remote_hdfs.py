@@ -3,6 +3,8 @@
 Run with `make test-group GROUP=remote`.
 """
 
+import gzip
+import random
 import sys
 from pathlib import Path
 
@@ -108,3 +110,30 @@ def test_tasks_prefer_the_hosts_that_have_most_of_their_bytes(hosts, read, path,
     for task in found["tasks"]:
         assert task["preferred"] == sorted(task["bytes"], key=lambda host: (-task["bytes"][host], host))[:MOST_HOSTS]
     assert len({host for task in found["tasks"] for host in task["preferred"]} & set(HOSTS)) > 1
+
+
+DAMAGED_READS = {
+    name: f"spark.read.options(ignoreCorruptFiles={ignores}){read}" for ignores in (True, False) for name, read in {
+        f"text, {ignores}": ".text(f'{root}/damaged').selectExpr('count(*)')", f"csv, {ignores}": ".csv(f'{root}/damaged', schema='a string').selectExpr('count(*)')",
+    }.items()
+}
+
+
+def test_a_damaged_block_is_the_error_of_stock(tmp_path):
+    """One that may be ignored: for HDFS, a block has a wrong checksum, or it is missing, depending on how it is read."""
+    with HdfsBed() as bed:
+        sessions = [Session(tmp_path / name, millstream=name == "ours", conf=LESS_DELAY) for name in ("stock", "ours")]
+        (tmp_path / "large.gz").write_bytes(gzip.compress(random.Random(1).randbytes(300_000).hex().encode(), mtime=0))
+        (tmp_path / "small.txt").write_text("a line\n")
+        for name in ("large.gz", "small.txt"):
+            sessions[0].call("compressed_calls:upload", source=str(tmp_path / name), target=f"{bed.url}/damaged/{name}")
+        assert bed.damage_blocks(longer_than=100_000) == 1
+        expected, actual = both(sessions, bed.url, DAMAGED_READS)
+        for session in sessions:
+            session.close()
+    assert {name for name in expected if "error" in expected[name]} == {name for name in DAMAGED_READS if name.endswith("False")}, expected
+    for name, answer in expected.items():
+        if "error" in answer:
+            assert "ChecksumException" in answer["cause"] and "ChecksumException" in actual[name]["cause"], (name, answer, actual[name])
+        else:
+            assert actual[name] == answer, name

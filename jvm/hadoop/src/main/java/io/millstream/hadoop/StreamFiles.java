@@ -1,6 +1,7 @@
 package io.millstream.hadoop;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileStatus;
@@ -65,9 +66,14 @@ public final class StreamFiles extends RemoteFiles {
     if (stream.hasCapability(StreamCapabilities.PREADBYTEBUFFER)) {
       return stream.read(offset, buffer);
     }
+    // Not read(offset, …): Hadoop's goes back to where it was, even if the read has failed, and if that fails, its error is thrown.
+    return readFrom(stream, offset, buffer);
+  }
+
+  /** Goes to an offset and reads on from there, as Hadoop's readers do. */
+  private static int readFrom(FSDataInputStream stream, long offset, ByteBuffer buffer) throws IOException {
     byte[] chunk = CHUNKS.get();
     int read;
-    // Not read(offset, …): Hadoop's goes back to where it was, even if the read has failed, and if that fails, its error is thrown.
     synchronized (stream) {
       stream.seek(offset);
       read = stream.read(chunk, 0, Math.min(chunk.length, buffer.remaining()));
@@ -99,12 +105,31 @@ public final class StreamFiles extends RemoteFiles {
       FSDataInputStream stream = opened();
       int read = 0;
       try {
-        read = StreamFiles.read(stream, offset, buffer);
+        read = read(stream, offset, buffer);
         return read;
       } finally {
         // Streams know the length: no request is made at the end of the file. A read that fails counts.
         if (read >= 0) {
           countRequest();
+        }
+      }
+    }
+
+    /**
+     * Reads at an offset. If that fails, goes there with another stream and reads on, as Hadoop's readers do: they throw other classes of
+     * exceptions, by which Spark tells damage, which may be ignored, from what is missing. HDFS has no sound copy of a block for a read at an
+     * offset ({@code BlockMissingException}), and a wrong checksum ({@code ChecksumException}) for one that reads on.
+     */
+    private int read(FSDataInputStream stream, long offset, ByteBuffer buffer) throws IOException {
+      int start = buffer.position();
+      try {
+        return StreamFiles.read(stream, offset, buffer);
+      } catch (InterruptedIOException e) {
+        throw e;
+      } catch (IOException e) {
+        buffer.position(start);
+        try (FSDataInputStream another = opener.open(entry.path())) {
+          return readFrom(another, offset, buffer);
         }
       }
     }
