@@ -7,8 +7,8 @@
 //!
 //! **No text is lost**: at any moment there is the old file, or the new one, which has been decoded and compared by checksum and
 //! length. The temporary file has one name for each source and is locked, so the next run removes what a killed one has left. If it
-//! finds both the old file and the new one, it compares them, and removes the old one. If the old one cannot be removed, the new one is
-//! taken back: with both, readers of the directory would have each line twice.
+//! finds both the old file and the new one, it compares them, and removes the old one. If the old one certainly stays, the new one is
+//! taken back: with both, readers of the directory would have each line twice. If it may be gone, the new one stays.
 //!
 //! Files that the log of a table names, or another file in their directory, are left alone.
 

@@ -158,8 +158,7 @@ impl<D: Dir> Replacer<'_, D> {
             source.dir.as_file()?.sync()?;
             source.check_unchanged()?;
             source.remove_stale()?;
-            let removed = source.dir.remove(&source.name, RemoveKind::File);
-            removed.map_err(|error| Cause::Twice(new.to_vec(), error))?;
+            source.remove_old().map_err(|error| Cause::Twice(new.to_vec(), error))?;
         }
         Ok(Action::Finished)
     }
@@ -274,31 +273,66 @@ impl<D: Dir> Source<D> {
             self.dir.rename(&name, &self.dir, &self.name)?;
             return Ok(self.dir.as_file()?.sync()?);
         }
-        match rename_new(&self.dir, &name, &self.new_name) {
+        let renamed = match rename_new(&self.dir, &name, &self.new_name) {
             Err(error) if error.errno == Errno::EXIST => return Err(Cause::Exists(new.to_vec())),
-            renamed => renamed?,
+            // It may have taken effect nevertheless.
+            Err(error) if !self.is_in_place(temporary).unwrap_or(true) => return Err(error.into()),
+            renamed => renamed,
+        };
+        let synced = renamed.and_then(|()| self.dir.as_file()?.sync());
+        if old == Old::Keep {
+            return Ok(synced?);
         }
-        self.dir.as_file()?.sync()?;
-        match old {
-            Old::Keep => Ok(()),
-            Old::Remove => self
-                .dir
-                .remove(&self.name, RemoveKind::File)
-                .map_err(|error| self.take_back(temporary, error, new)),
-        }
+        synced.map_err(|error| self.take_back(temporary, error, new))?;
+        self.remove_old().map_err(|error| {
+            if is_refusal(error.errno) {
+                self.take_back(temporary, error, new)
+            } else {
+                Cause::Twice(new.to_vec(), error)
+            }
+        })
     }
 
-    /// Removes the new file, because the old one cannot be removed.
+    /// Removes the old file. It is no error if it is gone: a server of NFS that gets the request twice says so, and after a timeout
+    /// the first one may have taken effect.
+    fn remove_old(&self) -> std::result::Result<(), Error> {
+        let removed = self.dir.remove(&self.name, RemoveKind::File);
+        let Err(error) = removed else { return Ok(()) };
+        let is_gone = error.errno == Errno::NOENT
+            || self
+                .dir
+                .metadata(&self.name, SymlinkBehavior::NoFollow, Fields::INO)
+                .is_err_and(|error| error.errno == Errno::NOENT);
+        if is_gone { Ok(()) } else { Err(error) }
+    }
+
+    /// Removes the new file, because the old one is to stay. It stays, too, unless the old one certainly has its name: it could be
+    /// the only copy.
     fn take_back(&self, made: &D::File, error: Error, new: &[u8]) -> Cause {
-        let named = self.dir.metadata(&self.new_name, SymlinkBehavior::NoFollow, Fields::INO);
-        let is_ours = named.and_then(|named| Ok(named.identity() == made.metadata(Fields::INO)?.identity()));
-        let removed = is_ours
-            .and_then(|is| if is { self.dir.remove(&self.new_name, RemoveKind::File) } else { Ok(()) });
-        match removed {
+        let taken_back = self.check_unchanged().and_then(|()| {
+            if self.is_in_place(made)? {
+                self.dir.remove(&self.new_name, RemoveKind::File)?;
+            }
+            Ok(())
+        });
+        match taken_back {
             Ok(()) => Cause::TakenBack(error),
             Err(_) => Cause::Twice(new.to_vec(), error),
         }
     }
+
+    /// Whether this file has the new name.
+    fn is_in_place(&self, made: &D::File) -> std::result::Result<bool, Error> {
+        match self.dir.metadata(&self.new_name, SymlinkBehavior::NoFollow, Fields::INO) {
+            Err(error) if error.errno == Errno::NOENT => Ok(false),
+            named => Ok(named?.identity() == made.metadata(Fields::INO)?.identity()),
+        }
+    }
+}
+
+/// Whether a removal that failed with this error has certainly not taken effect.
+fn is_refusal(errno: Errno) -> bool {
+    matches!(errno, Errno::PERM | Errno::ACCESS | Errno::BUSY | Errno::ROFS | Errno::TXTBSY)
 }
 
 /// Some bytes of a file, or those that there are.
@@ -322,57 +356,109 @@ mod tests {
 
     use super::*;
 
+    /// What is done with the file `a` of a volume, and the names that are there then.
+    fn replaced(volume: &MemoryVolume) -> (Result<Action>, Vec<CString>) {
+        let (pool, jobs) = Pool::new(1);
+        let encoding = std::thread::spawn(move || super::super::pipeline::encode(&jobs));
+        let options = Options {
+            form: None,
+            level: None,
+            old: Old::Remove,
+            effect: Effect::Real,
+            threads: 1,
+            real_path: |_| None,
+        };
+        let (base, activity) = (volume.base(), Activity::default());
+        let replacer = Replacer {
+            base: &base,
+            options: &options,
+            pool: &pool,
+            activity: &activity,
+            logs: &Logs::default(),
+        };
+        let done = replacer.replace(b"a").map(|(_, action)| action);
+        pool.close();
+        encoding.join().expect("no panic");
+        (done, volume.names("").expect("a directory"))
+    }
+
+    fn with_a() -> MemoryVolume {
+        let volume = MemoryVolume::default();
+        volume.write("a", b"line\n").expect("written");
+        volume
+    }
+
     /// Issue 36, C5.
     #[test]
     fn the_new_file_is_taken_back_if_the_old_one_cannot_be_removed() {
-        for (errno_of_new, names, told) in [
+        let taken_back =
+            "it cannot be removed, so the new file was taken back: remove: Operation not permitted";
+        let twice =
+            "it cannot be removed, and a.gz has the same text, so readers find each line twice: remove: ";
+        let lasting = format!("{twice}Operation not permitted");
+        let (io, unsynced) = (
+            format!("{twice}Input/output error"),
+            taken_back.replace("remove: Operation not permitted", "sync: Input/output error"),
+        );
+        for (faults, names, told) in [
+            (&[("a", Operation::Remove, Errno::PERM)][..], &[c"a"][..], taken_back),
             (
-                None,
-                &["a"][..],
-                "it cannot be removed, so the new file was taken back: remove: Operation not permitted",
+                &[("a", Operation::Remove, Errno::PERM), ("a.gz", Operation::Remove, Errno::IO)],
+                &[c"a", c"a.gz"],
+                &lasting,
             ),
-            (
-                Some(Errno::IO),
-                &["a", "a.gz"],
-                "it cannot be removed, and a.gz has the same text, so readers find each line twice: remove: Operation not permitted",
-            ),
+            // It may have taken effect on the server.
+            (&[("a", Operation::Remove, Errno::IO)], &[c"a", c"a.gz"], &io),
+            (&[("", Operation::Sync, Errno::IO)], &[c"a"], &unsynced),
         ] {
-            let volume = MemoryVolume::default();
-            volume.write("a", b"line\n").expect("written");
-            volume.fail("a", Operation::Remove, Errno::PERM);
-            if let Some(errno) = errno_of_new {
-                volume.fail("a.gz", Operation::Remove, errno);
+            let volume = with_a();
+            for (path, operation, errno) in faults {
+                volume.fail(path, *operation, *errno);
             }
-            let (pool, jobs) = Pool::new(1);
-            let encoding = std::thread::spawn(move || super::super::pipeline::encode(&jobs));
-            let options = Options {
-                form: None,
-                level: None,
-                old: Old::Remove,
-                effect: Effect::Real,
-                threads: 1,
-                real_path: |_| None,
-            };
-            let (base, activity) = (volume.base(), Activity::default());
-            let replacer = Replacer {
-                base: &base,
-                options: &options,
-                pool: &pool,
-                activity: &activity,
-                logs: &Logs::default(),
-            };
-            let failed = replacer.replace(b"a").expect_err("cannot be removed");
-            assert_eq!(failed.to_string(), told);
-            let left: Vec<_> = volume
-                .names("")
-                .expect("a directory")
-                .into_iter()
-                .map(|name| name.into_string().expect("UTF-8"))
-                .collect();
-            assert_eq!(left, names);
-            pool.close();
-            encoding.join().expect("no panic");
+            let (done, left) = replaced(&volume);
+            assert_eq!(done.expect_err("an error").to_string(), told);
+            assert_eq!(left, names, "{told}");
         }
+    }
+
+    /// Issue 36: a removal that is sent twice, or times out after it took effect.
+    #[test]
+    fn the_new_file_is_never_taken_back_if_the_old_one_may_be_gone() {
+        let twice = |errno| Err(Cause::Twice(b"a.gz".to_vec(), Error::new(Operation::Remove, errno)));
+        for (errno, seen_of_old, expected) in [
+            (Errno::NOENT, None, Ok(())),
+            (Errno::TIMEDOUT, Some(Errno::NOENT), Ok(())),
+            (Errno::TIMEDOUT, None, twice(Errno::TIMEDOUT)),
+            (Errno::PERM, Some(Errno::IO), twice(Errno::PERM)),
+        ] {
+            // The first attributes of the old file are read before it is removed.
+            let done = (0..8).map(|spared| {
+                let volume = with_a();
+                volume.fail("a", Operation::Remove, errno);
+                if let Some(seen) = seen_of_old {
+                    volume.fail_after(spared, "a", Operation::Stat, seen);
+                }
+                let (done, left) = replaced(&volume);
+                (done.map(|_| ()), left.contains(&c"a.gz".to_owned()))
+            });
+            assert!(
+                done.into_iter().any(|done| done == (expected.clone(), true)),
+                "{errno:?}, {seen_of_old:?}"
+            );
+        }
+    }
+
+    /// Issue 36: the same, if an earlier run has made the new file.
+    #[test]
+    fn an_old_file_that_is_gone_when_it_is_removed_is_no_error() {
+        let volume = with_a();
+        volume.fail("a", Operation::Remove, Errno::IO);
+        assert!(replaced(&volume).0.is_err());
+        assert!(volume.names("").expect("a directory").contains(&c"a.gz".to_owned()));
+        let again = with_a();
+        again.write("a.gz", &volume.read("a.gz").expect("readable")).expect("written");
+        again.fail("a", Operation::Remove, Errno::NOENT);
+        assert_eq!(replaced(&again).0, Ok(Action::Finished));
     }
 
     /// Another process removes the temporary file before it is locked, and begins with its own.
