@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Dir, Errno, RemoveKind, Result, SymlinkBehavior};
+use millstream_vfs::{Dir, Errno, Error, RemoveKind, Result, SymlinkBehavior};
 
 /// A name or path made of others.
 ///
@@ -19,20 +19,24 @@ pub(crate) fn split(path: &[u8]) -> (CString, CString) {
     (c_string(&[directory]), c_string(&[&path[at..]]))
 }
 
-/// Renames a file in its directory. A file that has the new name already is not replaced, but an error,
-/// `EEXIST`.
+/// Renames a file. A file that has the new name already is not replaced, but an error, `EEXIST`.
 ///
 /// # Errors
 /// Those of a rename; where the volume cannot rename without replacing, such as NFS, those of a hard link and
 /// a removal.
-pub(crate) fn rename_new<D: Dir>(dir: &D, name: &CStr, new_name: &CStr) -> Result<()> {
-    match dir.rename_new(name, dir, new_name) {
-        Err(error) if matches!(error.errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            dir.hard_link(name, SymlinkBehavior::NoFollow, dir, new_name)?;
-            dir.remove(name, RemoveKind::File)
+pub(crate) fn rename_new<D: Dir>(from: &D, name: &CStr, to: &D, new_name: &CStr) -> Result<()> {
+    match from.rename_new(name, to, new_name) {
+        Err(error) if is_unsupported(&error) => {
+            from.hard_link(name, SymlinkBehavior::NoFollow, to, new_name)?;
+            from.remove(name, RemoveKind::File)
         }
         renamed => renamed,
     }
+}
+
+/// Whether a volume says with this error that it cannot rename without replacing.
+pub(crate) fn is_unsupported(error: &Error) -> bool {
+    matches!(error.errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }
 
 #[cfg(test)]

@@ -153,3 +153,22 @@ fn whatever_call_fails_the_undoing_is_completed() {
         }
     }
 }
+
+/// Issue 36: NFS does not rename without replacing.
+#[test]
+fn an_output_that_was_written_to_gets_its_name_back_without_rename_new() {
+    let volume = committed();
+    applied(&volume).expect("done");
+    let staging = Staging::open(&volume, STAGING).expect("opens");
+    let steps = std::sync::atomic::AtomicUsize::new(0);
+    // The third step is the first input's.
+    let first =
+        undo(&staging, Attempt::Real, &|| steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 2);
+    assert_eq!(first, Err(CompactError::Interrupted));
+    let output = "/.t.millstream-replaced/1/undone/0.0";
+    let text = [volume.read(output).expect("moved away"), b"late\n".to_vec()].concat();
+    volume.write(output, &text).expect("written");
+    volume.fail(output, millstream_vfs::Operation::Rename, Errno::INVAL);
+    assert_eq!(undo(&staging, Attempt::Real, &|| true).expect("the others are undone").left.len(), 1);
+    assert_eq!(volume.read("/t/part-0"), Ok(text));
+}

@@ -64,7 +64,12 @@ pub(super) fn is_gone<D: Dir>(dir: &D, name: &CStr) -> Result<bool, Error> {
 
 /// Whether both directories have the same file under this name.
 pub(super) fn is_link<D: Dir>(one: &D, other: &D, name: &CStr) -> Result<bool, Error> {
-    let ino = |dir: &D| match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
+    are_links((one, name), (other, name))
+}
+
+/// Whether two names are of the same file.
+pub(super) fn are_links<D: Dir>(one: (&D, &CStr), other: (&D, &CStr)) -> Result<bool, Error> {
+    let ino = |(dir, name): (&D, &CStr)| match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
         Ok(metadata) => Ok(Some(metadata.identity())),
         Err(error) if error.is_vanished() => Ok(None),
         Err(error) => Err(error),

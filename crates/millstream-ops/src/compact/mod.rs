@@ -63,7 +63,7 @@ pub(crate) use swap::like_the_old;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompactError {
     /// Another compaction is running.
-    #[error("another compaction is at work in {}", path.to_string_lossy())]
+    #[error("another compaction is running in {}", path.to_string_lossy())]
     Busy {
         /// The staging directory.
         path: CString,
@@ -110,6 +110,12 @@ pub enum CompactError {
     NotUndoable {
         /// A sentence about each file or directory.
         reasons: Vec<String>,
+    },
+    /// An output was written to after the undoing had moved it away, and its other lines are back.
+    #[error("{}: was written to while the compaction was undone; move this file away, add its new lines by hand, and run --undo again", path.to_string_lossy())]
+    WrittenTo {
+        /// The output.
+        path: CString,
     },
     /// It was told to stop.
     #[error("interrupted")]

@@ -2,7 +2,8 @@
 //!
 //! First everything is compared with the record. If an output has changed, or a name is taken, nothing is done. Then a mark is
 //! written, and from then on the next call completes what this one has begun. In each directory the outputs are moved away, one by
-//! one, and their inputs moved back; after each output has been moved away, it must still be the one that was recorded.
+//! one, and their inputs moved back; after each output has been moved away, it must still be the one that was recorded. So it is
+//! compared again before it is removed: a writer may have had it open.
 
 #[cfg(test)]
 mod tests;
@@ -13,14 +14,16 @@ use std::ffi::{CStr, CString};
 use millstream_vfs::{Dir, Errno, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
 
 use super::CompactError;
+use super::ManifestEntry;
 use super::in_place::hidden_name;
-use super::kept::{change, is_link, is_same};
+use super::kept::{are_links, change, is_same};
 use super::outcome::{Left, Reason};
 use super::paths::parent_below;
 use super::record::{Record, Replacement};
 use super::replaced::{FILES, Generation, UNDOING, UNDONE, exchanged_index};
 use super::staging::{RECORD, Staging, c_string, entries, make_dir, path_below, remove_entries, write_file};
 use super::work::{Done, checksum_name};
+use crate::names::rename_new;
 
 /// Whether anything is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,7 @@ pub fn undo<V: Volume>(
     let (undone, changed) = undoing.put_back()?;
     staging.sync_volume()?;
     undoing.step()?;
+    undoing.refuse_written()?;
     if changed.is_empty() {
         staging.forget(&kept)?
     } else {
@@ -183,7 +187,7 @@ impl<'a, V: Volume> Undoing<'a, V> {
             let path = self.path_of(pending.replacement);
             let failed = |error| CompactError::Volume { path: path.clone(), error };
             let dir = self.directory_of(pending.replacement).map_err(failed)?;
-            match self.take_away(&dir, &away, pending.replacement) {
+            match self.take_away(&dir, &away, pending) {
                 Err(Stopped::Interrupted) => return Err(CompactError::Interrupted),
                 Err(Stopped::Failed(error)) => return Err(failed(error)),
                 Err(Stopped::Changed(reason)) => {
@@ -217,31 +221,45 @@ impl<'a, V: Volume> Undoing<'a, V> {
             .map_err(|error| self.failed(RECORD, error))
     }
 
-    /// Moves an output out of its directory, unless an earlier attempt has done so.
-    fn take_away(&self, dir: &V::Dir, away: &V::Dir, replacement: &Replacement) -> Result<(), Stopped> {
-        let staged = &replacement.planned.staged;
-        match away.metadata(staged, SymlinkBehavior::NoFollow, Fields::INO) {
-            Ok(_) => return Ok(()),
-            Err(error) if error.is_vanished() => {}
-            Err(error) => return Err(Stopped::Failed(error)),
+    /// Moves an output out of its directory, unless an earlier attempt has done so. If it was written to at the last moment it gets its
+    /// name back, as long as all inputs are kept.
+    fn take_away(&self, dir: &V::Dir, away: &V::Dir, pending: &Pending<'_, V::Dir>) -> Result<(), Stopped> {
+        let Replacement { planned, output, inputs } = pending.replacement;
+        if !has(away, &planned.staged).map_err(Stopped::Failed)? {
+            change(dir, output).map_err(Stopped::from)?;
+            if !(self.should_continue)() {
+                return Err(Stopped::Interrupted);
+            }
+            dir.rename(&output.name, away, &planned.staged).map_err(Stopped::Failed)?;
         }
-        change(dir, &replacement.output).map_err(|reason| match reason {
-            Reason::Failed(error) => Stopped::Failed(error),
-            reason => Stopped::Changed(reason),
-        })?;
-        if !(self.should_continue)() {
-            return Err(Stopped::Interrupted);
+        let Err(reason) = change(away, &moved(pending.replacement)) else { return Ok(()) };
+        for entry in &inputs.entries {
+            if !is_same(&pending.from, entry).map_err(Stopped::Failed)? {
+                // Some lines are back; `refuse_written` tells of the others.
+                return Ok(());
+            }
         }
-        dir.rename(&replacement.output.name, away, staged).map_err(Stopped::Failed)?;
-        let moved = super::ManifestEntry { name: staged.clone(), ..replacement.output.clone() };
-        change(away, &moved).map_err(|reason| match reason {
-            Reason::Failed(error) => Stopped::Failed(error),
-            // Somebody wrote to it at the last moment.
-            _ => match away.rename_new(staged, dir, &replacement.output.name) {
-                Ok(()) => Stopped::Changed(Reason::Changed(replacement.output.name.clone())),
-                Err(error) => Stopped::Failed(error),
-            },
-        })
+        if let Reason::Failed(error) = reason {
+            return Err(Stopped::Failed(error));
+        }
+        move_to(away, &planned.staged, dir, &output.name).map_err(Stopped::Failed)?;
+        Err(Stopped::Changed(Reason::Changed(output.name.clone())))
+    }
+
+    /// Refuses to remove outputs that were written to after they had been moved away.
+    fn refuse_written(&self) -> Done<()> {
+        let away = make_dir(&self.kept.dir, UNDONE).map_err(|error| self.failed(UNDONE, error))?;
+        for replacement in &self.record.replacements {
+            let path = || path_below(&path_below(&self.kept.path, UNDONE), &replacement.planned.staged);
+            let is_there = has(&away, &replacement.planned.staged);
+            if is_there.map_err(|error| CompactError::Volume { path: path(), error })? {
+                change(&away, &moved(replacement)).map_err(|reason| match reason {
+                    Reason::Failed(error) => CompactError::Volume { path: path(), error },
+                    _ => CompactError::WrittenTo { path: path() },
+                })?;
+            }
+        }
+        Ok(())
     }
 
     fn restore(
@@ -255,19 +273,30 @@ impl<'a, V: Volume> Undoing<'a, V> {
         for entry in &pending.replacement.inputs.entries {
             if is_same(&pending.from, entry).map_err(failed)? {
                 self.step()?;
-                let taken = move_new(&pending.from, &entry.name, dir).map_err(failed)?;
-                if let Some(reason) = taken {
+                let is_taken = move_new(&pending.from, &entry.name, dir).map_err(failed)?;
+                if is_taken {
+                    let reason = Reason::Taken(entry.name.clone());
                     undone.left.push(Left { directory: path.to_owned(), inputs: 1, reason });
                 }
             }
-            let checksum = checksum_name(&entry.name);
-            match pending.from.rename(&checksum, dir, &checksum) {
-                Err(error) if !error.is_vanished() => return Err(failed(error)),
-                _ => undone.restored += 1,
-            }
+            restore_checksum(&pending.from, entry, dir).map_err(failed)?;
+            undone.restored += 1;
         }
         Ok(())
     }
+}
+
+fn has<D: Dir>(dir: &D, name: &CStr) -> Result<bool, Error> {
+    match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_vanished() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// An output after it was moved away.
+fn moved(replacement: &Replacement) -> ManifestEntry {
+    ManifestEntry { name: replacement.planned.staged.clone(), ..replacement.output.clone() }
 }
 
 /// Whether an output replaced its inputs: the compaction may have left these.
@@ -278,17 +307,22 @@ fn was_replaced<D: Dir>(kept: &Generation<D>, replacement: &Replacement, from: &
         }
     }
     let taken_away = c_string([UNDONE.to_bytes(), b"/", replacement.planned.staged.to_bytes()].concat());
-    match kept.dir.metadata(&taken_away, SymlinkBehavior::NoFollow, Fields::INO) {
-        Ok(_) => Ok(true),
-        Err(error) if error.is_vanished() => Ok(false),
-        Err(error) => Err(error),
-    }
+    has(&kept.dir, &taken_away)
 }
 
 enum Stopped {
     Interrupted,
     Failed(Error),
     Changed(Reason),
+}
+
+impl From<Reason> for Stopped {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Failed(error) => Stopped::Failed(error),
+            reason => Stopped::Changed(reason),
+        }
+    }
 }
 
 /// What prevents the inputs of an output from being put back.
@@ -314,28 +348,49 @@ fn obstacles<D: Dir>(dir: &D, path: &CStr, pending: &Pending<'_, D>) -> Vec<Stri
     found
 }
 
-/// Moves a file to another directory, under another name if its own is taken; returns this reason then.
-fn move_new<D: Dir>(from: &D, name: &CStr, to: &D) -> Result<Option<Reason>, Error> {
-    let mut target = name.to_owned();
-    for number in 1.. {
-        let moved = match from.rename_new(name, to, &target) {
-            Err(error) if matches!(error.errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => from
-                .hard_link(name, SymlinkBehavior::NoFollow, to, &target)
-                .and_then(|()| from.remove(name, RemoveKind::File)),
-            moved => moved,
-        };
-        match moved {
-            Ok(()) => return Ok((target.as_c_str() != name).then(|| Reason::Taken(name.to_owned()))),
-            // An earlier attempt ended between the two calls.
-            Err(error) if error.errno == Errno::EXIST && is_link(from, to, name)? => {
-                from.remove(name, RemoveKind::File)?;
-                return Ok(None);
-            }
-            Err(error) if error.errno == Errno::EXIST => {
-                target = c_string([name.to_bytes(), b".restored-", number.to_string().as_bytes()].concat());
-            }
-            Err(error) => return Err(error),
+/// The name of a file that is put back, or that of its nth substitute.
+fn numbered(name: &CStr, number: u64) -> CString {
+    match number {
+        0 => name.to_owned(),
+        _ => c_string([name.to_bytes(), b".restored-", number.to_string().as_bytes()].concat()),
+    }
+}
+
+/// Moves a file to another directory, under another name if its own is taken; returns whether it is.
+fn move_new<D: Dir>(from: &D, name: &CStr, to: &D) -> Result<bool, Error> {
+    for number in 0.. {
+        match move_to(from, name, to, &numbered(name, number)) {
+            Err(error) if error.errno == Errno::EXIST => {}
+            moved => return moved.map(|()| number > 0),
         }
     }
-    Ok(None)
+    Ok(false)
+}
+
+/// Gives a file a name that no other one has.
+fn move_to<D: Dir>(from: &D, name: &CStr, to: &D, target: &CStr) -> Result<(), Error> {
+    match rename_new(from, name, to, target) {
+        // An earlier attempt ended between a hard link and a removal.
+        Err(error) if error.errno == Errno::EXIST && are_links((from, name), (to, target))? => {
+            from.remove(name, RemoveKind::File)
+        }
+        moved => moved,
+    }
+}
+
+/// Puts the checksum of a file beside it, under whatever name the file has got. Checksums of other files stay.
+fn restore_checksum<D: Dir>(from: &D, entry: &ManifestEntry, to: &D) -> Result<(), Error> {
+    for name in (0..).map(|number| numbered(&entry.name, number)) {
+        let target = ManifestEntry { name, ..entry.clone() };
+        if is_same(to, &target)? {
+            return match move_to(from, &checksum_name(&entry.name), to, &checksum_name(&target.name)) {
+                Err(error) if error.errno != Errno::EXIST && !error.is_vanished() => Err(error),
+                _ => Ok(()),
+            };
+        }
+        if !has(to, &target.name)? {
+            break;
+        }
+    }
+    Ok(())
 }

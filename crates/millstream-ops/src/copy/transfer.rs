@@ -17,6 +17,7 @@ use super::job::Job;
 use super::options::{Contents, Placement, Reflink, Removal, Update, Verification};
 use super::report::Trouble;
 use super::trace::Action;
+use crate::names::is_unsupported;
 use crate::transfer::Identity;
 use crate::transfer::carriers::{self, Carried, Crew, LARGE};
 use crate::transfer::data::{EarlyEnd, Pair};
@@ -353,9 +354,7 @@ impl<V: Volume> Copier<'_, V> {
 /// Renames to a name under which nothing was found; what has come there since stays, where the volume can do that.
 pub(super) fn rename_new<D: Dir>(place: &D, name: &CStr, new_name: &CStr) -> Result<(), Error> {
     match place.rename_new(name, place, new_name) {
-        Err(error) if matches!(error.errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            place.rename(name, place, new_name)
-        }
+        Err(error) if is_unsupported(&error) => place.rename(name, place, new_name),
         renamed => renamed,
     }
 }

@@ -120,7 +120,7 @@ pub(super) fn write_atomically<D: Dir>(
         .and_then(|()| remove_if_there(dir, &checksum_name(name)))
         .and_then(|()| match existing {
             Existing::Replace => dir.rename(&temporary, dir, name),
-            Existing::Refuse => rename_new(dir, &temporary, name),
+            Existing::Refuse => rename_new(dir, &temporary, dir, name),
         });
     if written.is_err() {
         // The first error says more.

@@ -273,7 +273,7 @@ impl<D: Dir> Source<D> {
             self.dir.rename(&name, &self.dir, &self.name)?;
             return Ok(self.dir.as_file()?.sync()?);
         }
-        let renamed = match rename_new(&self.dir, &name, &self.new_name) {
+        let renamed = match rename_new(&self.dir, &name, &self.dir, &self.new_name) {
             Err(error) if error.errno == Errno::EXIST => return Err(Cause::Exists(new.to_vec())),
             // It may have taken effect nevertheless.
             Err(error) if !self.is_in_place(temporary).unwrap_or(true) => return Err(error.into()),

@@ -258,3 +258,64 @@ fn kept_files_are_removed_when_their_time_is_over() {
         assert!(matches!(refused, Err(CompactError::PartlyUndone { .. })), "{refused:?}");
     }
 }
+
+/// Outputs that an undoing has moved away and not removed.
+fn moved_away(bed: &Bed) -> Vec<PathBuf> {
+    let Ok(listed) = fs::read_dir(kept(bed).join("1/undone")) else { return Vec::new() };
+    listed.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+/// Issue 36: a writer has an output open while it is moved away.
+#[test]
+fn what_is_written_to_an_output_that_was_moved_away_is_not_removed() {
+    let (mut refused, mut returned) = (0, 0);
+    for last in 0.. {
+        let bed = Bed::keeping(Where::Beside, LATER);
+        bed.recover();
+        if !undone_until(&bed, last) {
+            break;
+        }
+        let Some(output) = moved_away(&bed).pop() else { continue };
+        let mut content = fs::read_to_string(&output).expect("read");
+        content.push_str("late\n");
+        fs::write(&output, &content).expect("written");
+        match undone(&bed) {
+            Err(CompactError::WrittenTo { path }) => {
+                assert_eq!(path, c_path(&output));
+                assert_eq!(fs::read_to_string(&output).expect("it stays"), content, "step {last}");
+                let beside = kept(&bed).join("by-hand");
+                fs::rename(&output, &beside).expect("moved");
+                assert_eq!(undone(&bed).expect("the rest").left, [], "step {last}");
+                fs::remove_dir_all(kept(&bed)).expect("removed");
+                let lines: usize = bed.lines().values().map(Vec::len).sum();
+                assert_eq!(lines, 24 + 4, "step {last}");
+                refused += 1;
+            }
+            done => {
+                assert_eq!(done.expect("the others are undone").left.len(), 1, "step {last}");
+                let lines: Vec<_> = bed.lines().into_values().flatten().collect();
+                assert_eq!(
+                    (lines.len(), lines.contains(&"late".to_owned())),
+                    (24 + 4 + 1, true),
+                    "step {last}"
+                );
+                returned += 1;
+            }
+        }
+    }
+    assert!(refused > 0 && returned > 0, "{refused}, {returned}");
+}
+
+/// Issue 36: the name of an input is taken while its compaction is undone.
+#[test]
+fn a_checksum_is_restored_only_beside_its_own_file() {
+    let bed = Bed::keeping(Where::Beside, LATER);
+    bed.recover();
+    assert!(undone_until(&bed, 1));
+    fs::write(bed.source.join("k=1/a"), "new").expect("written");
+    fs::write(bed.source.join("k=1/.a.crc"), "of the new file").expect("written");
+    assert_eq!(undone(&bed).expect("undone").left.len(), 1);
+    let read = |name: &str| fs::read_to_string(bed.source.join("k=1").join(name)).expect("read");
+    assert_eq!((read("a"), read(".a.crc")), ("new".into(), "of the new file".into()));
+    assert_eq!((read("a.restored-1").len() > 3, read(".a.restored-1.crc")), (true, "of a".into()));
+}
