@@ -233,3 +233,74 @@ def test_replaced_files_are_kept_for_a_time_and_undone_in_turn(ours, tmp_path):
     assert run(in_place=True, plain_files=True, keep_for="1s")["outputs"] == 1 and len(entries(tmp_path)) == 2
     time.sleep(1.5)
     assert run(in_place=True, plain_files=True)["kept"] == 1 and entries(tmp_path) == ["t"]
+
+
+def compacted(ours, top) -> dict[str, bytes]:
+    """A tree that was compacted in place; returns the state of the directory around it."""
+    tree(top, {f"k=1/{name}": content for name, content in LINES.items()})
+    assert ours.call("compact_calls:compact", src=str(top), in_place=True, plain_files=True)["outputs"] == 1
+    return state(top.parent)
+
+
+# Issue 36.
+@pytest.mark.parametrize("log, kind", [("_delta_log/0.json", "a Delta Lake table"), ("metadata/00000-1.metadata.json", "an Iceberg table")])
+def test_a_compaction_of_what_has_become_a_table_is_not_undone(ours, tmp_path, log, kind):
+    """CONVERT TO DELTA, or Iceberg's add_files, has registered the outputs."""
+    top = tmp_path / "t"
+    before = compacted(ours, top)
+    tree(top, {log: b"{}"})
+    for dry_run in (True, False):
+        said = ours.call("compact_calls:compact", src=str(top), undo=True, dry_run=dry_run).get("error", "")
+        assert f"is {kind}" in said and f"{tmp_path}/.t.millstream-compact is not undone" in said, said
+    assert state(tmp_path) == {**before, f"t/{log}": b"{}"}
+    job = "01234567-89ab-cdef-0123-456789abcdef"
+    shutil.rmtree(top / log.split("/")[0])
+    tree(top, {f"k=1/.direct-writes/_{job}.begin": b""})
+    assert f"statement {job} with direct writes is not over" in ours.call("compact_calls:compact", src=str(top), undo=True)["error"]
+    shutil.rmtree(top / "k=1/.direct-writes")
+    assert ours.call("compact_calls:compact", src=str(top), undo=True)["restored"] == 3
+
+
+def killed_after_its_commit(top) -> tuple[str, Path]:
+    """A tree and the staging directory of a compaction in place that was killed before it replaced anything."""
+    source, staging = tree(top, {"k=1/a": b"1\n", "k=1/b": b"2\n"}), top.parent / f".{top.name}.millstream-compact"
+    inputs = b""
+    for name in ("a", "b"):
+        found = (top / "k=1" / name).stat()
+        seconds, nanoseconds = divmod(found.st_mtime_ns, 10**9)
+        inputs += os.fsencode(name) + b"\0%d %d %d %d\0" % (found.st_ino, found.st_size, seconds, nanoseconds)
+    fields = [b"millstream compact 1", b"in place", os.fsencode(top), b"0.0", b"k=1", b"part-0", b"end", b""]
+    tree(staging, {"out/0.0": b"1\n2\n", "out/0.0.inputs": inputs + b"\0", "journal": b"\0".join(fields)})
+    return source, staging
+
+
+# Issue 36.
+def test_a_killed_compaction_of_what_has_become_a_table_is_not_finished(ours, tmp_path):
+    source, staging = killed_after_its_commit(tmp_path / "t")
+    tree(tmp_path / "t", {"_delta_log/0.json": b"{}"})
+    before = state(tmp_path)
+    for arguments in ({"undo": True}, {"purge": True}, {"in_place": True, "plain_files": True}):
+        said = ours.call("compact_calls:compact", src=source, **arguments).get("error", "")
+        assert "a Delta Lake table" in said and f"{staging} is not finished" in said, said
+        assert {**state(tmp_path), f"{staging.name}/lock": b""} == {**before, f"{staging.name}/lock": b""}
+    shutil.rmtree(tmp_path / "t/_delta_log")
+    assert ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)["recovered"] == 1
+    assert data_files(source) == ["k=1/part-0"]
+
+
+# Issue 36.
+def test_a_dry_run_of_undo_and_purge_changes_nothing(ours, tmp_path):
+    source, staging = killed_after_its_commit(tmp_path / "t")
+    before = state(tmp_path)
+    for action in ("undo", "purge"):
+        said = ours.call("compact_calls:compact", src=source, dry_run=True, **{action: True}).get("error", "")
+        assert f"{staging} was stopped while it replaced files" in said, said
+        assert state(tmp_path) == before
+    other = tmp_path / "other/t"
+    compacted(ours, other)
+    # A compaction was killed before its commit.
+    tree(other.parent / ".t.millstream-compact", {"lock": b"", "out/0.7": b"torn"})
+    before = state(other.parent)
+    for action, field, count in (("purge", "purged", 1), ("undo", "restored", 3)):
+        assert ours.call("compact_calls:compact", src=str(other), dry_run=True, **{action: True})[field] == count
+        assert state(other.parent) == before

@@ -248,6 +248,10 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_hasKept<'local
     })
 }
 
+fn attempt(dry: jboolean) -> Attempt {
+    if dry == 0 { Attempt::Real } else { Attempt::Dry }
+}
+
 /// `static native byte[] undo(long handle, boolean dry)`: returns what `encoded_result` makes of the result: the numbers are of outputs
 /// removed and of files put back.
 #[unsafe(no_mangle)]
@@ -258,26 +262,26 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_undo<'local>(
     dry: jboolean,
 ) -> jbyteArray {
     guard(&mut env, std::ptr::null_mut(), |env| {
-        let attempt = if dry == 0 { Attempt::Real } else { Attempt::Dry };
         // SAFETY: see `staging`.
-        let undone = undo(unsafe { staging(handle) }, attempt, &|| true).map_err(|e| failure(&e))?;
+        let undone = undo(unsafe { staging(handle) }, attempt(dry), &|| true).map_err(|e| failure(&e))?;
         let applied = Applied { outputs: undone.outputs, replaced: undone.restored, left: undone.left };
         Ok(env.byte_array_from_slice(&encoded_result(&applied))?.into_raw())
     })
 }
 
-/// `static native long purge(long handle, long now)`: of all compactions if `now` is negative.
+/// `static native long purge(long handle, long now, boolean dry)`: of all compactions if `now` is negative.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_purge<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
     now: jlong,
+    dry: jboolean,
 ) -> jlong {
     guard(&mut env, 0, |_| {
         // SAFETY: see `staging`.
-        let removed =
-            purge(unsafe { staging(handle) }, (now >= 0).then_some(now)).map_err(|e| failure(&e))?;
+        let staging = unsafe { staging(handle) };
+        let removed = purge(staging, (now >= 0).then_some(now), attempt(dry)).map_err(|e| failure(&e))?;
         Ok(jlong::try_from(removed).unwrap_or(jlong::MAX))
     })
 }

@@ -5,7 +5,6 @@ use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, RemoveKind, SymlinkBehavior, Volume};
 
-use super::CompactError;
 use super::journal::{Journal, Manifest, Planned};
 use super::kept::{is_link, stamped};
 use super::paths::parent_below;
@@ -14,6 +13,7 @@ use super::staging::{
     RECORD, Staging, c_string, entries, make_dir, path_below, read_file, remove_entries, write_file,
 };
 use super::work::{Done, Work, checksum_name};
+use super::{Attempt, CompactError};
 
 /// The replaced files of a compaction.
 pub(super) const FILES: &CStr = c"files";
@@ -138,12 +138,16 @@ pub fn has_kept<V: Volume>(staging: &Staging<V>) -> Result<bool, CompactError> {
     Ok(!staging.generations()?.is_empty())
 }
 
-/// Removes the kept files of compactions whose time is over at `now`, in seconds since 1970, or of all. Returns their number. There
-/// must be no journal.
+/// Removes the kept files of compactions whose time is over at `now`, in seconds since 1970, or of all. Returns the number of these
+/// compactions. There must be no journal.
 ///
 /// # Errors
 /// If something cannot be read or removed.
-pub fn purge<V: Volume>(staging: &Staging<V>, now: Option<i64>) -> Result<u64, CompactError> {
+pub fn purge<V: Volume>(
+    staging: &Staging<V>,
+    now: Option<i64>,
+    attempt: Attempt,
+) -> Result<u64, CompactError> {
     let mut removed = 0;
     for kept in staging.generations()? {
         let is_over = match now {
@@ -152,7 +156,9 @@ pub fn purge<V: Volume>(staging: &Staging<V>, now: Option<i64>) -> Result<u64, C
         };
         let is_undone = kept.is_undoing()?;
         if is_over && !is_undone {
-            staging.forget(&kept)?;
+            if attempt == Attempt::Real {
+                staging.forget(&kept)?;
+            }
             removed += 1;
         }
     }

@@ -28,9 +28,9 @@ use crate::names::rename_new;
 /// Whether anything is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// The compaction is undone.
+    /// It is done.
     Real,
-    /// It is checked whether it can be undone.
+    /// It is only checked whether it can be done.
     Dry,
 }
 

@@ -243,14 +243,16 @@ fn kept_files_are_removed_when_their_time_is_over() {
         let bed = Bed::keeping(Where::Beside, Some(100));
         bed.recover();
         let staging = bed.open();
-        assert_eq!(purge(&staging, now), Ok(removed));
+        assert_eq!(purge(&staging, now, Attempt::Dry), Ok(removed));
+        assert!(kept(&bed).exists());
+        assert_eq!(purge(&staging, now, Attempt::Real), Ok(removed));
         staging.close().expect("removed");
         assert_eq!(kept(&bed).exists(), removed == 0);
     }
     let bed = Bed::keeping(Where::Beside, Some(100));
     bed.recover();
     assert!(undone_until(&bed, 3));
-    assert_eq!(purge(&bed.open(), None), Ok(0), "what has begun to be undone is finished");
+    assert_eq!(purge(&bed.open(), None, Attempt::Real), Ok(0), "what has begun to be undone is finished");
     for keep_until in [None, LATER] {
         let journal =
             Journal { kind: Kind::InPlace { keep_until }, root: c_path(&bed.source), outputs: Vec::new() };

@@ -18,6 +18,8 @@ import java.util.function.BooleanSupplier;
 public final class NativeCompaction implements AutoCloseable {
   /** Directory of the outputs, below the staging directory. */
   public static final String OUT = "out";
+  /** File below the staging directory that exists from the commit of a compaction until it is finished. */
+  public static final String JOURNAL = "journal";
 
   private long handle;
 
@@ -82,16 +84,17 @@ public final class NativeCompaction implements AutoCloseable {
    * @param nowSeconds the time since 1970
    */
   public synchronized void purgeExpired(long nowSeconds) throws IOException {
-    purge(handle(), nowSeconds);
+    purge(handle(), nowSeconds, false);
   }
 
   /**
    * Removes all kept files.
    *
+   * @param isDry whether only to count
    * @return the number of compactions that can no longer be undone
    */
-  public synchronized long purgeAll() throws IOException {
-    return purge(handle(), -1);
+  public synchronized long purgeAll(boolean isDry) throws IOException {
+    return purge(handle(), -1, isDry);
   }
 
   private long handle() throws IOException {
@@ -282,7 +285,7 @@ public final class NativeCompaction implements AutoCloseable {
 
   private static native byte[] undo(long handle, boolean isDry) throws IOException;
 
-  private static native long purge(long handle, long now) throws IOException;
+  private static native long purge(long handle, long now, boolean dry) throws IOException;
 
   private static native void close(long handle, boolean remove) throws IOException;
 }

@@ -60,8 +60,9 @@ object Compact {
         case action =>
           try action match {
             case CompactAction.Merge => compact(spark, options, source, target, tell)
-            case CompactAction.Undo => afterRecovery(options, target)(CompactUndo.undo)
-            case CompactAction.Purge => afterRecovery(options, target)(CompactUndo.purge)
+            case CompactAction.Undo =>
+              afterRecovery(spark, options, target)(CompactUndo.undo(options, target, _, opening(_, target), checkEarlier(spark, options, target, "undone")))
+            case CompactAction.Purge => afterRecovery(spark, options, target)(CompactUndo.purge(options, target, _, opening(_, target)))
           } finally forgetListings(spark, target)
       }
     } catch {
@@ -91,12 +92,21 @@ object Compact {
     new LocalTree(source, local(options.source).normalize, spark.sparkContext.hadoopConfiguration)
 
   /** Undoes or removes earlier compactions of a tree, once they are finished. */
-  private def afterRecovery(options: CompactOptions, target: Path)(
-      action: (CompactOptions, Path, Seq[Path], Path => NativeCompaction) => CompactSummary): CompactSummary = {
+  private def afterRecovery(spark: SparkSession, options: CompactOptions, target: Path)(action: Seq[Path] => CompactSummary): CompactSummary = {
     val places = stagingPlaces(options, target)
-    recover(places, target)
-    action(options, target, places.filter(place => Files.isWritable(place.getParent)), opening(_, target))
+    if (options.dryRun) refuseUnfinished(places) else recover(spark, options, target)
+    action(places.filter(place => Files.isWritable(place.getParent)))
   }
+
+  /** A dry run cannot tell what can be undone or removed before it is complete. */
+  private def refuseUnfinished(places: Seq[Path]): Unit = places.find(place => Files.exists(place.resolve(NativeCompaction.JOURNAL))).foreach { place =>
+    throw new CompactFailure(s"the earlier compaction with the staging directory $place was stopped while it replaced files; without --dry-run, " +
+      "this command finishes it first")
+  }
+
+  /** Refuses to change what an earlier compaction in place has changed, unless the tree is still one of plain files. */
+  private def checkEarlier(spark: SparkSession, options: CompactOptions, target: Path, whatIsNot: String)(place: Path): Unit =
+    CompactTables.checkEarlier(tree(spark, options, target), place, whatIsNot)
 
   /** Predicts the result from names, sizes, the beginnings of files, and schemas. */
   private def look(spark: SparkSession, options: CompactOptions, source: Path, target: Path, tell: String => Unit): CompactSummary = {
@@ -110,7 +120,7 @@ object Compact {
   }
 
   private def compact(spark: SparkSession, options: CompactOptions, source: Path, target: Path, tell: String => Unit): CompactSummary = {
-    val recovered = recover(stagingPlaces(options, target), target)
+    val recovered = recover(spark, options, target)
     if (recovered.nonEmpty && !options.inPlace) {
       val plan = CompactPlan(0, 0, 0, Vector.empty, 0, recovered.flatMap(_.left))
       return result(options, source, target, plan, Nil, None, recovered.map(_.outputs).sum)
@@ -252,11 +262,12 @@ object Compact {
   private final case class Recovered(outputs: Long, left: Seq[NativeCompaction.Left])
 
   /** Finishes what an earlier compaction committed. */
-  private def recover(places: Seq[Path], target: Path): Seq[Recovered] =
-    places.filter(Files.isDirectory(_)).flatMap { place =>
+  private def recover(spark: SparkSession, options: CompactOptions, target: Path): Seq[Recovered] =
+    stagingPlaces(options, target).filter(Files.isDirectory(_)).flatMap { place =>
       val staging = opening(place, target)
       try {
         val done = Option.when(staging.isCommitted) {
+          if (options.inPlace) checkEarlier(spark, options, target, "finished")(place)
           val left = CompactLeft.read(place.resolve(NativeCompaction.OUT))
           val applied = finishing(staging, target)
           Recovered(applied.outputs, left ++ applied.left.asScala)

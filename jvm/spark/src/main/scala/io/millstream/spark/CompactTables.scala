@@ -1,5 +1,6 @@
 package io.millstream.spark
 
+import java.nio.file.Path
 import java.util.Locale
 
 import io.millstream.hadoop.TableLogs
@@ -29,6 +30,18 @@ private[spark] object CompactTables {
     case None => None
   }
 
+  /**
+   * Refuses to finish or undo an earlier compaction in place if the tree has become a table since, or is being written to.
+   *
+   * @param place the staging directory of the compaction
+   */
+  def checkEarlier(tree: SourceTree, place: Path, whatIsNot: String): Unit = {
+    tree.tableLog(true).foreach { evidence =>
+      throw new CompactFailure(s"${evidence.message}; the earlier compaction with the staging directory $place is not $whatIsNot")
+    }
+    tree.refuseWrites(tree.listings().map(_.directory).filter(_ != null).distinct.toSeq)
+  }
+
   /** Options for the files of the table that they name. */
   def resolved(spark: SparkSession, options: CompactOptions): CompactOptions = options.table.fold(options) { name =>
     val table = found(spark, name)
@@ -47,7 +60,7 @@ private[spark] object CompactTables {
         case Seq("spark_catalog", database, table) => TableIdentifier(table, Some(database))
         case Seq(database, table) => TableIdentifier(table, Some(database))
         case Seq(table) => TableIdentifier(table)
-        case _ => throw new CompactFailure(s"$name: not a table of the session's catalog (DATABASE.TABLE); tables of other catalogs have logs of their own")
+        case _ => throw new CompactFailure(s"$name: not a table of the session's catalog (DATABASE.TABLE); tables of other catalogs have their own logs")
       }
       spark.sessionState.catalog.getTableMetadata(identifier)
     } catch {
@@ -87,7 +100,7 @@ private[spark] object CompactTables {
       table.bucketSpec.map(_ => "is in buckets, whose numbers are in the names of its files"),
       Option.when(isTrue("multiline") && provider == "json")("has JSON documents of several lines (multiLine)"),
       Option.when(isTrue("wholetext"))("takes each file for one row (wholetext)"),
-      Seq("linesep", "line.delim").flatMap(settings.get).find(!Set("\n", "\\n", "10")(_)).map(_ => "has a line separator of its own"),
+      Seq("linesep", "line.delim").flatMap(settings.get).find(!Set("\n", "\\n", "10")(_)).map(_ => "has a custom line separator"),
       Seq("encoding", "charset").flatMap(settings.get).find(name => !Utf8(name.toLowerCase(Locale.ROOT))).map(name => s"is encoded in $name"),
       Seq("skip.header.line.count", "skip.footer.line.count").find(key => settings.get(key).exists(_ != "0")).map(key => s"has $key")).flatten.headOption
   }

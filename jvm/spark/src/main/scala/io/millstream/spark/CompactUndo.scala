@@ -1,6 +1,6 @@
 package io.millstream.spark
 
-import java.nio.file.Path
+import java.nio.file.{Files, Path}
 import java.util.OptionalLong
 
 import io.millstream.hadoop.NativeCompaction
@@ -18,25 +18,28 @@ private[spark] object CompactUndo {
    *
    * @param places its possible staging directories; what was committed there is finished
    * @param open opens one of them
+   * @param check refuses to undo what has this staging directory
    */
-  def undo(options: CompactOptions, source: Path, places: Seq[Path], open: Path => NativeCompaction): CompactSummary = {
-    val done = firstOf(places, open)(staging => Option.when(staging.hasKept)(staging.undo(options.dryRun)))
+  def undo(options: CompactOptions, source: Path, places: Seq[Path], open: Path => NativeCompaction, check: Path => Unit): CompactSummary = {
+    def undone(place: Path)(staging: NativeCompaction) = Option.when(staging.hasKept) {
+      check(place)
+      staging.undo(options.dryRun)
+    }
+    val done = places.iterator.flatMap(place => withOpened(options, place, open)(undone(place))).nextOption()
       .getOrElse(throw new CompactFailure(s"$source: no files are kept that an earlier compaction replaced"))
     of(options, source).copy(removed = done.outputs, restored = done.replaced, left = CompactResult.asScala(done.left))
   }
 
   /** Removes what earlier compactions of a tree replaced. */
   def purge(options: CompactOptions, source: Path, places: Seq[Path], open: Path => NativeCompaction): CompactSummary = {
-    val counts = places.map(place => withOpened(place, open)(staging => if (options.dryRun) 0 else staging.purgeAll()))
+    val counts = places.map(place => withOpened(options, place, open)(_.purgeAll(options.dryRun)))
     of(options, source).copy(purged = counts.sum)
   }
 
-  private def firstOf[T](places: Seq[Path], open: Path => NativeCompaction)(action: NativeCompaction => Option[T]): Option[T] =
-    places.iterator.map(place => withOpened(place, open)(action)).collectFirst { case Some(found) => found }
-
-  private def withOpened[T](place: Path, open: Path => NativeCompaction)(action: NativeCompaction => T): T = {
+  private def withOpened[T](options: CompactOptions, place: Path, open: Path => NativeCompaction)(action: NativeCompaction => T): T = {
+    val stays = options.dryRun && Files.exists(place)
     val staging = open(place)
-    try action(staging) finally staging.remove()
+    try action(staging) finally if (stays) staging.close() else staging.remove()
   }
 
   private def of(options: CompactOptions, source: Path): CompactSummary =
