@@ -16,7 +16,7 @@ use crate::names::c_string;
 /// Bytes of directory entries read at once.
 const BATCH: usize = 64 << 10;
 
-/// What names files of the tree at an absolute path. `given` is the path by which the user knows the tree, if it leads there by
+/// Metadata that references files of the tree at an absolute path. `given` is the path by which the user knows the tree, if it leads there by
 /// symbolic links: a table that has a link to the tree is above that path.
 ///
 /// What cannot be read is taken for absent: a log that this user cannot read is none that he may write.
@@ -30,7 +30,7 @@ pub fn of_tree<V: Volume>(volume: &V, root: &CStr, given: &CStr, care: Care) -> 
     judged(&base, &mut search, care).or_else(|| judged(&base, &mut Search::new(given.to_bytes()), care))
 }
 
-/// What names files in one directory, given by an absolute path: the log of a known format, or a file that has their names. What is below
+/// Metadata that references files in one directory, given by an absolute path: the log of a known format, or a file that has their names. What is below
 /// the directory does not count. `base` is the base of a volume.
 pub fn of_directory<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
     let mut search = Search::new(directory.to_bytes());
@@ -64,12 +64,25 @@ fn complete<D: Dir>(base: &D, search: &mut Search, care: Care) {
     }
 }
 
-/// Adds the entries of a directory that is not inside the tree, or is its root.
+/// Adds the entries of a directory that is not inside the tree, or is its root. If they are not all known then, because there are too
+/// many or this user may only search the directory, it is asked for logs of known formats by their names.
 fn list<D: Dir>(base: &D, directory: &[u8], search: &mut Search) {
+    if add_entries(base, directory, search).unwrap_or(false) {
+        return;
+    }
+    for path in probes() {
+        if let Ok(is_directory) = is_directory(base, &c_string(&[directory, b"/", path])) {
+            search.probed(directory, path, is_directory);
+        }
+    }
+}
+
+/// Whether these are all.
+fn add_entries<D: Dir>(base: &D, directory: &[u8], search: &mut Search) -> Result<bool> {
     let path = c_string(&[if directory.is_empty() { b"/" } else { directory }]);
-    let Ok(dir) = base.open_dir(&path, SymlinkBehavior::Follow) else { return };
+    let dir = base.open_dir(&path, SymlinkBehavior::Follow)?;
     let (mut cursor, mut batch, mut count) = (D::Cursor::default(), DirentBatch::with_capacity(BATCH), 0);
-    while let Ok(ReadState::More) = dir.read_entries(&mut cursor, &mut batch) {
+    while dir.read_entries(&mut cursor, &mut batch)? == ReadState::More {
         for entry in batch.iter() {
             let name = entry.name.to_bytes();
             let is_directory = match entry.kind {
@@ -80,19 +93,10 @@ fn list<D: Dir>(base: &D, directory: &[u8], search: &mut Search) {
         }
         count += batch.iter().count();
         if count > LISTED_ENTRIES {
-            probe(&dir, directory, search);
-            return;
+            return Ok(false);
         }
     }
-}
-
-/// Looks for logs of known formats by their names.
-fn probe<D: Dir>(dir: &D, directory: &[u8], search: &mut Search) {
-    for path in probes() {
-        if let Ok(is_directory) = is_directory(dir, &c_string(&[path])) {
-            search.probed(directory, path, is_directory);
-        }
-    }
+    Ok(true)
 }
 
 fn is_directory<D: Dir>(dir: &D, name: &CStr) -> Result<bool> {

@@ -54,7 +54,7 @@ pub enum Certainty {
     Possible,
 }
 
-/// What names the files of a tree.
+/// Metadata that references the tree's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// How sure it is.
@@ -162,18 +162,16 @@ impl Search {
         }
     }
 
-    /// Directories in `directory`, which is above the tree and of which all entries are known, whose entries matter, too.
+    /// Directories in `directory`, which is above the tree and was listed or probed, whose entries matter, too.
     pub fn beside(&self, directory: &[u8]) -> Vec<Vec<u8>> {
         let Relation::Above { levels, way } = self.relation(directory) else { return Vec::new() };
         let on_the_way = way.split(|&b| b == b'/').next().unwrap_or_default();
-        let Some(facts) = self.directories.get(directory) else { return Vec::new() };
-        let wanted = facts
-            .directories()
-            .filter(|name| *name != on_the_way && shapes::is_telling_directory(name, levels));
-        wanted.take(shapes::MAX_BESIDE).map(<[u8]>::to_vec).collect()
+        let facts = self.directories.get(directory);
+        facts.map_or_else(Vec::new, |facts| shapes::beside(facts, levels, on_the_way))
     }
 
-    /// Takes note of a path below a directory at which there is something, where the directory has too many entries to list.
+    /// Takes note of a path below a directory at which there is something, where the directory has too many entries to list, or must
+    /// not be listed.
     pub fn probed(&mut self, directory: &[u8], path: &[u8], is_directory: bool) {
         match path.iter().rposition(|&b| b == b'/') {
             Some(at) => self.entry(&[directory, b"/", &path[..at]].concat(), &path[at + 1..], is_directory),
@@ -201,28 +199,27 @@ impl Search {
         }
     }
 
-    /// What names files of the tree: the surest first, then the highest directory.
+    /// Metadata that references the tree's files: the surest first, then the highest directory.
     pub fn evidence(&self) -> Option<Evidence> {
-        let shapes = self
-            .directories
-            .iter()
-            .flat_map(|(path, facts)| shapes::evidence(path, facts, self.relation(path)));
-        let contents = self.found.iter().map(|path| contents::evidence(path));
         let avro = self.has_other_files_than_avro().then(|| self.avro()).flatten();
-        shapes
-            .chain(contents)
-            .chain(avro)
-            .min_by(|one, other| (one.certainty, one.table.len()).cmp(&(other.certainty, other.table.len())))
+        surest(self.shapes().chain(self.contents()).chain(avro))
     }
 
-    /// The same, without what may be a log for nothing but its name.
+    /// The same, excluding candidates matched by name only.
     pub fn certain_evidence(&self) -> Option<Evidence> {
-        let shapes = self
-            .directories
-            .iter()
-            .flat_map(|(path, facts)| shapes::evidence(path, facts, self.relation(path)));
-        let known = shapes.filter(|evidence| evidence.certainty == Certainty::Known);
-        known.chain(self.found.iter().map(|path| contents::evidence(path))).next()
+        let known = self.shapes().filter(|evidence| evidence.certainty == Certainty::Known);
+        surest(known.chain(self.contents()))
+    }
+
+    /// What the names of directories and files show.
+    fn shapes(&self) -> impl Iterator<Item = Evidence> {
+        let all = self.directories.iter();
+        all.flat_map(|(path, facts)| shapes::evidence(path, facts, self.relation(path)))
+    }
+
+    /// What the contents of files show.
+    fn contents(&self) -> impl Iterator<Item = Evidence> {
+        self.found.iter().map(|path| contents::evidence(path))
     }
 
     fn inside(&self) -> impl Iterator<Item = (&Vec<u8>, &Facts)> {
@@ -241,4 +238,8 @@ impl Search {
             Some(Evidence { certainty: Certainty::Possible, table: path.clone(), log: name.to_vec(), why })
         })
     }
+}
+
+fn surest(found: impl Iterator<Item = Evidence>) -> Option<Evidence> {
+    found.min_by_key(|evidence| (evidence.certainty, evidence.table.len()))
 }

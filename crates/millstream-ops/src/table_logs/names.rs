@@ -26,7 +26,11 @@ pub(super) const IN_DATA: [(&[u8], &str); 3] = [
     (b"_metadata_acid", "a transactional table of Hive"),
 ];
 
-/// Hidden directories that name no files: ours, those of writers that are at work, and those of file systems and desktops.
+/// Names of directories whose files may be a log, whatever the case of the letters.
+pub(super) const TELLING: [&[u8]; 8] =
+    [b"metadata", b"manifest", b"manifests", b"catalog", b"snapshot", b"snapshots", b"log", b"index"];
+
+/// Hidden directories that name no files: ours, those of active writers, and those of file systems and desktops.
 const HARMLESS: [&[u8]; 19] = [
     b"_temporary",
     b"_millstream",

@@ -1,25 +1,32 @@
 //! Logs that show by the names of directories and files.
 
+use std::collections::BTreeSet;
+
 use super::facts::Facts;
-use super::names::{IN_DATA, LOGS, NEAR, TOGETHER, is_iceberg, is_transaction, is_unknown};
+use super::names::{IN_DATA, LOGS, NEAR, TELLING, TOGETHER, is_iceberg, is_transaction, is_unknown};
 use super::{Certainty, Evidence, Relation};
 
-/// Directories beside the way to a tree whose entries are looked at, at each level.
-pub(super) const MAX_BESIDE: usize = 32;
+/// Hidden directories beside the way to a tree whose entries are looked at, at each level.
+const MAX_HIDDEN: usize = 32;
 
-/// Names to look for one by one in a directory that has too many entries to list, or must not be listed.
+/// Names to look for one by one in a directory that has too many entries to list, or must not be listed. The directories among them
+/// may then be listed: see [`Search::beside`](super::Search::beside).
 pub fn probes() -> impl Iterator<Item = &'static [u8]> {
     let together = TOGETHER.iter().flat_map(|(names, _)| names.iter().copied());
-    let iceberg = [&b"metadata/version-hint.text"[..]];
-    LOGS.iter().chain(&IN_DATA).map(|(name, _)| *name).chain(together).chain(iceberg)
+    let names = LOGS.iter().chain(&IN_DATA).map(|(name, _)| *name).chain(together).chain(TELLING);
+    let distinct: BTreeSet<_> =
+        names.chain([&b"version-hint.text"[..], b"metadata/version-hint.text"]).collect();
+    distinct.into_iter()
 }
 
-/// Whether a directory beside the way to a tree is listed, if it is in a directory so many levels above.
-pub(super) fn is_telling_directory(name: &[u8], levels: usize) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let words: [&[u8]; 8] =
-        [b"metadata", b"manifest", b"manifests", b"catalog", b"snapshot", b"snapshots", b"log", b"index"];
-    name == b"metadata" || levels <= NEAR && (words.contains(&&lower[..]) || is_unknown(name))
+/// Those directories in a directory so many levels above a tree that are listed. `way` leads to the tree.
+pub(super) fn beside(facts: &Facts, levels: usize, way: &[u8]) -> Vec<Vec<u8>> {
+    let is_telling = |name: &[u8]| {
+        name == b"metadata" || levels <= NEAR && TELLING.contains(&&name.to_ascii_lowercase()[..])
+    };
+    let others = || facts.directories().filter(|name| *name != way);
+    let hidden = others().filter(|name| levels <= NEAR && is_unknown(name)).take(MAX_HIDDEN);
+    others().filter(|name| is_telling(name)).chain(hidden).map(<[u8]>::to_vec).collect()
 }
 
 /// Whether a directory on the way from a table to a part of it may have such a name.

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use millstream_vfs::PosixVolume;
+use millstream_memory::MemoryVolume;
+use millstream_vfs::{Errno, Operation, PosixVolume};
 
 use super::*;
 use crate::names::c_string;
@@ -202,4 +203,59 @@ fn a_pipe_is_not_opened() {
     let made = std::process::Command::new("mkfifo").arg(tree.join("_pipe")).status().expect("mkfifo runs");
     assert!(made.success());
     assert_eq!(of_tree(&PosixVolume, &path_of(&tree), &path_of(&tree), Care::All), None);
+}
+
+/// A volume with the data files of a table, or a part of it, in `/w/t`.
+fn in_memory() -> MemoryVolume {
+    let volume = MemoryVolume::default();
+    for directory in ["w", "w/t"] {
+        volume.create_dir(directory).expect("made");
+    }
+    for name in ["part-00000-aa.txt", "part-00001-aa.txt"] {
+        volume.write(format!("w/t/{name}"), b"1\n").expect("written");
+    }
+    volume
+}
+
+fn found_in(volume: &MemoryVolume) -> Option<&'static str> {
+    of_tree(volume, c"/w/t", c"/w/t", Care::All).map(|evidence| evidence.why)
+}
+
+const ICEBERG: &str = "w/metadata/00000-5f6d.metadata.json";
+
+/// Issue 36. The volume lists `metadata` last.
+#[test]
+fn an_iceberg_table_without_a_hint_is_found_in_a_directory_with_too_many_entries() {
+    let volume = in_memory();
+    for number in 0..2 * LISTED_ENTRIES {
+        volume.write(format!("w/n-{number:020}"), b"").expect("written");
+    }
+    assert_eq!(found_in(&volume), None);
+    volume.create_dir("w/metadata").expect("made");
+    volume.write(ICEBERG, b"{}").expect("written");
+    assert_eq!(found_in(&volume), Some("an Iceberg table"));
+}
+
+/// Issue 36.
+#[test]
+fn hidden_directories_do_not_keep_a_log_from_being_looked_at() {
+    let volume = in_memory();
+    for number in 0..40 {
+        volume.create_dir(format!("w/.hidden-{number}")).expect("made");
+    }
+    volume.create_dir("w/metadata").expect("made");
+    volume.write(ICEBERG, b"{}").expect("written");
+    assert_eq!(found_in(&volume), Some("an Iceberg table"));
+}
+
+/// Issue 36: directories of mode 0711.
+#[test]
+fn a_directory_that_can_only_be_searched_is_asked_for_logs() {
+    for log in ["w/_delta_log", "w/metadata"] {
+        let volume = in_memory();
+        volume.create_dir(log).expect("made");
+        volume.write(format!("{log}/0.metadata.json"), b"{}").expect("written");
+        volume.fail("w", Operation::OpenDir, Errno::ACCESS);
+        assert!(found_in(&volume).is_some(), "{log}");
+    }
 }
