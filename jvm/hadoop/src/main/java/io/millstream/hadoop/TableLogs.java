@@ -17,6 +17,7 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocatedFileStatus;
+import org.apache.hadoop.fs.ParentNotDirectoryException;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.security.AccessControlException;
@@ -32,7 +33,7 @@ public final class TableLogs {
   private static final int BATCH = 10_000;
 
   /**
-   * What names the files of a tree.
+   * Metadata that references the tree's files.
    *
    * @param isKnown whether it is the log of a known format, and not only like one
    * @param message what it is, for the user
@@ -63,7 +64,7 @@ public final class TableLogs {
   }
 
   /**
-   * Looks at a tree and at what is above it. What the user may not read is taken for absent.
+   * Looks at a tree and at what is above it. What the user may neither list nor look at by name is taken for absent.
    *
    * @param root qualified
    * @throws IOException if the tree cannot be listed
@@ -137,16 +138,22 @@ public final class TableLogs {
 
   /** Files that cannot be listed are no inputs. The listing of the tree reports them, and fails if that is the root. */
   private List<Path> addInside(Path directory) throws IOException {
+    List<Path> below = new ArrayList<>();
     try {
-      return addDirectory(directory, Integer.MAX_VALUE);
+      addEntries(directory, Integer.MAX_VALUE, below);
     } catch (FileNotFoundException | AccessDeniedException | AccessControlException e) {
       return List.of();
     }
+    return below;
   }
 
-  /** Adds a directory's entries, and returns the directories among them. If there are too many, logs are looked for by name. */
-  private List<Path> addDirectory(Path directory, int most) throws IOException {
-    List<Path> below = new ArrayList<>();
+  /**
+   * Adds a directory's entries.
+   *
+   * @param below receives the directories among them
+   * @return whether there are no more than {@code most}
+   */
+  private boolean addEntries(Path directory, int most, List<Path> below) throws IOException {
     WireWriter packed = new WireWriter().prefixed(bytes(directory));
     RemoteIterator<FileStatus> entries = fs.listStatusIterator(directory);
     int count = 0;
@@ -157,19 +164,26 @@ public final class TableLogs {
         below.add(entry.getPath());
       }
     }
-    if (count > most) {
-      for (String name : strings(probes())) {
-        try {
-          add(packed, fs.getFileStatus(new Path(directory, name)), name);
-        } catch (FileNotFoundException e) {
-          continue;
-        }
+    synchronized (this) {
+      addEntries(handle, packed.toByteArray());
+    }
+    return count <= most;
+  }
+
+  /** Looks for logs by name in a directory that has too many entries, or that may not be listed. */
+  private void probe(Path directory) throws IOException {
+    WireWriter packed = new WireWriter().prefixed(bytes(directory));
+    for (String name : strings(probes())) {
+      try {
+        add(packed, fs.getFileStatus(new Path(directory, name)), name);
+      } catch (FileNotFoundException | AccessDeniedException | AccessControlException | ParentNotDirectoryException e) {
+        // HDFS denies access below what is a file.
+        continue;
       }
     }
     synchronized (this) {
       addEntries(handle, packed.toByteArray());
     }
-    return below;
   }
 
   private static void add(WireWriter packed, FileStatus entry, String name) {
@@ -177,20 +191,28 @@ public final class TableLogs {
   }
 
   private Void addAbove(Path directory) throws IOException {
-    try {
-      addDirectory(directory, listedEntries());
-      List<String> beside;
-      synchronized (this) {
-        beside = strings(beside(handle, bytes(directory)));
-      }
-      for (String name : beside) {
-        addDirectory(new Path(directory, name), listedEntries());
-      }
-    } catch (FileNotFoundException | AccessDeniedException | AccessControlException e) {
-      // Credentials may be for the tree alone.
-      return null;
+    addOutside(directory);
+    List<String> beside;
+    synchronized (this) {
+      beside = strings(beside(handle, bytes(directory)));
+    }
+    for (String name : beside) {
+      addOutside(new Path(directory, name));
     }
     return null;
+  }
+
+  /** Adds what is known of a directory that is not in the tree. Credentials may be for the tree alone. */
+  private void addOutside(Path directory) throws IOException {
+    try {
+      if (!addEntries(directory, listedEntries(), new ArrayList<>())) {
+        probe(directory);
+      }
+    } catch (FileNotFoundException e) {
+      return;
+    } catch (AccessDeniedException | AccessControlException e) {
+      probe(directory);
+    }
   }
 
   private Void examine(String path) throws IOException {
