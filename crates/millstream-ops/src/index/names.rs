@@ -51,7 +51,7 @@ pub(super) fn index_name(prefix: &[u8], name: &CStr, version: Version) -> CStrin
 }
 
 /// What stands for a name with which that of the index would be too long.
-fn short(name: &[u8]) -> Vec<u8> {
+pub(super) fn short(name: &[u8]) -> Vec<u8> {
     [SHORT, uuid_of(name).as_bytes()].concat()
 }
 

@@ -1,5 +1,6 @@
 //! Removal of indexes that no reader will look for again.
 
+use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -47,12 +48,13 @@ impl<V: Volume> Run<'_, V> {
         };
         let first = listed.partition_point(|name| name.to_bytes() < &prefix[..]);
         let mut has_removed = false;
+        let mut files = dir.map(Files::new);
         for name in listed[first..].iter().take_while(|name| name.to_bytes().starts_with(&prefix)) {
             let Some((file, version)) = names::parse(&name.to_bytes()[prefix.len()..]) else { continue };
             if only.is_some_and(|only| !file.is(only.to_bytes())) {
                 continue;
             }
-            if let Some(reason) = stale(dir, &file, version)? {
+            if let Some(reason) = stale(files.as_mut(), &file, version)? {
                 has_removed |= self.remove(&index_directory, directory, name, reason);
             }
         }
@@ -148,18 +150,71 @@ fn remove_if_empty<D: Dir>(dir: &D) -> Result<()> {
     }
 }
 
-/// Why an index is not of the file that there is now, if it is not.
-fn stale<D: Dir>(dir: Option<&D>, file: &IndexedFile, version: Version) -> Result<Option<Reason>> {
-    let Some(dir) = dir else { return Ok(Some(Reason::FileGone)) };
-    let file = match file {
-        IndexedFile::Named(name) => c_string(&[name]),
-        IndexedFile::Short(_) => match entries(dir)?.into_iter().find(|name| file.is(name.to_bytes())) {
-            Some(name) => name,
-            None => return Ok(Some(Reason::FileGone)),
-        },
-    };
-    match dir.metadata(&file, SymlinkBehavior::Follow, Version::FIELDS) {
+/// The files of a directory.
+struct Files<'a, D> {
+    dir: &'a D,
+    /// By the short names that indexes of files with long names have; [`None`] until such an index is found.
+    short: Option<HashMap<Vec<u8>, CString>>,
+}
+
+impl<'a, D: Dir> Files<'a, D> {
+    fn new(dir: &'a D) -> Self {
+        Files { dir, short: None }
+    }
+
+    /// The name of the file of an index.
+    fn name(&mut self, file: &IndexedFile) -> Result<Option<CString>> {
+        let short = match file {
+            IndexedFile::Named(name) => return Ok(Some(c_string(&[name]))),
+            IndexedFile::Short(short) => short,
+        };
+        let listed = match self.short.take() {
+            Some(listed) => listed,
+            None => {
+                entries(self.dir)?.into_iter().map(|name| (names::short(name.to_bytes()), name)).collect()
+            }
+        };
+        Ok(self.short.insert(listed).get(short).cloned())
+    }
+}
+
+/// Why an index is not of the file that there is now, if it is not. Without `files` the directory is empty.
+fn stale<D: Dir>(
+    files: Option<&mut Files<'_, D>>,
+    file: &IndexedFile,
+    version: Version,
+) -> Result<Option<Reason>> {
+    let Some(files) = files else { return Ok(Some(Reason::FileGone)) };
+    let Some(name) = files.name(file)? else { return Ok(Some(Reason::FileGone)) };
+    match files.dir.metadata(&name, SymlinkBehavior::Follow, Version::FIELDS) {
         Err(error) if error.errno == Errno::NOENT => Ok(Some(Reason::FileGone)),
         metadata => Ok((Version::of(&metadata?) != version).then_some(Reason::FileChanged)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use millstream_memory::MemoryVolume;
+    use millstream_vfs::Operation;
+
+    use super::*;
+
+    /// Issue 36: each index with a short name listed it again.
+    #[test]
+    fn a_directory_is_listed_once_for_all_short_names() {
+        let volume = MemoryVolume::default();
+        volume.create_dir("d").expect("made");
+        let long = [b'a', b'b'].map(|letter| vec![letter; 250]);
+        for name in &long {
+            volume.write([b"d/", &name[..]].concat(), b"").expect("written");
+        }
+        let dir = volume.base().open_dir(c"d", SymlinkBehavior::Follow).expect("opens");
+        let mut files = Files::new(&dir);
+        for name in &long {
+            let found = files.name(&IndexedFile::Short(names::short(name)));
+            assert_eq!(found, Ok(Some(c_string(&[name]))));
+            volume.fail("d", Operation::ReadDir, Errno::IO);
+        }
+        assert_eq!(files.name(&IndexedFile::Short(names::short(b"gone"))), Ok(None));
     }
 }
