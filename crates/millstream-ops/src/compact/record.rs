@@ -40,7 +40,7 @@ impl Record {
                 add(name.to_bytes());
             }
             add(output.numbers().as_bytes());
-            // It ends with a NUL of its own.
+            // It has a trailing NUL already.
             let inputs = inputs.encode();
             add(&inputs[..inputs.len() - 1]);
         }

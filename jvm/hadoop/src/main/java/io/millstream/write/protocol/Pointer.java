@@ -46,7 +46,7 @@ public final class Pointer {
     return below.toUri().getPath().substring(above.isRoot() ? top.length() : top.length() + 1);
   }
 
-  /** Creates the entry. The job goes on without it if it may write only to its own directory. */
+  /** Creates the entry. The job continues without it if it may write only to its own directory. */
   void set() {
     if (table != null) {
       try {

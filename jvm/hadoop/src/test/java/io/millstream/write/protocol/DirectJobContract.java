@@ -750,27 +750,6 @@ abstract class DirectJobContract {
     assertEquals(rows("k=1:by Hive, later", "k=1:new"), fixture.rows());
   }
 
-  /** Names of directories that a file system may refuse; the first is too long everywhere. */
-  List<String> impossibleNames() {
-    return List.of("k=" + "x".repeat(5000), "k=" + "x".repeat(300), "k=" + "\u00e9".repeat(200), "k=a\0b");
-  }
-
-  @Test
-  void aRollBackSurvivesADirectoryThatCannotExist() throws IOException {
-    for (String name : impossibleNames()) {
-      String id = TestTable.newId();
-      try (DirectJob job = DirectJob.begin(fixture.table, id, name, fixture.conf, null)) {
-        job.abort();
-      }
-      assertEquals(List.of(), Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL)), name);
-      // A driver that has not even tried to clean up.
-      DirectJob.begin(fixture.table, TestTable.newId(), name, fixture.conf, null).close();
-      assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL))).verdict(), name);
-    }
-    fixture.run(Overwrite.nothing(), "k=1", "a");
-    assertEquals(rows("k=1:a"), fixture.rows());
-  }
-
   @Test
   void filesOfAttemptsOfAJobThatIsOverAreNotCalledARollBack() throws IOException {
     fixture.run(Overwrite.nothing(), "k=1", "a");
@@ -783,58 +762,6 @@ abstract class DirectJobContract {
     assertEquals(Verdict.LEFTOVERS, finding.verdict());
     assertEquals(rows("k=1:a"), fixture.rows());
     assertEquals(List.of(), fixture.hidden());
-  }
-
-  /** Commits to a part of the table, addressed by its path, and stops before anything is published. */
-  private void abandonCommittedPart() throws IOException {
-    Path part = new Path(fixture.table, "k=1");
-    TestTable large = with(WriteOptions.DISTRIBUTE_FILES, 1);
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(part, id, "", large.conf, null)) {
-      CommitPlan plan = new CommitPlan(new TestTable(part, large.conf).attempt(job.placement(), id, "0", "", "new").commit(path -> true), Overwrite.below(List.of("")));
-      assertThrows(CommittedException.class, () -> job.commit(plan.distribution(batches -> undeclared(new Exception("the driver dies")))));
-    }
-  }
-
-  @Test
-  void whoReadsATableFinishesACommitToAPartOfItThatIsAddressedByItsPath() throws IOException {
-    fixture.put("k=1/old", "a");
-    fixture.put("k=2/old", "b");
-    abandonCommittedPart();
-    assertEquals(rows("k=1:a", "k=2:b"), fixture.rows());
-
-    assertTrue(ReadGuard.of(fixture.table, fixture.conf, null).get().hasHelped());
-
-    assertEquals(rows("k=1:new", "k=2:b"), fixture.rows());
-    assertFalse(ReadGuard.of(fixture.table, fixture.conf, null).get().hasHelped());
-    assertTrue(fixture.hidden().stream().noneMatch(name -> name.contains("below-")), fixture.hidden()::toString);
-  }
-
-  @Test
-  void recoveryOfATableFinishesACommitToAPartOfIt() throws IOException {
-    fixture.put("k=1/old", "a");
-    abandonCommittedPart();
-
-    assertEquals(Verdict.ROLL_FORWARD, only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL))).verdict());
-
-    assertEquals(rows("k=1:new"), fixture.rows());
-    assertTrue(fixture.hidden().stream().noneMatch(name -> name.contains("below-")), fixture.hidden()::toString);
-  }
-
-  @Test
-  void whoReadsAPartOfATableFinishesACommitToTheTable() throws IOException {
-    fixture.put("k=1/old", "a");
-    TestTable large = with(WriteOptions.DISTRIBUTE_FILES, 1);
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", large.conf, null)) {
-      CommitPlan plan = new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "new").commit(path -> true), Overwrite.nothing());
-      assertThrows(CommittedException.class, () -> job.commit(plan.distribution(batches -> undeclared(new Exception("the driver dies")))));
-    }
-
-    assertTrue(ReadGuard.above(fixture.table, fixture.conf, null).get().hasHelped());
-
-    assertEquals(rows("k=1:a", "k=1:new"), fixture.rows());
-    assertTrue(ReadGuard.above(fixture.table.getParent(), fixture.conf, null).isEmpty());
   }
 
   @Test
