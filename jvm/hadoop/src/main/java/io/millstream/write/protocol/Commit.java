@@ -31,6 +31,8 @@ final class Commit {
   private final String below;
   private CommitLock.Held lock;
   private boolean hasTried;
+  /** Directories that did not exist and were made for the commit. */
+  private Set<String> reserved = Set.of();
 
   Commit(TableAccess table, Resolution resolution, Lease lease, String job, String below) {
     this.table = table;
@@ -48,6 +50,11 @@ final class Commit {
   /** Whether the commit record may have been written. */
   boolean hasTried() {
     return hasTried;
+  }
+
+  /** Removes the directories that were made for the commit, as far as they are empty. */
+  void releaseDirectories() throws IOException {
+    table.store().prune(reserved, reserved.stream().map(Names::parent).filter(above -> !reserved.contains(above)).toList());
   }
 
   /**
@@ -72,7 +79,10 @@ final class Commit {
       }
       checkStaged(plan.files);
       // What a successful commit creates, except for the files themselves: once the record is written, a full disk or a quota must not stop it.
-      table.store().reserveDirectories(Apply.madeLater(record));
+      reserved = table.store().missingDirectories(Apply.madeLater(record));
+      if (!reserved.isEmpty()) {
+        table.store().makeDirectories(reserved);
+      }
       if (record.hasReplaced()) {
         table.store().reserve(Journal.replaced(job), Journal.NOTHING);
       }

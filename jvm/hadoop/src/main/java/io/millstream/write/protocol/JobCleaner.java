@@ -99,6 +99,7 @@ final class JobCleaner {
       // Attempts that committed before the begin entry was removed may have added files since.
       table.store().discard(table.store().leftovers(below, job::equals));
       table.store().removeEmptyTree(SwapDirectories.root(job));
+      commit.releaseDirectories();
       List<String> rest = new ArrayList<>();
       if (commit.lock() != null) {
         rest.add(commit.lock().entry());

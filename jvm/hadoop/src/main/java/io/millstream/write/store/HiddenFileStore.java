@@ -93,8 +93,10 @@ public abstract class HiddenFileStore implements Store {
   }
 
   @Override
-  public void reserveDirectories(Collection<String> directories) throws IOException {
-    makeDirectories(directories);
+  public Set<String> missingDirectories(Collection<String> directories) throws IOException {
+    Set<String> missing = ConcurrentHashMap.newKeySet();
+    Parallel.map(options.threads, withParents(Set.copyOf(directories), List.of()), directory -> status(directory(directory)) == null && missing.add(directory));
+    return missing;
   }
 
   /** The file that holds the space for an entry until that is created. */

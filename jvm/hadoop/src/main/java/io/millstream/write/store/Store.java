@@ -150,8 +150,10 @@ public interface Store {
    */
   default void reserve(String entry, byte[] content) throws IOException { }
 
-  /** Creates directories before the commit that a quota might not allow afterwards. Only file systems with directories need this. */
-  default void reserveDirectories(Collection<String> directories) throws IOException { }
+  /** Those of the directories, and of those above them, that do not exist. None on a store without directories. */
+  default Set<String> missingDirectories(Collection<String> directories) throws IOException {
+    return Set.of();
+  }
 
   /** Frees a job's unused reservations. */
   default void release(String job) throws IOException { }

@@ -222,6 +222,11 @@ final class FaultyStore implements Store {
   }
 
   @Override
+  public Set<String> missingDirectories(Collection<String> directories) throws IOException {
+    return store.missingDirectories(directories);
+  }
+
+  @Override
   public void makeDirectories(Collection<String> directories) throws IOException {
     step("make directories", () -> {
       store.makeDirectories(directories);

@@ -46,6 +46,7 @@ class HdfsJobDirectoriesTest extends JobDirectoriesContract {
         Set<String> expected = error != null ? Set.of("k=1:o") : overwrite.isNothing() ? Set.of("k=1:o", "k=2:n", "k=3:m") : Set.of("k=2:n", "k=3:m");
         assertEquals(expected, table.rows(), left + " names left: " + error);
         assertTrue(error == null || error.contains("quota") && !error.contains("not known"), left + " names left: " + error);
+        assertEquals(error == null, hdfs.exists(new Path(table.table, "k=4")), left + " names left: " + error);
         hdfs.setQuota(table.table, HdfsConstants.QUOTA_RESET, HdfsConstants.QUOTA_DONT_SET);
         table.run(Overwrite.nothing(), "k=9", "z");
         assertTrue(table.rows().contains("k=9:z"));
@@ -57,9 +58,10 @@ class HdfsJobDirectoriesTest extends JobDirectoriesContract {
   /** As Spark does: a statement that fails is aborted. */
   private static void runOrAbort(TestTable table, Overwrite overwrite) throws IOException {
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(table.table, id, "", table.conf, null)) {
+    try (DirectJob job = DirectJob.begin(table.table, id, "", table.conf, new TestTable.Partitions())) {
       try {
-        job.commit(new CommitPlan(table.attempt(job.placement(), id, "0", "k=2", "n", "k=3", "m").commit(path -> true), overwrite));
+        job.commit(new CommitPlan(table.attempt(job.placement(), id, "0", "k=2", "n", "k=3", "m").commit(path -> true), overwrite)
+            .metastore(draft -> withoutRows("k=4/l=1")));
       } catch (IOException e) {
         job.abort();
         throw e;

@@ -5,13 +5,17 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.millstream.write.metastore.MetastoreChange;
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.protocol.Finding.Verdict;
 import io.millstream.write.recovery.Recovery;
 import io.millstream.write.recovery.Recovery.Choices;
+import io.millstream.write.store.Store;
 import io.millstream.write.store.WriteOptions;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
@@ -20,6 +24,8 @@ import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.mockito.AdditionalAnswers;
+import org.mockito.Mockito;
 
 /** Directories of jobs: those that cannot exist or that a quota refuses, and those inside a table that have journals of their own. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
@@ -77,6 +83,33 @@ abstract class JobDirectoriesContract {
       assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL))).verdict(), name);
     }
     fixture.run(Overwrite.nothing(), "k=1", "a");
+    assertEquals(rows("k=1:a"), fixture.rows());
+  }
+
+  /** What a metastore is told of partitions without rows. */
+  static MetastoreChange withoutRows(String... partitions) {
+    List<MetastoreChange.Partition> all = Arrays.stream(partitions).map(name -> new MetastoreChange.Partition(name, null, Map.of())).toList();
+    return new MetastoreChange("db", "t", all, List.of(), Map.of(), Set.of());
+  }
+
+  @Test
+  void aRefusedCommitRemovesTheDirectoriesThatItHasReserved() throws IOException {
+    fixture.put("k=1/old", "a");
+    fixture.fs.mkdirs(new Path(fixture.table, "k=2"));
+    TableAccess table = fixture.access(new TestTable.Partitions());
+    Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
+    Mockito.doThrow(new IOException("no space left on device")).when(store).reserve(Mockito.anyString(), Mockito.any());
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
+      CommitPlan plan = new CommitPlan(List.of(), Overwrite.nothing()).metastore(draft -> withoutRows("k=2", "k=2/l=1", "k=3/l=1/m=1"));
+      assertThrows(IOException.class, () -> job.commit(plan));
+      job.abort();
+    }
+
+    assertTrue(fixture.fs.exists(new Path(fixture.table, "k=2")));
+    for (String reserved : List.of("k=2/l=1", "k=3")) {
+      assertFalse(fixture.fs.exists(new Path(fixture.table, reserved)), reserved);
+    }
     assertEquals(rows("k=1:a"), fixture.rows());
   }
 
