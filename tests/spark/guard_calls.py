@@ -77,6 +77,18 @@ def in_a_subquery(spark, source, name):
 
 
 @contextlib.contextmanager
+def a_common_table(spark, source, name):
+    spark.sql(f"create table {name} {TEXT} location '{source}'")
+    yield lambda: spark.sql(f"with x as (select * from {name}) select id from range(1000) where id in (select cast(a as bigint) from x)")
+
+
+@contextlib.contextmanager
+def a_shared_common_table(spark, source, name):
+    spark.sql(f"create table {name} {TEXT} location '{source}'")
+    yield lambda: spark.sql(f"with x as (select * from {name}) select a from x where a < 20 union all select a from x where a >= 20")
+
+
+@contextlib.contextmanager
 def a_pattern(spark, source, name):
     frame = spark.read.text(f"{source[:-1]}[1]")
     yield lambda: frame
@@ -100,6 +112,8 @@ READS = {
     "a path in SQL": in_sql,
     "a view of a path": a_view,
     "a subquery": in_a_subquery,
+    "a common table expression": a_common_table,
+    "a common table expression that is used twice": a_shared_common_table,
     "a pattern": a_pattern,
 }
 

@@ -93,6 +93,24 @@ def test_an_overwrite_of_a_part_of_a_torn_table_leaves_the_rows_of_its_other_par
     assert table.drivers.call("recover", target="torn") == []
 
 
+def test_a_part_of_a_table_is_read_and_written_whatever_became_of_its_other_parts(table, tmp_path):
+    drivers, part = table.drivers, tmp_path / "t" / "p=1"
+    drivers.run(f"create table parts (a int) partitioned by (p string) stored as textfile location '{tmp_path}/t'",
+                "insert into parts partition(p='1') values (1)", "insert into parts partition(p='2') values (2)", "create table copy_of_part (a string)")
+    statement = f"insert overwrite directory '{part}' stored as textfile select /*+ repartition(8) */ id from range(10, 50)"
+    drivers.kill_at(PUBLISH.format(tmp_path / "t"), 3, statement)
+    # Nobody can finish this commit, as if it were another user's.
+    (record,) = (part / ".direct-writes").glob("*.commit")
+    record.write_bytes(b"damaged")
+
+    drivers.run(f"insert into copy_of_part select * from text.`{tmp_path}/t/p=2`",
+                f"insert overwrite directory '{tmp_path}/t/p=2' stored as textfile select 3")
+
+    assert drivers.rows("copy_of_part") == [["2"]]
+    (error,) = drivers.call("run", statements=[f"insert into copy_of_part select * from text.`{tmp_path}/t`"])
+    assert "cannot be read" in error
+
+
 def test_a_table_whose_part_was_being_overwritten_by_its_path_is_read_completely(table, tmp_path):
     drivers, part = table.drivers, tmp_path / "t" / "p=1"
     drivers.run(f"create table whole (a int) partitioned by (p string) stored as textfile location '{tmp_path}/t'",

@@ -15,6 +15,9 @@ import org.slf4j.LoggerFactory;
  * look for journals in all partitions.
  *
  * <p>It is set after the job's begin entry is written and removed after that is removed, so it is outdated if it is found without that.
+ *
+ * <p>The root of a file system is above everything in it: every statement would look at an entry there. It gets one only if it has a journal, as the
+ * root directory of a table has that was written directly.
  */
 public final class Pointer {
   private static final Logger LOG = LoggerFactory.getLogger(Pointer.class);
@@ -23,6 +26,7 @@ public final class Pointer {
   private final TableAccess table;
   private final String job;
   private final String root;
+  private boolean isSet;
 
   private Pointer(TableAccess table, String job, String root) {
     this.table = table;
@@ -38,7 +42,12 @@ public final class Pointer {
   static Pointer to(String job, Path root, Configuration conf) throws IOException {
     Path qualified = root.getFileSystem(conf).makeQualified(root);
     Path table = Names.tableOf(qualified, path -> false);
-    return table.equals(qualified) ? none() : new Pointer(TableAccess.of(table, conf, null), job, relative(table, qualified));
+    return table.equals(qualified) ? none() : to(job, qualified, TableAccess.of(table, conf, null));
+  }
+
+  /** The same for a table that is open. */
+  static Pointer to(String job, Path root, TableAccess table) {
+    return new Pointer(table, job, relative(table.root(), root));
   }
 
   private static String relative(Path above, Path below) {
@@ -50,7 +59,10 @@ public final class Pointer {
   void set() {
     if (table != null) {
       try {
-        table.store().begin(Journal.below(job), root.getBytes(StandardCharsets.UTF_8));
+        if (!table.root().isRoot() || !table.store().journal().isEmpty()) {
+          isSet = true;
+          table.store().begin(Journal.below(job), root.getBytes(StandardCharsets.UTF_8));
+        }
       } catch (IOException e) {
         LOG.warn("Statements that read {} will not notice if this write to {} is killed: {}", table.root(), root, e.toString());
       }
@@ -59,12 +71,16 @@ public final class Pointer {
 
   /** Removes the entry. */
   void remove() {
-    if (table != null) {
-      try {
-        table.store().remove(List.of(Journal.below(job)));
-      } catch (IOException e) {
-        LOG.debug("The pointer to job {} stays in the journal of {}", job, table.root(), e);
-      }
+    if (isSet) {
+      remove(table, job);
+    }
+  }
+
+  private static void remove(TableAccess table, String job) {
+    try {
+      table.store().remove(List.of(Journal.below(job)));
+    } catch (IOException e) {
+      LOG.debug("The pointer to job {} stays in the journal of {}", job, table.root(), e);
     }
   }
 
@@ -79,7 +95,7 @@ public final class Pointer {
     Journal.Job left = Journal.of(part.store()).job(job);
     boolean isUnfinished = !left.isFinished() && (left.isDecided() || part.store().read(Journal.begin(job)) != null);
     if (!isUnfinished) {
-      new Pointer(table, job, "").remove();
+      remove(table, job);
     }
   }
 }

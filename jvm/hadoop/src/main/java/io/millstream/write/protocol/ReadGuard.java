@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.nio.file.AccessDeniedException;
 import java.util.Optional;
+import java.util.function.Predicate;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.security.AccessControlException;
@@ -38,17 +39,19 @@ public record ReadGuard(Path root, TableVersion version, boolean hasHelped) impl
       return Optional.empty();
     }
     TableAccess access = TableAccess.of(table, conf, metastore);
-    return Optional.of(withParts(access, Journal.of(access.store()), conf));
+    return Optional.of(withParts(access, Journal.of(access.store()), part -> true, conf));
   }
 
   /**
    * The same for a directory above one that is read or written. It may have nothing to do with that, and whoever reads below it may not be allowed to
    * look into it.
    *
+   * @param concerns whether a directory below this one, in which a job has its own journal, contains what is read or written, or is below that. Other
+   * jobs are left alone: they may be another user's, which this process cannot finish
    * @return the guard; empty also if there is no journal, or if it may not be listed
    * @throws IOException as {@link #of(Path, Configuration, Metastore)}
    */
-  public static Optional<ReadGuard> above(Path directory, Configuration conf, Metastore metastore) throws IOException {
+  public static Optional<ReadGuard> above(Path directory, Predicate<Path> concerns, Configuration conf, Metastore metastore) throws IOException {
     if (Store.whyNot(directory.getFileSystem(conf)).isPresent()) {
       return Optional.empty();
     }
@@ -60,16 +63,16 @@ public record ReadGuard(Path root, TableVersion version, boolean hasHelped) impl
       LOG.debug("It is not known whether {} has a journal, because it may not be listed", directory, e);
       return Optional.empty();
     }
-    return journal.isEmpty() ? Optional.empty() : Optional.of(withParts(access, journal, conf));
+    return journal.isEmpty() ? Optional.empty() : Optional.of(withParts(access, journal, concerns, conf));
   }
 
   /** Also finishes the jobs of parts of the table that have their own journals. */
-  private static ReadGuard withParts(TableAccess table, Journal journal, Configuration conf) throws IOException {
+  private static ReadGuard withParts(TableAccess table, Journal journal, Predicate<Path> concerns, Configuration conf) throws IOException {
     ReadGuard guard = of(table, journal);
     boolean hasHelped = guard.hasHelped;
     for (String job : journal.jobsBelow()) {
       Path root = Pointer.root(table, job);
-      if (root != null) {
+      if (root != null && concerns.test(root)) {
         TableAccess part = TableAccess.of(root, conf, table.metastore());
         hasHelped |= of(part).hasHelped;
         Pointer.removeOutdated(table, part, job);

@@ -139,6 +139,19 @@ abstract class JobDirectoriesContract {
   }
 
   @Test
+  void whoReadsAPartOfATableLeavesCommitsToItsOtherParts() throws IOException {
+    fixture.put("k=1/old", "a");
+    fixture.put("k=2/old", "b");
+    abandonCommittedPart();
+
+    assertFalse(ReadGuard.above(fixture.table, part -> part.getName().equals("k=2"), fixture.conf, null).get().hasHelped());
+    assertEquals(rows("k=1:a", "k=2:b"), fixture.rows());
+    assertTrue(ReadGuard.above(fixture.table, part -> part.getName().equals("k=1"), fixture.conf, null).get().hasHelped());
+
+    assertEquals(rows("k=1:new", "k=2:b"), fixture.rows());
+  }
+
+  @Test
   void recoveryOfATableFinishesACommitToAPartOfIt() throws IOException {
     fixture.put("k=1/old", "a");
     abandonCommittedPart();
@@ -159,9 +172,9 @@ abstract class JobDirectoriesContract {
       assertThrows(CommittedException.class, () -> job.commit(dying(plan)));
     }
 
-    assertTrue(ReadGuard.above(fixture.table, fixture.conf, null).get().hasHelped());
+    assertTrue(ReadGuard.above(fixture.table, part -> true, fixture.conf, null).get().hasHelped());
 
     assertEquals(rows("k=1:a", "k=1:new"), fixture.rows());
-    assertTrue(ReadGuard.above(fixture.table.getParent(), fixture.conf, null).isEmpty());
+    assertTrue(ReadGuard.above(fixture.table.getParent(), part -> true, fixture.conf, null).isEmpty());
   }
 }

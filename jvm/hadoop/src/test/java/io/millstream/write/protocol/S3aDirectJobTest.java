@@ -92,7 +92,7 @@ class S3aDirectJobTest extends DirectJobContract {
     fixture.put("k=1/old", "o");
     S3TestServer.ask("reset", "");
 
-    assertEquals(Optional.empty(), ReadGuard.above(fixture.table.getParent(), fixture.conf, null));
+    assertEquals(Optional.empty(), ReadGuard.above(fixture.table.getParent(), part -> true, fixture.conf, null));
 
     String statistics = S3TestServer.ask("statistics", null);
     assertEquals(1, total(statistics), statistics);

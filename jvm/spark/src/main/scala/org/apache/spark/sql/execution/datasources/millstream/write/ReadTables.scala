@@ -1,13 +1,18 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
 import java.io.{FileNotFoundException, IOException}
+import java.net.{SocketException, SocketTimeoutException, UnknownHostException}
+import java.nio.file.AccessDeniedException
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
+import scala.util.control.NonFatal
 
 import io.millstream.write.protocol.{DirectJob, ReadGuard}
 import io.millstream.write.store.{Parallel, SwapDirectories}
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{Path, UnsupportedFileSystemException}
+import org.apache.hadoop.security.AccessControlException
 
 import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
@@ -28,8 +33,13 @@ private[sql] object ReadTables {
 
   private val Threads = 64
 
-  /** A directory that may have a journal, and how it was found. */
-  private final case class Candidate(directory: Path, isAbove: Boolean, read: FilesRead)
+  /**
+   * A directory that may have a journal.
+   *
+   * @param used the directory that is read or written, if it is below this one
+   * @param read how it was found
+   */
+  private final case class Candidate(directory: Path, used: Option[Path], read: FilesRead)
 
   /**
    * Guards the files that a query reads. Called while the statement is analysed, before its files are listed.
@@ -41,8 +51,8 @@ private[sql] object ReadTables {
     val found = parallel(new StatementReads(session).of(query))(read => candidates(read, target, hadoopConf)).flatten
     parallel(found.groupBy(_.directory).toSeq) { case (directory, same) =>
       try {
-        val table = same.filterNot(_.isAbove).flatMap(_.read.table).headOption
-        val guard = open(session, directory, table, same.forall(_.isAbove), hadoopConf)
+        val table = same.filter(_.used.isEmpty).flatMap(_.read.table).headOption
+        val guard = open(session, directory, table, if (same.exists(_.used.isEmpty)) Nil else same.flatMap(_.used), hadoopConf)
         guard.foreach(renew(session, _, same, table, target))
         guard
       } catch {
@@ -54,11 +64,25 @@ private[sql] object ReadTables {
   private def parallel[T, R](items: Seq[T])(step: T => R): Seq[R] =
     Parallel.map[T, R](Threads, items.asJavaCollection, item => step(item)).asScala.toSeq
 
-  /** The guard of a directory; none if it is above the files and has no journal. */
-  private def open(session: SparkSession, directory: Path, table: Option[CatalogTable], isAbove: Boolean, hadoopConf: Configuration): Option[ReadGuard] = {
+  /**
+   * The guard of a directory.
+   *
+   * @param used the directories below it that are read or written; none if it is read or written itself
+   * @return the guard; none if it is only above them and has no journal
+   */
+  private def open(session: SparkSession, directory: Path, table: Option[CatalogTable], used: Seq[Path], hadoopConf: Configuration): Option[ReadGuard] = {
     val metastore = CatalogMetastore.of(session, table)
-    Option((if (isAbove) ReadGuard.above(directory, hadoopConf, metastore) else ReadGuard.of(directory, hadoopConf, metastore)).orElse(null))
+    val guard = if (used.isEmpty) {
+      ReadGuard.of(directory, hadoopConf, metastore)
+    } else {
+      val names = used.flatMap(withoutLinks)
+      ReadGuard.above(directory, part => withoutLinks(part).exists(name => names.exists(TableLocations.overlap(_, name))), hadoopConf, metastore)
+    }
+    Option(guard.orElse(null))
   }
+
+  /** A directory by its own path, and by that without symbolic links. */
+  private def withoutLinks(directory: Path): Seq[Path] = directory +: TableLocations.withoutLinks(directory).toSeq
 
   /** A relation may have listed its files long ago, and an index does not tell when. */
   private def renew(session: SparkSession, guard: ReadGuard, same: Seq[Candidate], table: Option[CatalogTable], target: Path): Unit = {
@@ -82,16 +106,26 @@ private[sql] object ReadTables {
       val fileSystem = read.root.getFileSystem(hadoopConf)
       val isFile = read.table.isEmpty && DirectJob.whyNot(fileSystem).isEmpty && fileSystem.getFileStatus(read.root).isFile
       val directory = qualified(if (isFile) read.root.getParent else read.root, hadoopConf)
-      Candidate(directory, isAbove = false, read) +: (above(directory) ++ Seq(target).filter(TableLocations.relative(directory, _).exists(_.nonEmpty)))
-        .map(Candidate(_, isAbove = true, read))
+      Candidate(directory, None, read) +: (above(directory).map(Candidate(_, Some(directory), read)) ++
+        Seq(target).filter(TableLocations.relative(directory, _).exists(_.nonEmpty)).map(Candidate(_, Some(target), read)))
     } catch {
       case _: FileNotFoundException => Nil
+      case NonFatal(e) if isUnreachable(e) =>
+        ReplaceInserts.unguarded(read.root.toString, e)
+        Nil
     }
+
+  /** Whether an error means that a location cannot be read either: no file system has it, its server does not answer, or access is denied. */
+  private def isUnreachable(error: Throwable): Boolean = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).exists {
+    case _: UnsupportedFileSystemException | _: ClassNotFoundException | _: UnknownHostException | _: SocketException | _: SocketTimeoutException |
+        _: AccessDeniedException | _: AccessControlException => true
+    case _ => false
+  }
 
   /** All directories above one, also above the directory to which it is a symbolic link. */
   private def above(directory: Path): Seq[Path] = {
     def parents(of: Path) = Iterator.iterate(of.getParent)(_.getParent).takeWhile(_ != null).toSeq
-    (parents(directory) ++ TableLocations.withoutLinks(directory).toSeq.flatMap(parents)).distinct
+    withoutLinks(directory).flatMap(parents).distinct
   }
 
   /**
@@ -103,7 +137,7 @@ private[sql] object ReadTables {
   def finishWrites(session: SparkSession, root: Path, table: Option[CatalogTable], hadoopConf: Configuration): Option[CatalogTable] = {
     val target = qualified(root, hadoopConf)
     val guards = try parallel(target +: above(target)) { directory =>
-      open(session, directory, table.filter(_ => directory == target), directory != target, hadoopConf)
+      open(session, directory, table.filter(_ => directory == target), if (directory == target) Nil else Seq(target), hadoopConf)
     }.flatten catch {
       case e: IOException => throw new SparkException(s"Nothing can be written to ${table.fold(root.toString)(_.identifier.unquotedString)}: ${e.getMessage}", e)
     }
@@ -120,7 +154,7 @@ private[sql] object ReadTables {
   /** Whether a query reads a directory, or one above or below it. */
   def doesRead(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Boolean = {
     val target = qualified(written, hadoopConf)
-    new StatementReads(session).of(query).map(read => qualified(read.root, hadoopConf)).exists(TableLocations.overlap(_, target))
+    new StatementReads(session).of(query).flatMap(read => Try(qualified(read.root, hadoopConf)).toOption).exists(TableLocations.overlap(_, target))
   }
 
   private def qualified(root: Path, hadoopConf: Configuration): Path = SwapDirectories.home(root.getFileSystem(hadoopConf).makeQualified(root))

@@ -128,6 +128,12 @@ object ReplaceInserts extends Logging {
       logWarning(s"Spark writes to $target without Millstream, more slowly and not crash-safe: $reason")
     }
 
+  /** Warns that a statement may read files of an unfinished write, which it does not look for. */
+  def unguarded(files: String, cause: Throwable): Unit =
+    if (isNew(files, cause.toString)) {
+      logWarning(s"Unfinished writes to $files are not noticed by statements that read there: ${Option(cause.getMessage).getOrElse(cause.toString)}")
+    }
+
   /** Warns that an overwrite becomes visible in another way than requested; an error if its visibility is strict. */
   def inPlace(target: String, reason: String, hadoopConf: Configuration): Unit =
     if (WriteOptions.isStrict(hadoopConf)) refuse(target, reason, hadoopConf)

@@ -1,18 +1,20 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
+import scala.util.{Failure, Success, Try}
 
 import io.millstream.write.store.Names
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, EliminateView}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition, ExternalCatalogUtils, HiveTableRelation}
-import org.apache.spark.sql.catalyst.expressions.{AttributeSet, ExprId, Expression, SubqueryExpression}
-import org.apache.spark.sql.catalyst.optimizer.{ComputeCurrentTime, ReplaceExpressions}
+import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeSet, ExprId, Expression, IsNotNull, SubqueryExpression}
+import org.apache.spark.sql.catalyst.optimizer.{ComputeCurrentTime, ConstantFolding, InferFiltersFromConstraints, PushDownPredicates, ReplaceExpressions}
+import org.apache.spark.sql.catalyst.optimizer.{SimplifyCasts, UnwrapCastInBinaryComparison}
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{CTERelationRef, LeafNode, LogicalPlan, Project, WithCTE}
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, LogicalRelation, PartitioningAwareFileIndex}
@@ -37,12 +39,33 @@ private[write] final case class FilesRead(root: Path, table: Option[CatalogTable
 
 /**
  * Finds what a query reads, whatever kind of relation reads it. A partition may be anywhere, also inside another table, so the catalog is asked
- * where the partitions are. Filters on partition columns directly above a relation limit this request, as they limit Spark's own.
+ * where the partitions are. Filters on partition columns limit this request, as they limit Spark's own, which comes later.
  */
 private[write] final class StatementReads(session: SparkSession) {
   def of(query: LogicalPlan): Seq[FilesRead] = {
     val plain = EliminateSubqueryAliases(EliminateView(query))
-    found(Try(ComputeCurrentTime(ReplaceExpressions(plain))).getOrElse(plain)).distinct
+    Try(withoutReferences(plain).map(StatementReads.filtersToRelations)).getOrElse(Seq(plain)).flatMap(found).distinct
+  }
+
+  /**
+   * A query, and the common table expressions to which it refers more than once. Others are put where the query refers to them, as Spark's optimizer
+   * does, so that conditions on them reach their relations.
+   */
+  private def withoutReferences(query: LogicalPlan): Seq[LogicalPlan] = {
+    val references = query.collectWithSubqueries { case reference: CTERelationRef => reference.cteId }
+    val shared = Seq.newBuilder[LogicalPlan]
+    def inlined(plan: LogicalPlan, once: Map[Long, LogicalPlan]): LogicalPlan = plan match {
+      case common: WithCTE =>
+        inlined(common.plan, common.cteDefs.foldLeft(once) { (earlier, one) =>
+          val definition = inlined(one.child, earlier)
+          if (references.count(_ == one.id) == 1) earlier + (one.id -> definition) else { shared += definition; earlier }
+        })
+      case reference: CTERelationRef => once.get(reference.cteId).fold(plan) { definition =>
+        Project(definition.output.zip(reference.output).map { case (from, to) => Alias(from, to.name)(exprId = to.exprId) }, definition)
+      }
+      case other => other.mapChildren(inlined(_, once)).transformExpressions { case of: SubqueryExpression => of.withNewPlan(inlined(of.plan, once)) }
+    }
+    inlined(query, Map.empty) +: shared.result()
   }
 
   private def found(plan: LogicalPlan): Seq[FilesRead] = plan match {
@@ -74,7 +97,8 @@ private[write] final class StatementReads(session: SparkSession) {
     case files: PartitioningAwareFileIndex =>
       val directories = if (isRecursive) files.allFiles().map(_.getPath.getParent) else files.partitionSpec().partitions.map(_.path)
       val roots = files.rootPaths.map(_.toUri.getPath).toSet
-      directories.distinct.map(Names.tableOf(_, path => roots(path.toUri.getPath))).distinct.filterNot(directory => roots(directory.toUri.getPath))
+      def isTop(directory: Path) = roots(directory.toUri.getPath) || directory.getParent.isRoot // see Pointer
+      directories.distinct.map(Names.tableOf(_, isTop(_))).distinct.filterNot(directory => roots(directory.toUri.getPath))
     case _ => Nil
   }
 
@@ -91,8 +115,9 @@ private[write] final class StatementReads(session: SparkSession) {
     }
 
   /** Conditions by which the catalog can select partitions. */
-  private def usable(filters: Seq[Expression], columns: AttributeSet): Seq[Expression] = filters.filter { filter =>
-    filter.deterministic && filter.references.nonEmpty && filter.references.subsetOf(columns) && !SubqueryExpression.hasSubquery(filter)
+  private def usable(filters: Seq[Expression], columns: AttributeSet): Seq[Expression] = filters.filter {
+    case IsNotNull(_) => false
+    case filter => filter.deterministic && filter.references.nonEmpty && filter.references.subsetOf(columns) && !SubqueryExpression.hasSubquery(filter)
   }
 
   /** The directories of partitions that are not below the table's. */
@@ -106,10 +131,37 @@ private[write] final class StatementReads(session: SparkSession) {
       Nil
     }
 
-  /** The partitions that fulfil conditions, as far as the conditions can be evaluated before the statement is optimised. */
+  /**
+   * The partitions that fulfil conditions, as far as the conditions can be evaluated before the statement is optimised. None, with a warning, if the
+   * catalog does not list them or, without conditions, there are too many to be listed for this purpose.
+   */
   private def partitions(table: CatalogTable, filters: Seq[Expression]): Seq[CatalogTablePartition] = {
     val state = session.asInstanceOf[classic.SparkSession].sessionState
     def select(conditions: Seq[Expression]) = ExternalCatalogUtils.listPartitionsByFilter(state.conf, state.catalog, table, conditions)
-    if (filters.isEmpty) select(Nil) else Try(select(filters)).getOrElse(select(Nil))
+    def all() = {
+      val count = state.catalog.listPartitionNames(table.identifier).size
+      if (count > StatementReads.MostPartitions) {
+        throw new SparkException(s"it has $count partitions, and no condition on a partition column limits which of them are read")
+      }
+      select(Nil)
+    }
+    (if (filters.isEmpty) Try(all()) else Try(select(filters)).orElse(Try(all()))) match {
+      case Success(selected) => selected
+      case Failure(cause) =>
+        ReplaceInserts.unguarded(s"partitions of ${table.identifier.unquotedString} outside its directory", cause)
+        Nil
+    }
   }
+}
+
+private object StatementReads {
+  /** Those of Spark's optimizer that bring filters to the relations, in forms that a catalog understands. */
+  private val FilterRules =
+    Seq(ReplaceExpressions, ComputeCurrentTime, PushDownPredicates, InferFiltersFromConstraints, PushDownPredicates, ConstantFolding,
+      UnwrapCastInBinaryComparison, SimplifyCasts)
+
+  private def filtersToRelations(query: LogicalPlan): LogicalPlan = FilterRules.foldLeft(query)((plan, rule) => rule(plan))
+
+  /** More partitions are not listed without conditions. A metastore takes seconds for so many. */
+  private val MostPartitions = 10000
 }
