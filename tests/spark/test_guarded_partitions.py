@@ -78,8 +78,8 @@ def test_a_metastore_that_refuses_to_list_the_partitions_is_told_of_once(tables)
     (error, again), told = tried(tables, *["insert into copy select a from t"] * 2)
 
     assert len(told) == 1 and f"partitions of spark_catalog.{tables.database}.t outside its directory" in told[0] and str(LIMIT) in told[0], told
-    # The error is Spark's own, of its own request.
-    assert error and again and "cannot be read" not in error
+    # What Spark's own request for the partitions answers is Spark's matter: of a serde's table it reads directories instead.
+    assert "cannot be read" not in f"{error} {again}"
 
 
 @pytest.mark.parametrize("location", ["nosuch://there/p", "hdfs://localhost:1/p"])
