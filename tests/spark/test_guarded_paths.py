@@ -107,6 +107,8 @@ def test_a_part_of_a_table_is_read_and_written_whatever_became_of_its_other_part
                 f"insert overwrite directory '{tmp_path}/t/p=2' stored as textfile select 3")
 
     assert drivers.rows("copy_of_part") == [["2"]]
+    (error,) = drivers.call("run", statements=[f"insert into copy_of_part select value from text.`{tmp_path}/t`"])
+    assert error and "cannot be read" in error
 
 
 def test_a_table_whose_part_was_being_overwritten_by_its_path_is_read_completely(table, tmp_path):

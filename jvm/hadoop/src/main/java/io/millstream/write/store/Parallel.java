@@ -29,7 +29,7 @@ public final class Parallel {
    * awaited.
    *
    * @return the results, in the order of the items
-   * @throws IOException the first failure, with others as suppressed exceptions
+   * @throws IOException the first failure, with others as suppressed exceptions; failures of other classes are thrown as they are
    */
   public static <T, R> List<R> map(int threads, Collection<T> items, Step<T, R> step) throws IOException {
     if (threads == 1 || items.size() <= 1) {
@@ -106,13 +106,15 @@ public final class Parallel {
         throw (IOException) new InterruptedIOException("interrupted while waiting for the store").initCause(e);
       }
     }
-    if (failure instanceof IOException e) {
-      throw e;
-    } else if (failure instanceof RuntimeException e) {
-      throw e;
-    } else if (failure instanceof Error e) {
-      throw e;
+    if (failure != null) {
+      throw Parallel.<IOException>asThrown(failure);
     }
     return answers;
+  }
+
+  /** The failure itself, whatever its class: a step written in Scala may throw checked exceptions that it does not declare, such as Spark's. */
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> E asThrown(Throwable failure) throws E {
+    throw (E) failure;
   }
 }
