@@ -30,7 +30,7 @@ private[spark] trait SourceTree {
   def listings(): collection.Seq[DirectoryListing]
 
   /**
-   * What names the files of the tree, as the log of a table does.
+   * Metadata that references the tree's files, as the log of a table does.
    *
    * @param isReplaced whether files of it are to be replaced
    */
