@@ -39,6 +39,11 @@ class Setup(unittest.TestCase):
             self.assertTrue(machine.installs(["fpart"]) & UNWANTED)
             self.assertEqual(machine.installs(listed("build", "test", "s3", "write", "package", "bench", "demo")) & UNWANTED, set())
 
+    def test_the_demo_and_the_benches_can_measure(self):
+        # bench/harness.py starts each command by time(1), which a fresh machine lacks.
+        for group in ("demo", "bench"):
+            self.assertIn("time", listed(group))
+
     def test_an_unknown_group_is_refused(self):
         done = subprocess.run([SETUP, "--list", "nonsense"], capture_output=True, text=True)
         self.assertEqual((done.returncode, "unknown group 'nonsense'" in done.stderr), (2, True))
