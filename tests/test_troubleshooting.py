@@ -91,6 +91,13 @@ FOREIGN = {
     "ClassNotFoundException: ": "the JVM's",
     "Location: InMemoryFileIndex": "Spark's plan",
     "No such device or address": "the system's text of ENXIO",
+    "AccessDeniedException": "S3A's, for 401 and 403",
+    "PKIX path building failed": "the JVM's",
+    "UnknownHostException": "the JVM's",
+    "Unable to execute HTTP request": "the SDK's of Amazon",
+    "Connection refused": "the system's text of ECONNREFUSED",
+    "failed to lookup address information": "Rust's",
+    **dict.fromkeys(("connection failed", "host not found", "invalid peer certificate: "), "of the crates for HTTP and TLS"),
 }
 
 
@@ -230,7 +237,7 @@ class Troubleshooting(unittest.TestCase):
             ("not a codec", "CompactOptions.scala:"),
             ("enable() takes", "session.py:"),
             ("another process is compressing it", "recompress/mod.rs:"),
-            ("skipping what was replaced", "psync/messages.rs:"),
+            ("skipping an entry that was replaced", "psync/messages.rs:"),
         ]:
             found = undocumented([span for span in spans if text not in span], [message for message in told() if text in message.text])
             self.assertTrue(found, text)

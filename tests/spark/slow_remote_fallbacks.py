@@ -36,7 +36,7 @@ SETTINGS = {
 FALLBACKS = {
     "version-1": "fs.s3a.list.version is not 2",
     "reversed": "the server lists set/",
-    "odd": 'the key "data/small//" is no path of Hadoop\'s',
+    "odd": 'the key "data/small//" has no Hadoop path',
     DIRECTORY_BUCKET: "directory buckets do not list keys in their order",
 }
 SERVED = ("plain", "payer", "customer-key", "change-detection", "classic")

@@ -234,7 +234,7 @@ def test_another_server_that_says_404_is_no_missing_directory(bucket, tmp_path, 
     (target / "d1/surplus").write_text("x")
     bucket.bed.inject({"do": "answer"} | answer)
     done = bucket.psync("-rt", "--delete", f"{url}/", f"{target}/", expected=23)
-    assert b"404 to a listing" in done.stderr and b"nothing is deleted" in done.stderr, done.stderr
+    assert b"404 to a list request" in done.stderr and b"nothing is deleted" in done.stderr, done.stderr
     assert files_of(target).items() >= files_of(source).items() and (target / "d1/surplus").exists()
 
 
@@ -362,7 +362,7 @@ def test_wrong_settings_are_told_once_and_say_what_to_do(bucket, tmp_path):
         ("bucket", {}, "s3://no-such-bucket/x", 11, b"make the bucket first"),
         ("credentials", {"AWS_ACCESS_KEY_ID": "", "HOME": str(tmp_path)}, url, 3, b"AWS_ACCESS_KEY_ID"),
         ("profile", {"AWS_PROFILE": "nobody", "HOME": str(tmp_path)}, url, 3, b"no profile 'nobody'"),
-        ("endpoint", {"AWS_ENDPOINT_URL": "localhost:9000"}, url, 3, b"no URL of a server"),
+        ("endpoint", {"AWS_ENDPOINT_URL": "localhost:9000"}, url, 3, b"not a valid endpoint URL"),
     ]:
         done = bucket.psync("-rt", f"{source}/", f"{target}/", expected=code, **variables)
         assert done.stderr.count(text) == 1, (about, done.stderr)

@@ -88,9 +88,11 @@ impl Bucket {
         let answer = self.client.page(asked, &mut Counts::default());
         self.answered(operation, answer).map_err(|error| match error.errno {
             // A bucket has a listing. What says otherwise is another server, and no proof that entries are missing.
-            Errno::NOENT => {
-                self.reported(operation, Errno::NXIO, "no server of S3 answers: it says 404 to a listing")
-            }
+            Errno::NOENT => self.reported(
+                operation,
+                Errno::NXIO,
+                "this endpoint is not S3: it answered 404 to a list request",
+            ),
             _ => error,
         })
     }
@@ -356,10 +358,10 @@ fn advice(refusal: &Refusal) -> &'static str {
         Refusal::Answer { code, .. } => match code.as_str() {
             "AuthorizationHeaderMalformed" => "; is the bucket in another region? AWS_REGION names it",
             "InvalidAccessKeyId" | "SignatureDoesNotMatch" => {
-                "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile, are not what the server knows"
+                "; the server does not accept AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile's keys"
             }
             "RequestTimeTooSkewed" => "; the clock of this machine is wrong",
-            "ExpiredToken" => "; the credentials have ended: get new ones and start again",
+            "ExpiredToken" => "; the credentials have expired: get new ones and start again",
             "NoSuchBucket" => "; make the bucket first",
             _ => "",
         },

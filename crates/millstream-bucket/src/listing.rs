@@ -135,7 +135,7 @@ impl Cursor {
         let last = keys.filter_map(|key| name_in(prefix, key)).max().unwrap_or_default().to_vec();
         if page.items.iter().any(|item| item.key.as_bytes() == prefix && item.size > 0) {
             let marker = String::from_utf8_lossy(prefix);
-            self.fail(Errno::ISDIR, &marker, "is the marker of a directory, and has contents");
+            self.fail(Errno::ISDIR, &marker, "is a directory marker, but has contents");
         }
         for item in page.items {
             let Some(name) = name_in(prefix, &item.key) else { continue };
@@ -169,7 +169,7 @@ impl Cursor {
             }
             _ => {
                 let key = String::from_utf8_lossy(&[prefix, name].concat()).into_owned();
-                self.fail(Errno::ILSEQ, &key, "is no path of a file");
+                self.fail(Errno::ILSEQ, &key, "is not a valid file path");
                 false
             }
         }

@@ -170,7 +170,7 @@ pub(crate) fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) 
     let found = named.or_else(of_environment).or_else(|| jar_of_installation().map(PathBuf::into_os_string));
     let Some(jar) = found else {
         let text = format!(
-            "cannot find {JAR_NAME}, which Millstream's Python package has, beside this program: name it with \
+            "cannot find {JAR_NAME} beside this program; it is part of Millstream's Python package: name it with \
                  --jar=PATH or {JAR_VARIABLE}"
         );
         diagnostics.error(FAILURE).text(&text).send();

@@ -53,7 +53,7 @@ const DESCRIPTIONS: [&str; 6] = [
     "content-type",
     "expires",
 ];
-const OTHER_LENGTH: &str = "an answer is longer or shorter than the range";
+const OTHER_LENGTH: &str = "the answer is longer or shorter than the requested range";
 
 /// Settings of a client.
 #[derive(Clone, Debug)]
@@ -453,7 +453,7 @@ impl Client {
         let since = Instant::now();
         while let Some(wait) = self.throttle.begin(Instant::now()) {
             if since.elapsed() > longest {
-                return Err(Refusal::Lost("the server turns requests away".into()));
+                return Err(Refusal::Lost("the server has throttled requests for too long".into()));
             }
             std::thread::sleep(wait);
         }
@@ -565,11 +565,11 @@ fn check_answer(
     // Only a part has bytes for certain.
     let stated = if is_whole { String::new() } else { format!("bytes {}-{}/", range.start, range.end - 1) };
     let wrong = if etag.as_deref() != Some(version) {
-        "another version, or none: the server does not know If-Match"
+        "the answer has another version, or none: the server ignores If-Match"
     } else if response.body().content_length().is_some_and(|length| length != range.end - range.start) {
         OTHER_LENGTH
     } else if !is_whole && !header("content-range").is_some_and(|sent| sent.starts_with(stated.as_bytes())) {
-        "an answer is another range"
+        "the answer has another range"
     } else {
         return Ok(());
     };

@@ -11,7 +11,7 @@ use crate::Version;
 use crate::address::decode;
 use crate::refusal::Refusal;
 
-const NO_XML: Refusal = Refusal::Malformed("a page is no XML");
+const NO_XML: Refusal = Refusal::Malformed("the listing is not XML");
 
 /// An object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub(crate) fn parse(xml: &[u8]) -> Result<Page, Refusal> {
                 depth -= 1;
             }
             Event::Eof if is_listing && depth == 0 => return raw.into_page(),
-            Event::Eof => return Err(Refusal::Malformed("a page is no listing, or has no end")),
+            Event::Eof => return Err(Refusal::Malformed("the answer is not a listing, or is truncated")),
             _ => {}
         }
     }
@@ -125,12 +125,14 @@ impl Raw<'_> {
             }
             (3, b"Contents", b"Key") => self.key = text.to_vec(),
             (3, b"Contents", b"Size") => {
-                self.item.size = number(text).ok_or(Refusal::Malformed("a size is no number"))?;
+                self.item.size =
+                    number(text).ok_or(Refusal::Malformed("an object's size is not a number"))?;
                 self.has_size = true;
             }
             (3, b"Contents", b"LastModified") => {
                 let time = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Timestamp>().ok());
-                self.item.mtime_ms = time.ok_or(Refusal::Malformed("a time is none"))?.as_millisecond();
+                self.item.mtime_ms =
+                    time.ok_or(Refusal::Malformed("an object's time is not a timestamp"))?.as_millisecond();
                 self.has_time = true;
             }
             (3, b"Contents", b"ETag") => self.item.version = Version::pack(text),
@@ -151,11 +153,14 @@ impl Raw<'_> {
         let items = self.found.into_iter().map(|(bytes, item)| Ok(Item { key: key(bytes)?, ..item }));
         let next = match (self.is_truncated, self.next.filter(|token| !token.is_empty())) {
             (Some(false), None) => None,
-            (Some(true), Some(token)) => {
-                Some(String::from_utf8(token).map_err(|_| Refusal::Malformed("a token is not UTF-8"))?)
-            }
+            (Some(true), Some(token)) => Some(
+                String::from_utf8(token)
+                    .map_err(|_| Refusal::Malformed("the continuation token is not UTF-8"))?,
+            ),
             _ => {
-                return Err(Refusal::Malformed("a page does not say whether the listing continues, and how"));
+                return Err(Refusal::Malformed(
+                    "the listing does not say whether it continues, or has no continuation token",
+                ));
             }
         };
         Ok(Page {

@@ -199,7 +199,7 @@ fn succeeded(answer: &[u8]) -> Result<(), Failure> {
 fn require_no_body(mut response: Response<Body>) -> Result<(), Failure> {
     match response.body_mut().as_reader().read(&mut [0]) {
         Ok(0) | Err(_) => Ok(()),
-        Ok(1..) => Err(Failure::Final(Refusal::Malformed("an answer has a body that is not expected"))),
+        Ok(1..) => Err(Failure::Final(Refusal::Malformed("the answer has an unexpected body"))),
     }
 }
 

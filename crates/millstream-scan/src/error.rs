@@ -78,10 +78,12 @@ pub enum JoinError {
     #[error("has a NUL byte near its beginning, so it is not a text file")]
     Binary,
     /// It has bytes that text has not.
-    #[error("has control characters near its beginning that text files have not, so it is not a text file")]
+    #[error(
+        "has control characters near its beginning that text files do not have, so it is not a text file"
+    )]
     Control,
     /// Its lines belong together.
-    #[error("begins like {0}, which is no file of independent lines")]
+    #[error("begins like {0}, which is not a file of independent lines")]
     Document(&'static str),
     /// Its first line is no JSON value.
     #[error("its first line is not a complete JSON value, so its lines are not records")]

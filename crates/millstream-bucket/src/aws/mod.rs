@@ -35,8 +35,8 @@ pub enum AccessError {
          `aws configure export-credentials --format env`"
     )]
     NoCredentials(String),
-    /// An endpoint is no URL of a server.
-    #[error("{0}: no URL of a server, such as https://s3.example.com")]
+    /// An endpoint is not the URL of a server.
+    #[error("{0}: not a valid endpoint URL; expected one like https://s3.example.com")]
     Endpoint(String),
     /// A file cannot be read.
     #[error("cannot read '{path}': {reason}", path = .0.display(), reason = .1)]

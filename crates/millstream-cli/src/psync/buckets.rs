@@ -1,4 +1,4 @@
-//! Operands in buckets of S3, `s3://BUCKET/KEY`: what their volume needs, and which options mean nothing there.
+//! Operands in S3 buckets, `s3://BUCKET/KEY`: what their volume needs, and which options mean nothing there.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -63,13 +63,13 @@ pub(super) fn adapt(
     let is_destination = operands.last().is_some_and(|last| is_bucket(last.as_bytes()));
     let preserve = &mut options.preserve;
     let lacking = [
-        (preserve.links, "-H: objects of S3 have no hard links"),
-        (preserve.acls, "-A: objects of S3 have no access control lists of this kind"),
-        (preserve.xattrs != Xattrs::Ignore, "-X: objects of S3 have no extended attributes"),
-        (is_destination && options.sparse == Sparse::Always, "-S: objects of S3 have no holes"),
+        (preserve.links, "-H: S3 objects have no hard links"),
+        (preserve.acls, "-A: S3 objects have no POSIX access control lists"),
+        (preserve.xattrs != Xattrs::Ignore, "-X: S3 objects have no extended attributes"),
+        (is_destination && options.sparse == Sparse::Always, "-S: S3 objects have no holes"),
         (
             is_destination && options.verification == Verification::Checksum,
-            "--verify: S3 compares the checksum of all that it receives; psync --spark --verify with s3a:// reads objects again",
+            "--verify: S3 itself verifies the checksum of everything it receives; psync --spark --verify with s3a:// reads objects again",
         ),
     ];
     if let Some((_, reason)) = lacking.iter().find(|(is_asked, _)| *is_asked) {

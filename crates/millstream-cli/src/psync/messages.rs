@@ -42,7 +42,7 @@ impl Sink for Output<'_> {
         let message = match problem.trouble {
             Trouble::Differs => message.text("the copy differs from its source: ").name(destination),
             Trouble::SourceReplaced => {
-                message.text("skipping what was replaced while it was read: ").name(source)
+                message.text("skipping an entry that was replaced while it was read: ").name(source)
             }
             Trouble::DirectoryInTheWay => {
                 let message = message.text("a directory with contents is in the way: ").name(destination);
@@ -117,8 +117,9 @@ impl Sink for Output<'_> {
                 warning().text(&text).send();
             }
             Notice::DeletionsLost(errno) => {
-                let message = warning()
-                    .text("not everything is deleted, because there is no room for the list of it in ");
+                let message = warning().text(
+                    "not everything was deleted, because there is no space for the list of deletions in ",
+                );
                 let directory = std::env::temp_dir();
                 message.name(directory.as_os_str().as_bytes()).errno(*errno).send();
             }

@@ -145,7 +145,7 @@ impl<'a> Settings<'a> {
         let options = &mut self.options;
         match option.id {
             Id::OneFileSystem if options.file_systems == FileSystems::One => {
-                let text = "-x twice is not supported; -x once leaves what is in other file systems out";
+                let text = "-x twice is not supported; -x once leaves out other file systems";
                 self.diagnostics.error(USAGE).text(text).send();
                 return Err(Refused);
             }

@@ -77,14 +77,14 @@ impl Request {
             diagnostics
                 .error(USAGE)
                 .name(wrong)
-                .text(": no path in a bucket, such as s3://BUCKET/KEY")
+                .text(": not a valid S3 path; expected s3://BUCKET/KEY")
                 .send();
             return Err(Refused);
         }
         if !self.is_wanted && operands.iter().any(|operand| needs_spark(operand.as_bytes())) {
             if let Some(bucket) = operands.iter().find(|operand| is_bucket(operand.as_bytes())) {
                 let message = diagnostics.error(USAGE).name(bucket.as_bytes());
-                message.text(": beside other URLs, S3 is s3a://").send();
+                message.text(": together with other URLs, write S3 paths as s3a://").send();
                 return Err(Refused);
             }
             self.is_wanted = true;
@@ -93,8 +93,8 @@ impl Request {
         }
         let master = self.submission.master.as_ref().map(|master| master.as_bytes());
         if let Some(master) = master.filter(|master| !is_master(master)) {
-            let message = diagnostics.error(USAGE).text("--spark: no master of Spark's: ").name(master);
-            message.text("; it is local[N], yarn, spark://HOST:PORT or k8s://HOST").send();
+            let message = diagnostics.error(USAGE).text("--spark: not a Spark master URL: ").name(master);
+            message.text("; expected local[N], yarn, spark://HOST:PORT or k8s://HOST").send();
             return Err(Refused);
         }
         match &self.lonely {
@@ -131,7 +131,7 @@ impl Request {
     fn settings(&self, operands: &[OsString], options: &Options) -> Result<Vec<OsString>, &'static str> {
         let [source, destination] = operands else {
             return Err(if operands.first().is_some_and(|first| is_master(first.as_bytes())) {
-                "the master is a part of the option: --spark=local[4]"
+                "the master is part of the option: --spark=local[4]"
             } else {
                 "--spark needs one source and one destination, which are directories"
             });

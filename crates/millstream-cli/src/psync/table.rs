@@ -110,7 +110,7 @@ pub(super) static PSYNC: Command<Id> = Command {
         "Make DESTINATION like SOURCE: copy what is missing or differs, and with --delete remove what SOURCE does \
          not have. SOURCE/, with a slash, stands for the contents of the directory.",
         "The options are those of rsync. Both are directories of this machine, or mounted on it, or in \
-         buckets of S3 (s3://bucket/key), or URLs such as hdfs://host/path, for which Spark does the work: there is no remote shell and no daemon. Files get their names only when they are complete; running psync again resumes.",
+         S3 buckets (s3://bucket/key), or URLs such as hdfs://host/path, for which Spark does the work: there is no remote shell and no daemon. Files get their names only when they are complete; running psync again resumes.",
     ],
     syntax: Syntax::Exact,
     options: &[

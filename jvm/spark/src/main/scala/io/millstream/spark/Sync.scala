@@ -40,7 +40,7 @@ object Sync {
       case e if isOfS3a(options) && lacksClass(e) =>
         throw new SyncFailure(s"${CompactTasks.oneLine(e)}: $LacksJars")
       case _: UnsupportedFileSystemException if Seq(options.source, options.destination).exists(_.matches("s3n?:.*")) =>
-        throw new SyncFailure("the file system of S3 is called s3a: write s3a://bucket/directory")
+        throw new SyncFailure("the scheme for S3 is s3a: write s3a://bucket/directory")
       // Hadoop's file systems say so of hosts that do not exist.
       case e: IllegalArgumentException if e.getCause.isInstanceOf[java.net.UnknownHostException] => throw new SyncFailure(CompactTasks.oneLine(e))
       case e: java.io.IOException => throw new SyncFailure(s"${Compact.reason(e)}; run this again once that is fixed")

@@ -393,7 +393,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
       throw S3AUtils.translateException("listing", prefix, e);
     }
     if (page.isTruncated() == null || page.isTruncated() && page.nextContinuationToken() == null) {
-      throw new IOException("a page does not say whether the listing continues, and how");
+      throw new IOException("the listing does not say whether it continues, or has no continuation token");
     }
     List<Keys.Item> items = new ArrayList<>(page.contents().size());
     for (S3Object object : page.contents()) {

@@ -21,7 +21,7 @@ final class S3aListing {
     private static final long serialVersionUID = 1L;
 
     OddKeyException(String key) {
-      super("the key \"" + key + "\" is no path of Hadoop's, or one of an unusual kind");
+      super("the key \"" + key + "\" has no Hadoop path, or an unusual one");
     }
   }
 

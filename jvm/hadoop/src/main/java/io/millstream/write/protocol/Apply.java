@@ -157,7 +157,7 @@ final class Apply {
         table.unchanged(record.deleted()).forEach(file -> lines.add("not deleted " + file));
       }
       if (record.change() != null) {
-        lines.add("perhaps not told to the metastore: " + record.change().database() + "." + record.change().table());
+        lines.add("perhaps not recorded in the metastore: " + record.change().database() + "." + record.change().table());
       }
       table.store().discard(table.store().leftovers(record.below(), job::equals));
     }

@@ -225,7 +225,7 @@ public record CommitRecord(
   private static CommitRecord parsed(byte[] content) throws IOException {
     int end = content.length - SUM_BYTES;
     if (end < MAGIC.length || !Arrays.equals(content, 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
-      throw new IOException("not a commit record of a version that is known here");
+      throw new IOException("not a commit record that this version of Millstream can read");
     }
     if (ByteBuffer.wrap(content, end, SUM_BYTES).getLong() != sum(content, end)) {
       throw new IOException("the commit record is damaged");

@@ -160,7 +160,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
     if (!fs.rename(hidden, place)) throw new IOException("the file system did not rename the copy")
   }
 
-  override def makeDirectory(path: String): Unit = if (!fs.mkdirs(at(path))) throw new IOException("the file system made no directory")
+  override def makeDirectory(path: String): Unit = if (!fs.mkdirs(at(path))) throw new IOException("the file system did not create the directory")
 
   override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String] =
     throw new UnsupportedOperationException(s"${fs.getUri.getScheme}: has no symbolic links")
@@ -216,7 +216,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
 }
 
 private object HadoopTree {
-  private val HasOthers = "its listing has an entry that is no path in it"
+  private val HasOthers = "its listing has an entry that is outside it"
   private val IsInexpressible = "its name is not valid Unicode, or was not decoded correctly"
   private val Utf8 = java.nio.charset.StandardCharsets.UTF_8
   /** Milliseconds since 1970; whole seconds, because some file systems have no others. */

@@ -202,7 +202,7 @@ private[sync] object Transfer {
 
   private val IsInTheWay =
     "a directory with contents is in the way; --delete or --force (delete=True, force=True) removes it, if nothing failed and --max-delete allows it"
-  val IsMounted = "what is in the way is mounted in the destination"
+  val IsMounted = "a mount in the destination is in the way"
 
   private def text(sum: CRC32C): String = text(sum.getValue.toInt)
 

@@ -64,6 +64,6 @@ object DirectRecovery {
     try location.getFileSystem(conf) catch {
       case e @ (_: RuntimeException | _: LinkageError) if Seq(e, e.getCause).exists(cause => cause.isInstanceOf[ClassNotFoundException] || cause.isInstanceOf[LinkageError]) =>
         throw new IOException(s"Hadoop's file system for ${location.toUri.getScheme}: is not on the class path (${Option(e.getCause).getOrElse(e).getMessage}); " +
-          "add its jar, for example with --packages=org.apache.hadoop:hadoop-aws:VERSION for s3a:", e)
+          "add its jars, for example with --conf=spark.driver.extraClassPath=/opt/s3a/* (docs/remote.md)", e)
     }
 }
