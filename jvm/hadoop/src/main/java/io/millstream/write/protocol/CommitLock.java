@@ -3,7 +3,6 @@ package io.millstream.write.protocol;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 
 /**
  * The table's commit lock. A job holds it once it has created {@code lock-N} and then has seen that the jobs of all other locks are over. If two
@@ -31,6 +30,8 @@ final class CommitLock {
   private final Resolution resolution;
   private final String job;
   private String holder;
+  /** USER@HOST and process of {@link #holder}. */
+  private String owner;
   /** Whether this job has finished or resolved the holder, so that the next attempt need not wait. */
   private boolean hasHelped;
 
@@ -46,18 +47,22 @@ final class CommitLock {
    * @throws IOException if the lock is not free in time, another process has aborted this job, or the journal is gone
    */
   Held take() throws IOException {
-    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(table.options().lockWaitMillis);
+    LongWait wait = new LongWait(table);
     for (long pauseMillis = FIRST_PAUSE_MILLIS; ; pauseMillis = Math.min(2 * pauseMillis, LONGEST_PAUSE_MILLIS)) {
       Held taken = tryTake();
       if (taken != null) {
         return taken;
       }
-      if (System.nanoTime() > deadline) {
+      if (wait.isOver()) {
         throw new IOException("job " + job + " has waited to commit to " + table.root() + " for " + table.options().lockWaitMillis
             + " ms; job " + holder + " holds the commit lock");
       }
-      table.waiting().pause(hasHelped ? 0 : pauseMillis);
+      wait.pause(hasHelped ? 0 : pauseMillis, this::reason);
     }
+  }
+
+  private String reason() {
+    return "job " + holder + " of " + owner + " holds the commit lock of " + table.root() + ", which job " + job + " needs";
   }
 
   private Held tryTake() throws IOException {
@@ -111,8 +116,10 @@ final class CommitLock {
     for (String lock : journal.locks().values()) {
       byte[] content = lock.equals(mine) ? null : table.store().read(lock);
       String id = content == null ? job : new String(content, StandardCharsets.UTF_8);
-      if (!id.equals(job) && !isOver(journal.job(id))) {
+      byte[] begin = id.equals(job) ? null : table.store().read(Journal.begin(id));
+      if (!id.equals(job) && !isOver(journal.job(id), begin != null)) {
         holder = id;
+        owner = begin == null ? "an unknown process" : Journal.Begin.of(begin, table.options().leaseMillis).owner();
         if (mine == null) {
           help(journal, journal.job(id));
         }
@@ -123,12 +130,13 @@ final class CommitLock {
   }
 
   /**
-   * Whether a job is over. The begin entry is read and not looked up in the listing, which may have passed its position before the job created it,
-   * and then its lock. A job that another process has finished may still be running; it checks for its begin entry before each step, so that entry
-   * is removed first.
+   * Whether a job is over. A job that another process has finished may still be running; it checks for its begin entry before each step, so that
+   * entry is removed first.
+   *
+   * @param hasBegun whether it has a begin entry, which is read and not looked up in the listing: that may have passed its position before the job
+   * created it, and then its lock
    */
-  private boolean isOver(Journal.Job other) throws IOException {
-    boolean hasBegun = table.store().read(Journal.begin(other.id)) != null;
+  private boolean isOver(Journal.Job other, boolean hasBegun) throws IOException {
     if (other.isFinished() && hasBegun) {
       table.store().remove(Journal.liveEntries(other.id));
     }

@@ -16,7 +16,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -163,17 +162,17 @@ public final class Exchanges {
 
   /** The outcome of an exchange; null if it is not possible. */
   private Outcome exchange(String made, String destination, String witness) throws IOException {
-    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(table.options().lockWaitMillis);
+    LongWait wait = new LongWait(table);
     for (long pauseMillis = FIRST_PAUSE_MILLIS; ; pauseMillis = Math.min(2 * pauseMillis, LONGEST_PAUSE_MILLIS)) {
       Outcome outcome = tryExchange(made, destination, witness);
       if (outcome != Outcome.BUSY) {
         return outcome;
       }
-      if (System.nanoTime() > deadline) {
+      if (wait.isOver()) {
         throw new IOException("another process has held the lock for exchanging directories of job " + job + " on " + table.root() + " for more than "
             + table.options().lockWaitMillis + " ms");
       }
-      table.waiting().pause(pauseMillis);
+      wait.pause(pauseMillis, () -> "another process holds the lock for exchanging directories of job " + job + " on " + table.root());
     }
   }
 

@@ -182,18 +182,17 @@ public final class Resolution {
   }
 
   private Finding finish(String job, CommitRecord record, String clock) throws IOException {
-    long start = System.nanoTime();
+    LongWait wait = new LongWait(table);
     for (long pauseMillis = FIRST_PAUSE_MILLIS; record != null; pauseMillis = Math.min(2 * pauseMillis, LONGEST_PAUSE_MILLIS)) {
       // The first round costs only a listing: most drivers finish soon, and the current time matters only for those that do not.
       boolean needsTime = pauseMillis > FIRST_PAUSE_MILLIS && (record.isSwap() || pauseMillis == LONGEST_PAUSE_MILLIS);
       Journal journal = needsTime ? journalWithTime(clock) : Journal.of(table.store());
       Journal.Job now = journal.job(job);
-      long waitedMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
       if (now.isFinished() || !now.hasBegun() && !now.isDecided()) {
         break; // no entry left: it is cleaned up, and its done mark has been removed
       }
       boolean isDead = isDead(journal, now);
-      if (isDead || !record.isSwap() && waitedMillis >= table.options().helpAfterMillis) {
+      if (isDead || !record.isSwap() && wait.millis() >= table.options().helpAfterMillis) {
         try {
           return resolve(job);
         } catch (IOException e) {
@@ -204,11 +203,11 @@ public final class Resolution {
           LOG.debug("Job {} on {} is left to its driver, which is alive", job, table.root(), e);
         }
       }
-      if (waitedMillis > table.options().lockWaitMillis) {
+      if (wait.isOver()) {
         throw new IOException("job " + job + " of " + record.owner() + " on " + table.root() + " is committed, and its driver has been finishing it for "
-            + waitedMillis + " ms");
+            + wait.millis() + " ms");
       }
-      table.waiting().pause(pauseMillis);
+      wait.pause(pauseMillis, () -> "job " + job + " of " + record.owner() + " on " + table.root() + " is committed, and its driver has not finished it");
     }
     return leftAlone(job);
   }

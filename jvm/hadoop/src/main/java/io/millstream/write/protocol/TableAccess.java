@@ -15,9 +15,14 @@ import org.apache.hadoop.fs.Path;
 
 /** A job's or a recovery's access to a table. */
 public record TableAccess(Path root, Store store, WriteOptions options, Metastore metastore, Waiting waiting) {
-  /** How to wait for others. */
+  /** How to wait for others, and the clock that measures it. */
   public interface Waiting {
     void pause(long millis) throws IOException;
+
+    /** As {@link System#nanoTime}. */
+    default long nanoTime() {
+      return System.nanoTime();
+    }
   }
 
   public static TableAccess of(Path table, Configuration conf, Metastore metastore) throws IOException {

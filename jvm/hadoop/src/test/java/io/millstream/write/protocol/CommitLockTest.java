@@ -11,9 +11,12 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.test.GenericTestUtils.LogCapturer;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 class CommitLockTest {
   private static final String RESOLVED = TestTable.newId();
@@ -44,6 +47,21 @@ class CommitLockTest {
     return new TableAccess(new Path("memory:///table"), store, new WriteOptions(conf), null, millis -> { });
   }
 
+  /** Time that passes only while somebody waits. */
+  private static final class PassingTime implements TableAccess.Waiting {
+    private long nanos;
+
+    @Override
+    public void pause(long millis) {
+      nanos += TimeUnit.MILLISECONDS.toNanos(millis);
+    }
+
+    @Override
+    public long nanoTime() {
+      return nanos;
+    }
+  }
+
   private static TableAccess patient(Store store) {
     return new TableAccess(new Path("memory:///table"), store, new WriteOptions(new Configuration(false)), null, millis -> { });
   }
@@ -51,6 +69,47 @@ class CommitLockTest {
   /** Takes the commit lock, runs a planner, and commits no files. */
   private static void commit(DirectJob job, CommitPlan.MetastorePlanner during) throws IOException {
     job.commit(new CommitPlan(List.of(), Overwrite.nothing()).metastore(during));
+  }
+
+  /** What a commit logs that waits so long for the lock of {@link #HOLDER}. */
+  private List<String> logOfWait(int lockWaitMillis) throws IOException {
+    Configuration conf = new Configuration(false);
+    conf.setInt(WriteOptions.LOCK_WAIT_MILLIS, lockWaitMillis);
+    MemoryStore quiet = new MemoryStore(new MemoryStore.Steps() {
+      @Override
+      public void before(String step) { }
+
+      @Override
+      public void after(String step, Object result) { }
+    });
+    TableAccess table = new TableAccess(new Path("memory:///table"), quiet, new WriteOptions(conf), null, new PassingTime());
+    LogCapturer log = LogCapturer.captureLogs(LoggerFactory.getLogger(LongWait.class));
+    try (DirectJob holder = DirectJob.begin(table, HOLDER, "")) {
+      commit(holder, draft -> {
+        DirectJob waiting = DirectJob.begin(table, LATE, "");
+        assertThrows(IOException.class, () -> commit(waiting, nothing -> null));
+        waiting.abort();
+        return null;
+      });
+    } finally {
+      log.stopCapturing();
+    }
+    return log.getOutput().lines().filter(line -> line.contains("Waiting for")).toList();
+  }
+
+  @Test
+  void aLongWaitIsLoggedOnceWithTheHolderOfTheLock() throws IOException {
+    List<String> logged = logOfWait(60_000);
+
+    assertEquals(1, logged.size(), logged::toString);
+    String expected = "Waiting for 10 s so far, and for up to 60 s (fs.millstream.write.lock.wait.ms): job " + HOLDER + " of " + DirectJob.owner()
+        + " holds the commit lock of " + new Path("memory:///table") + ", which job " + LATE + " needs";
+    assertTrue(logged.get(0).contains(expected), logged::toString);
+  }
+
+  @Test
+  void aShortWaitIsNotLogged() throws IOException {
+    assertEquals(List.of(), logOfWait(5_000));
   }
 
   @Test
