@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use millstream_vfs::{SymlinkBehavior, Volume};
+use millstream_vfs::{FileKind, SymlinkBehavior, Volume};
 
 use crate::FollowPolicy;
 use crate::slot::HandleSlot;
@@ -20,6 +20,7 @@ pub struct Directory<V: Volume, S> {
     name: Box<CStr>,
     operand: Option<u64>,
     entry_depth: u32,
+    is_behind_link: bool,
     state: S,
     pub(crate) symlinks: SymlinkBehavior,
     pub(crate) slot: HandleSlot<V>,
@@ -37,6 +38,7 @@ impl<V: Volume, S> Directory<V, S> {
             name: c"".into(),
             operand: None,
             entry_depth: 0,
+            is_behind_link: false,
             state,
             symlinks: SymlinkBehavior::NoFollow,
             slot: HandleSlot::holding(base),
@@ -50,7 +52,7 @@ impl<V: Volume, S> Directory<V, S> {
 
     pub(crate) fn child(
         parent: &Arc<Self>,
-        name: &CStr,
+        (name, listed): (&CStr, FileKind),
         operand: u64,
         follow: FollowPolicy,
         state: S,
@@ -60,6 +62,7 @@ impl<V: Volume, S> Directory<V, S> {
             name: name.into(),
             operand: Some(operand),
             entry_depth: parent.entry_depth + 1,
+            is_behind_link: parent.is_behind_link || listed == FileKind::Symlink,
             state,
             symlinks: follow.at_depth(parent.entry_depth),
             slot: HandleSlot::default(),
@@ -104,6 +107,16 @@ impl<V: Volume, S> Directory<V, S> {
     /// This directory, its parent, and so on, ending with the operand.
     pub fn ancestors(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |d| d.parent.as_deref()).take_while(|d| d.parent.is_some())
+    }
+
+    /// Whether the way from the operand to this directory is known to lead through a symbolic link.
+    pub(crate) fn is_behind_link(&self) -> bool {
+        self.is_behind_link
+    }
+
+    /// The virtual directory that holds the operands.
+    pub(crate) fn operands(&self) -> &Self {
+        std::iter::successors(Some(self), |d| d.parent.as_deref()).last().unwrap_or(self)
     }
 
     /// The directory with this identity among this one and its ancestors. For traversals that do not follow links.

@@ -1,7 +1,7 @@
 //! The visitor of a traversal, and the entries it is given.
 
 use std::cell::OnceCell;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -265,7 +265,7 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
 
     fn fetch_metadata(&self, fields: Fields) -> Result<Metadata> {
         let behavior = self.symlinks();
-        match self.handle.metadata(self.dirent.name, behavior, fields) {
+        match self.examine(behavior, fields) {
             Err(e)
                 if behavior == SymlinkBehavior::Follow && matches!(e.errno, Errno::NOENT | Errno::LOOP) =>
             {
@@ -292,9 +292,41 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
     /// Metadata of the entry with links followed, whatever the policy.
     ///
     /// # Errors
-    /// Those of the volume's `metadata`.
+    /// As [`Entry::examine`].
     pub fn target_metadata(&self, fields: Fields) -> Result<Metadata> {
-        self.handle.metadata(self.dirent.name, SymlinkBehavior::Follow, fields)
+        self.examine(SymlinkBehavior::Follow, fields)
+    }
+
+    /// Metadata of the entry, or of its target, by one call that is not cached.
+    ///
+    /// # Errors
+    /// Those of the volume's `metadata`; `ELOOP` also if the entry's path leads through more symbolic links than the
+    /// volume follows on one path.
+    pub fn examine(&self, symlinks: SymlinkBehavior, fields: Fields) -> Result<Metadata> {
+        let by_path = symlinks == SymlinkBehavior::Follow
+            && self.dirent.kind == FileKind::Symlink
+            && self.directory.is_behind_link();
+        match by_path.then(|| self.examine_by_path(fields)).flatten() {
+            Some(examined) => examined,
+            None => self.handle.metadata(self.dirent.name, symlinks, fields),
+        }
+    }
+
+    /// Metadata of the target of a link in a directory that was itself reached through a link. From a handle, every link
+    /// is the first one; only the path counts them all. [`None`] if the path is too long.
+    fn examine_by_path(&self, fields: Fields) -> Option<Result<Metadata>> {
+        let base = self.directory.operands().slot.get()?;
+        let mut path = Vec::new();
+        self.write_path(&mut path);
+        let path = CString::new(path).ok()?;
+        let examine = || base.metadata(&path, SymlinkBehavior::Follow, fields);
+        let failed_with = |examined: &Result<Metadata>, errno| examined.is_err_and(|e| e.errno == errno);
+        let mut examined = examine();
+        if failed_with(&examined, Errno::LOOP) {
+            // If something changed on the way, Linux begins anew but does not count anew.
+            examined = examine();
+        }
+        (!failed_with(&examined, Errno::NAMETOOLONG)).then_some(examined)
     }
 
     /// The target of the symbolic link.
@@ -324,12 +356,13 @@ pub struct Descend<'a, V: Volume, S> {
 impl<V: Volume, S> Descend<'_, V, S> {
     /// Traverses `entry`, which must be a directory (or a link to one that the policy follows).
     pub fn into_entry(&mut self, entry: &Entry<'_, V, S>, state: S) {
-        self.into_name(entry.name(), entry.operand(), state);
+        self.into_name(entry.name(), entry.listed_kind(), entry.operand(), state);
     }
 
-    /// Traverses the entry `name`, remembered from a visit of this directory; `operand` as [`Entry::operand`] gave it.
-    pub fn into_name(&mut self, name: &CStr, operand: u64, state: S) {
-        self.found.push(Directory::child(self.directory, name, operand, self.follow, state));
+    /// Traverses the entry `name`, remembered from a visit of this directory; `listed` and `operand` as
+    /// [`Entry::listed_kind`] and [`Entry::operand`] gave them.
+    pub fn into_name(&mut self, name: &CStr, listed: FileKind, operand: u64, state: S) {
+        self.found.push(Directory::child(self.directory, (name, listed), operand, self.follow, state));
     }
 
     /// Whether this visit has descended into anything yet.

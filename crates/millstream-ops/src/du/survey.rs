@@ -374,7 +374,7 @@ impl<'a, V: Volume> Survey<'a, V> {
             }
             operand.complete = false;
             let base = Base { node: Arc::clone(&found.node), device: found.identity.0 };
-            descend.into_name(&self.operands[index], index as u64, base);
+            descend.into_name(&self.operands[index], FileKind::Unknown, index as u64, base);
         }
         self.file_operands.get_or_init(|| files);
         if self.reach != Reach::Everything {

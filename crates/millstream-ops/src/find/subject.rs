@@ -3,7 +3,9 @@
 use std::cell::OnceCell;
 use std::ffi::CStr;
 
-use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SECURITY_CONTEXT, SymlinkBehavior};
+use millstream_vfs::{
+    self as vfs, Dir, Errno, Fields, FileKind, Metadata, SECURITY_CONTEXT, SymlinkBehavior,
+};
 
 /// A file, as seen from the directory that holds it.
 pub(super) struct Subject<'a, D> {
@@ -51,8 +53,16 @@ impl<'a, D: Dir> Subject<'a, D> {
     /// # Errors
     /// Why it cannot be had; [`Fetched::Now`] the first time.
     pub fn metadata(&self, fields: Fields) -> Result<&Metadata, Fetched> {
+        self.metadata_by(fields, |fields| self.handle.metadata(self.name, self.symlinks, fields))
+    }
+
+    fn metadata_by(
+        &self,
+        fields: Fields,
+        examine: impl FnOnce(Fields) -> vfs::Result<Metadata>,
+    ) -> Result<&Metadata, Fetched> {
         let first = self.metadata.get().is_none();
-        match self.metadata.get_or_init(|| self.fetch(fields)) {
+        match self.metadata.get_or_init(|| self.fetch(fields, examine)) {
             Ok(metadata) => Ok(metadata),
             Err(errno) if first => Err(Fetched::Now(*errno)),
             Err(_) => Err(Fetched::Before),
@@ -64,9 +74,12 @@ impl<'a, D: Dir> Subject<'a, D> {
         self.metadata.get().is_some_and(Result::is_err)
     }
 
-    fn fetch(&self, fields: Fields) -> Result<Metadata, Errno> {
-        let first = self.handle.metadata(self.name, self.symlinks, fields);
-        match first {
+    fn fetch(
+        &self,
+        fields: Fields,
+        examine: impl FnOnce(Fields) -> vfs::Result<Metadata>,
+    ) -> Result<Metadata, Errno> {
+        match examine(fields) {
             // A dangling link stands for itself.
             Err(error) if self.symlinks == SymlinkBehavior::Follow && error.errno == Errno::NOENT => {
                 self.fetch_link(fields).map_err(|_| error.errno)
@@ -91,12 +104,27 @@ impl<'a, D: Dir> Subject<'a, D> {
     /// # Errors
     /// As [`Subject::metadata`].
     pub fn kind(&self, fields: Fields) -> Result<FileKind, Fetched> {
+        self.kind_by(fields, |fields| self.handle.metadata(self.name, self.symlinks, fields))
+    }
+
+    /// [`Subject::kind`], with the call that examines the subject if it is examined now.
+    ///
+    /// # Errors
+    /// As [`Subject::metadata`].
+    pub fn kind_by(
+        &self,
+        fields: Fields,
+        examine: impl FnOnce(Fields) -> vfs::Result<Metadata>,
+    ) -> Result<FileKind, Fetched> {
         let decided = match self.listed {
             FileKind::Unknown => false,
             FileKind::Symlink => self.symlinks == SymlinkBehavior::NoFollow,
             _ => true,
         };
-        if decided { Ok(self.listed) } else { self.metadata(fields | Fields::KIND).map(Metadata::kind) }
+        if decided {
+            return Ok(self.listed);
+        }
+        self.metadata_by(fields | Fields::KIND, examine).map(Metadata::kind)
     }
 
     /// The security context, without the NUL that ends it.

@@ -74,7 +74,8 @@ impl<V: Volume> FindVisitor<'_, V> {
             entry.symlinks(),
         );
         let options = &self.shared.plan.options;
-        match subject.kind(self.shared.plan.fields) {
+        let examine = |fields| entry.examine(entry.symlinks(), fields);
+        match subject.kind_by(self.shared.plan.fields, examine) {
             Ok(FileKind::Directory) => {}
             Ok(_) if subject.depth < options.min_depth => return,
             Ok(_) => {

@@ -71,17 +71,17 @@ impl<'a> Gatherer<'a> {
     pub fn add_entry<V: Volume, S>(&self, entry: &Entry<'_, V, S>, part: &mut Part, names: &mut Vec<u8>) {
         let listed = entry.listed_kind();
         if !self.wants_attributes(listed) {
-            return part.push(entry.name(), listed, entry.ino());
+            return part.push(entry.name(), (listed, listed), entry.ino());
         }
         let symlinks = match self.options.dereference {
             Dereference::Always => SymlinkBehavior::Follow,
             _ => SymlinkBehavior::NoFollow,
         };
-        match entry.handle().metadata(entry.name(), symlinks, self.fields) {
+        match entry.examine(symlinks, self.fields) {
             Ok(metadata) => self.add(entry, &metadata, Severity::Minor, part, names),
             Err(error) => {
                 self.complain(entry, "cannot access", error, Severity::Minor);
-                part.push(entry.name(), listed, entry.ino());
+                part.push(entry.name(), (listed, listed), entry.ino());
             }
         }
     }
@@ -126,7 +126,7 @@ impl<'a> Gatherer<'a> {
     ) {
         let kind = metadata.kind();
         let ino = if self.options.columns.inode { metadata.ino } else { entry.ino() };
-        part.push(entry.name(), kind, ino);
+        part.push(entry.name(), (entry.listed_kind(), kind), ino);
         let mut facts = Facts::new(metadata, self.options.time.of(metadata));
         let is_long = self.options.layout == Layout::Long;
         // Attributes fetched for a followed link would be those of the link.

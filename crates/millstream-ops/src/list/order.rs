@@ -182,7 +182,7 @@ mod tests {
         let half = entries.len() / 2;
         for (i, (name, size, sec, nsec)) in entries.iter().enumerate() {
             let part = &mut parts[usize::from(i >= half)];
-            part.push(&CString::new(*name).expect("no NUL"), FileKind::File, 0);
+            part.push(&CString::new(*name).expect("no NUL"), (FileKind::File, FileKind::File), 0);
             let metadata = Metadata { size: *size, ..Metadata::default() };
             part.set_facts(Facts::new(&metadata, Some(Timestamp { sec: *sec, nsec: *nsec })));
         }

@@ -32,6 +32,8 @@ pub struct Row {
     name_len: u16,
     /// Type, of the target where links are followed.
     kind: FileKind,
+    /// Type that the directory lists.
+    listed: FileKind,
     /// Index into the facts of the part, [`NO_FACTS`] if none were fetched.
     facts: u32,
     /// Of an operand, its position on the command line.
@@ -147,13 +149,13 @@ impl Part {
         Part { first_index, ..Part::default() }
     }
 
-    /// Adds an entry without attributes.
-    pub fn push(&mut self, name: &CStr, kind: FileKind, ino: u64) {
+    /// Adds an entry without attributes: the type that its directory lists, and that of the target where links are followed.
+    pub fn push(&mut self, name: &CStr, (listed, kind): (FileKind, FileKind), ino: u64) {
         // A chunk's names are in one batch, which is far smaller than 4 GiB, and each fits a dirent.
         let name_at = self.names.len() as u32;
         let name_len = name.to_bytes().len() as u16;
         self.names.extend_from_slice(name.to_bytes_with_nul());
-        self.rows.push(Row { name_at, name_len, kind, facts: NO_FACTS, operand: 0, ino });
+        self.rows.push(Row { name_at, name_len, kind, listed, facts: NO_FACTS, operand: 0, ino });
     }
 
     /// Gives the operand added last its position on the command line.
@@ -237,9 +239,14 @@ impl<'a> EntryView<'a> {
         CStr::from_bytes_with_nul(&self.part.names[range]).unwrap_or(c"")
     }
 
-    /// The type.
+    /// The type, of the target where links are followed.
     pub fn kind(&self) -> FileKind {
         self.row.kind
+    }
+
+    /// The type that the directory lists.
+    pub fn listed_kind(&self) -> FileKind {
+        self.row.listed
     }
 
     /// Inode number.
@@ -277,8 +284,8 @@ mod tests {
     #[test]
     fn entries_come_back_as_they_were_pushed() {
         let mut part = Part::new(7);
-        part.push(c"plain", FileKind::File, 1);
-        part.push(c"link", FileKind::Symlink, 2);
+        part.push(c"plain", (FileKind::Unknown, FileKind::File), 1);
+        part.push(c"link", (FileKind::Symlink, FileKind::Symlink), 2);
         let metadata = Metadata { mode: 0o120_777, nlink: 1, size: 3, ..Metadata::default() };
         part.set_facts(Facts::new(&metadata, None));
         part.set_target(b"abc", 0o100_644, LinkState::Exists);

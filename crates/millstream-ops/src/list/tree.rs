@@ -160,7 +160,7 @@ impl<'a, 'o, V: Volume> TreePrinter<'a, 'o, V> {
         fields: Fields,
         worker: &mut Worker,
     ) -> Option<Metadata> {
-        match entry.handle().metadata(entry.name(), symlinks, fields) {
+        match entry.examine(symlinks, fields) {
             Ok(metadata) => Some(metadata),
             Err(error) => {
                 let path = worker.path.clone();

@@ -213,7 +213,8 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         let delivery = if alone && self.streams() { Delivery::Streamed } else { Delivery::Whole };
         for place in directories {
             let entry = place.entry(parts);
-            descend.into_name(entry.name_with_nul(), entry.operand(), Listed::new(heading, delivery));
+            let state = Listed::new(heading, delivery);
+            descend.into_name(entry.name_with_nul(), entry.listed_kind(), entry.operand(), state);
         }
         block
     }
@@ -242,7 +243,7 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
                 if entry.kind() == FileKind::Directory && !matches!(entry.name(), b"." | b"..") {
                     let operand = directory.operand().unwrap_or_default();
                     let state = Listed::new(Heading::Path, Delivery::Whole);
-                    descend.into_name(entry.name_with_nul(), operand, state);
+                    descend.into_name(entry.name_with_nul(), entry.listed_kind(), operand, state);
                 }
             }
         }

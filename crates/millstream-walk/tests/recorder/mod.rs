@@ -34,7 +34,7 @@ pub enum DescendAt {
     SortedEnd,
 }
 
-pub type Names = Mutex<Vec<(CString, u64)>>;
+pub type Names = Mutex<Vec<(CString, FileKind, u64)>>;
 
 fn path_of<V: Volume>(directory: &Directory<V, Names>) -> Vec<u8> {
     let mut path = Vec::new();
@@ -105,7 +105,7 @@ impl<V: Volume> Visitor for Recorder<V> {
                 DescendAt::Visit => descend.into_entry(&entry, Names::default()),
                 DescendAt::SortedEnd => {
                     let mut names = chunk.directory().state().lock().expect("names");
-                    names.push((entry.name().to_owned(), entry.operand()));
+                    names.push((entry.name().to_owned(), entry.listed_kind(), entry.operand()));
                 }
             }
         }
@@ -120,9 +120,9 @@ impl<V: Volume> Visitor for Recorder<V> {
     ) {
         self.record(Event::Ended(path_of(directory)));
         let mut names = directory.state().lock().expect("names");
-        names.sort();
-        for (name, operand) in names.drain(..) {
-            descend.into_name(&name, operand, Names::default());
+        names.sort_by(|one, other| one.0.cmp(&other.0));
+        for (name, listed, operand) in names.drain(..) {
+            descend.into_name(&name, listed, operand, Names::default());
         }
         directory.write_path(block);
         block.push(0);
