@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::index::{Action, Cause, Effect, Event, Options, Place, Reason, Sink, Summary, Task, run};
 use millstream_ops::json::Object;
 use millstream_ops::size::SizeFormat;
+use millstream_system::pace::cpus;
 use millstream_vfs::PosixVolume;
 
 use crate::compact::word;
@@ -103,7 +103,7 @@ impl Index {
             task: if self.prune { Task::Prune } else { Task::Make { min_size } },
             effect: if submission.dry_run { Effect::DryRun } else { Effect::Real },
             place,
-            threads: thread::available_parallelism().map_or(1, usize::from),
+            threads: cpus(),
             import: self.import.and_then(|path| paths(vec![path]).pop()),
             export: self.export,
         };

@@ -3,13 +3,13 @@
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
 use millstream_codec::Form;
 use millstream_ops::activity::Activity;
 use millstream_ops::json::Object;
 use millstream_ops::recompress::{Action, Cause, Effect, Old, Options, Sink, run};
+use millstream_system::pace::cpus;
 use millstream_vfs::{Errno, PosixVolume};
 
 use crate::compact::word;
@@ -80,7 +80,7 @@ impl Recompress {
             level: self.level,
             old: if self.keep { Old::Keep } else { Old::Remove },
             effect: if submission.dry_run { Effect::DryRun } else { Effect::Real },
-            threads: thread::available_parallelism().map_or(1, usize::from),
+            threads: cpus(),
             real_path,
         };
         let activity = Arc::new(Activity::default());

@@ -4,6 +4,7 @@
 //! `MILLSTREAM_SEED` repeats a run, `LS_DIFFERENTIAL_ROUNDS` lengthens it.
 
 mod random;
+mod traces;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -250,6 +251,23 @@ impl Rivals {
         let run = |whose| self.command(whose, wrapper, case, directory).output().expect("it runs");
         let (theirs, ours) = (run(GNU), run(OURS));
         assert_same(&theirs, &ours, &format!("{case:?} in {}", directory.display()));
+    }
+
+    /// The calls by which the program examines files.
+    fn examinations(&self, whose: &str, directory: &Path, case: &Case) -> Vec<String> {
+        let trace = self.home.path().join("trace");
+        let trace_path = trace.to_str().expect("UTF-8");
+        let wrapper = ["strace", "-f", "-qq", "-e", "trace=%%stat", "-o", trace_path];
+        let output = self.command(whose, &wrapper, case, directory).output();
+        output.expect("strace runs (testbed/setup test installs it)");
+        let mut calls = traces::calls(&fs::read_to_string(trace).expect("a trace"));
+        // Libraries, what the system says about the CPUs, and standard output are examined in any case; so is, by the C
+        // library, what it has opened. A call that `strace` does not know it lists anyway.
+        calls.retain(|call| {
+            let is_opened = call.contains("\"\"") && (whose == GNU || call.contains("S_IFREG"));
+            !(call.contains("\"/") || call.starts_with("syscall_") || call.contains("(1,") || is_opened)
+        });
+        calls.iter().map(|call| call.chars().take(60).collect()).collect()
     }
 
     fn compare_simply(&self, directory: &Path, arguments: &str) {
@@ -566,6 +584,79 @@ fn unknown_access_control_lists() {
     assert!(set.expect("setfacl runs").success());
     for arguments in ["-lL", "-l", "-lLd dang", "-lL dang f", "-nL"] {
         rivals.compare_simply(scratch.path(), arguments);
+    }
+}
+
+/// What has a color decides what must be examined; ours never examines more than GNU's, and without `-R` no directory for being
+/// one.
+#[test]
+fn no_more_is_examined_than_by_gnus() {
+    const COLORS: &[&str] = &[
+        "or=31",
+        "mi=32",
+        "ln=target",
+        "ln=33",
+        "ex=34",
+        "su=35",
+        "sg=36",
+        "tw=37",
+        "ow=41",
+        "st=42",
+        "di=43",
+    ];
+    const OPTIONS: &[&str] = &[
+        "-F",
+        "-p",
+        "--file-type",
+        "-l",
+        "-L",
+        "-H",
+        "-i",
+        "-s",
+        "-t",
+        "-U",
+        "-d",
+        "-a",
+        "--color=always",
+        "--color=always",
+        "--color=always",
+        "--group-directories-first",
+        "--dereference-command-line-symlink-to-dir",
+    ];
+    let rivals = Rivals::new();
+    let mut random = Random::from_environment();
+    let scratch = tempfile::tempdir().expect("scratch directory");
+    for directory in ["d", "e"] {
+        fill(&scratch.path().join(directory));
+    }
+    symlink("d", scratch.path().join("to-d")).expect("link");
+    for round in 0..rounds(60) {
+        let mut words: Vec<_> = (0..random.below(4)).map(|_| random.pick(OPTIONS)).collect();
+        words.extend(random.pick(&[&["d"][..], &["to-d"], &["d", "e"], &["to-d/f", "d/dangling"], &["."]]));
+        let off = "no=:fi=:rs=:di=:ln=:or=:mi=:ex=:su=:sg=:ca=:tw=:ow=:st=:mh=".to_owned();
+        let on: Vec<_> = (0..random.below(3)).map(|_| random.pick(COLORS)).collect();
+        let colors = [off, on.join(":")].join(":");
+        let arguments = words.iter().map(OsString::from).collect();
+        let case = Case { locale: "C", environment: vec![("LS_COLORS", &*colors.leak())], arguments };
+        rivals.compare(&[], scratch.path(), &case);
+        let [theirs, ours] = [GNU, OURS].map(|whose| rivals.examinations(whose, scratch.path(), &case));
+        assert!(ours.len() <= theirs.len(), "round {round}: {case:?}: {ours:#?} instead of {theirs:#?}");
+    }
+}
+
+/// Entries of every kind that colors tell apart.
+fn fill(directory: &Path) {
+    fs::create_dir(directory).expect("directory");
+    for (name, mode) in [("f", 0o644), ("ex", 0o755), ("su", 0o4755), ("sg", 0o2755)] {
+        File::create(directory.join(name)).expect("file");
+        fs::set_permissions(directory.join(name), PermissionsExt::from_mode(mode)).expect("mode");
+    }
+    for (name, mode) in [("di", 0o755), ("tw", 0o1777), ("ow", 0o777), ("st", 0o1755)] {
+        fs::create_dir(directory.join(name)).expect("directory");
+        fs::set_permissions(directory.join(name), PermissionsExt::from_mode(mode)).expect("mode");
+    }
+    for (name, target) in [("link", "f"), ("to-di", "di"), ("dangling", "nowhere"), ("loop", "loop")] {
+        symlink(target, directory.join(name)).expect("link");
     }
 }
 

@@ -122,6 +122,13 @@ impl Meter {
     }
 }
 
+/// The CPUs that this process may use, as its control group and affinity said when they were first asked for: to find out
+/// takes a dozen system calls.
+pub fn cpus() -> usize {
+    static CPUS: OnceLock<usize> = OnceLock::new();
+    *CPUS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
 /// A bound on the number of threads that help others.
 #[derive(Debug)]
 pub struct Budget {
@@ -138,10 +145,7 @@ impl Budget {
     /// That of this process: 32 for each CPU, but 512 at least and 2,048 at most.
     pub fn of_process() -> &'static Budget {
         static BUDGET: OnceLock<Budget> = OnceLock::new();
-        BUDGET.get_or_init(|| {
-            let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-            Budget::new((PER_CPU * cpus).clamp(LEAST, MOST))
-        })
+        BUDGET.get_or_init(|| Budget::new((PER_CPU * cpus()).clamp(LEAST, MOST)))
     }
 
     /// Leave for one more thread, for as long as the permit lives. [`None`] means that those there are do the work.

@@ -42,7 +42,7 @@ pub use cancel::Cancellation;
 pub use census::Census;
 pub use directory::Directory;
 pub use follow::FollowPolicy;
-pub use options::{HandleRetention, Order, Threads, WalkOptions};
+pub use options::{Descent, HandleRetention, Order, Threads, WalkOptions};
 pub use pair::{Counterpart, Other, Pairing};
 pub use pool::{WalkStats, walk, walk_from};
 pub use visitor::{Chunk, Descend, Entry, FanOut, Fault, Place, Visitor};

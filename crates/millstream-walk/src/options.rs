@@ -60,6 +60,16 @@ pub enum HandleRetention {
     UntilLeft,
 }
 
+/// How deep the visitor descends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Descent {
+    /// Into any directory.
+    #[default]
+    Unlimited,
+    /// Only into operands. Nothing is opened below them, and so nobody asks which directories they are.
+    Operands,
+}
+
 /// Options of a traversal.
 #[derive(Clone, Debug)]
 pub struct WalkOptions {
@@ -71,6 +81,8 @@ pub struct WalkOptions {
     pub order: Order,
     /// How long directory handles are kept.
     pub retention: HandleRetention,
+    /// How deep the visitor descends.
+    pub descent: Descent,
     /// Number of the volume's handles reserved for the visitor.
     pub reserved_handles: usize,
     /// Ends the traversal early.
@@ -86,6 +98,7 @@ impl Default for WalkOptions {
             follow: FollowPolicy::default(),
             order: Order::Completion,
             retention: HandleRetention::default(),
+            descent: Descent::default(),
             reserved_handles: 0,
             cancellation: Cancellation::default(),
             census: None,

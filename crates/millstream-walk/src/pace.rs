@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use millstream_system::pace::{Lap, Meter};
+use millstream_system::pace::{Lap, Meter, cpus};
 use millstream_system::usage::{CpuTimes, process_cpu_time};
 use rustix::process::{Resource, getrlimit};
 
@@ -84,7 +84,7 @@ fn server_workers(cpus: usize) -> usize {
 impl Pace {
     /// At most `most` workers; as many as a server is worth from the beginning, if it is known that calls wait for one.
     pub(crate) fn new(threads: Threads, most: usize, waits: bool) -> Self {
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let cpus = cpus();
         let first = if waits { server_workers(cpus) } else { cpus };
         let (adaptive, max, target) = match threads {
             Threads::Fixed(n) => (false, n.clamp(1, most), n),

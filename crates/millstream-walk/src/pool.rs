@@ -18,7 +18,7 @@ use crate::indices::Indices;
 use crate::pace::{Pace, WorkerMeter};
 use crate::sequence::Sequence;
 use crate::{
-    Chunk, Descend, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Visitor,
+    Chunk, Descend, Descent, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Visitor,
     WalkOptions,
 };
 
@@ -338,6 +338,9 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         let parent = directory.parent().ok_or(Error::new(Operation::OpenDir, Errno::INVAL))?;
         let above = self.recent.reach(parent)?;
         let handle = above.open_dir(directory.name(), directory.symlinks)?;
+        if self.pool.options.descent == Descent::Operands {
+            return Ok(Arc::new(handle));
+        }
         let identity = handle.identity()?;
         directory.identity.get_or_init(|| identity);
         let above = match self.pool.options.follow {

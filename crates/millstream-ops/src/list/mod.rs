@@ -31,7 +31,7 @@ use std::ffi::CString;
 use std::io::{self, Write};
 
 use millstream_vfs::Volume;
-use millstream_walk::{Cancellation, FollowPolicy, Order, WalkOptions, WalkStats, walk};
+use millstream_walk::{Cancellation, Descent, FollowPolicy, Order, WalkOptions, WalkStats, walk};
 
 pub use options::ListOptions;
 pub use output::Flush;
@@ -39,7 +39,7 @@ pub use report::{Console, Severity};
 pub use tree::TreeForm;
 
 use crate::quote::{Quoter, QuotingStyle};
-use options::Dereference;
+use options::{Depth, Dereference};
 use output::Output;
 use owners::{AccountStyle, SharedOwners};
 use paint::Painter;
@@ -81,7 +81,9 @@ pub fn list<V: Volume>(volume: &V, operands: &[CString], options: &ListOptions, 
     run(options, sinks, |parts| {
         let painter = Painter::new(options, parts.quoter);
         let lister = Lister::<V>::new(options, &painter, parts, operands.len());
-        walk(volume, operands, &lister, &parts.walk_options(options, order))
+        let descent = if options.depth == Depth::Tree { Descent::Unlimited } else { Descent::Operands };
+        let walk_options = WalkOptions { descent, ..parts.walk_options(options, order) };
+        walk(volume, operands, &lister, &walk_options)
     })
 }
 

@@ -293,8 +293,9 @@ impl ListOptions {
         self.colors.as_ref().is_some_and(|colors| roles.iter().any(|&role| colors.is_colored(role)))
     }
 
+    /// As in GNU's tool, links have their targets' colors only if executable files have one.
     fn links_have_target_colors(&self) -> bool {
-        self.colors.as_ref().is_some_and(Colors::links_as_targets)
+        self.colors.as_ref().is_some_and(Colors::links_as_targets) && self.colors_any_of(&[Role::Executable])
     }
 
     /// Whether the types of links' targets matter to the order or the colors.

@@ -9,10 +9,9 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
 
-use millstream_system::pace::{Lap, Meter};
+use millstream_system::pace::{Lap, Meter, cpus};
 use millstream_vfs::{Error, File, Result};
 use millstream_walk::Threads;
 
@@ -119,7 +118,7 @@ pub(crate) struct Carriers<L> {
 impl<L: Load> Carriers<L> {
     /// At most `waiting_files` wait, and there are at most `carriers`, besides what the options allow.
     pub(crate) fn new(threads: Threads, waiting_files: usize, carriers: usize) -> Self {
-        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let cpus = cpus();
         let (most, limit) = match threads {
             Threads::Fixed(n) => (n, n),
             Threads::Adaptive { max } => (cpus.min(max), MOST.min(max)),
