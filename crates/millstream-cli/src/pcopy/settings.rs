@@ -302,9 +302,7 @@ impl<'a> Settings<'a> {
         if self.hard_link && self.symbolic_link {
             return Err(wrong("cannot make both hard and symbolic links"));
         }
-        let keeps =
-            options.existing == Existing::Keep || matches!(options.update, Update::None | Update::NoneOrFail);
-        if self.makes_backups && keeps {
+        if self.makes_backups && options.keeps_existing() {
             return Err(wrong("--backup is mutually exclusive with -n or --update=none-fail"));
         }
         if options.reflink == Reflink::Always && options.sparse != Sparse::Auto {

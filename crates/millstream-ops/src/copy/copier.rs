@@ -59,6 +59,8 @@ pub(super) struct Progress {
     pub(super) sources: HashMap<(Identity, Vec<u8>), Vec<usize>>,
     /// Files and links created for operands, with their paths. Further links to a copy are not included.
     pub(super) made: HashSet<(Identity, Vec<u8>)>,
+    /// Operands that were found to hold the copy of an operand.
+    pub(super) into_itself: HashSet<usize>,
 }
 
 /// A copy operation in progress.

@@ -5,9 +5,9 @@ use std::ffi::CStr;
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Metadata, Operation, SymlinkBehavior, Volume};
 use millstream_walk::FollowPolicy;
 
-use super::copier::{Buffers, Copier, Done, Role, Top};
+use super::copier::{Buffers, Copier, Done, Reported, Role, Top};
 use super::existing::Present;
-use super::item::{Item, State, joined};
+use super::item::{Item, State, joined, split};
 use super::options::{Directories, DirectoryLinks, Execution, FileSystems, Method, Trace};
 use super::report::{Problem, Trouble};
 use super::trace::Action;
@@ -26,7 +26,9 @@ impl<V: Volume> Copier<'_, V> {
             return Err(self.trouble(item, Trouble::OmittedDirectory, None));
         }
         let present = self.present(item)?.map(|present| self.at_directory(present));
-        if present.is_some_and(|(found, _)| found.identity() == source.identity()) {
+        let is_same = present.is_some_and(|(found, _)| found.identity() == source.identity());
+        // Where all that exists is kept, nothing can happen to it.
+        if is_same && !self.options.keeps_existing() {
             return match self.options.method {
                 // The links for everything in it already exist.
                 Method::HardLink => Ok(None),
@@ -141,24 +143,48 @@ impl<V: Volume> Copier<'_, V> {
             false => item.directory.enclosing(identity).is_some(),
         };
         match known {
-            Some((operand, Role::Source)) if !may_recur => {
-                let destination = item.destination_path(self.targets);
-                let source = &self.targets[operand].path;
-                let trouble = Trouble::DirectoryHardLink;
-                Err(self.problem(&Problem { trouble, source, destination: &destination, errno: None }))
-            }
+            Some((operand, Role::Source)) if !may_recur => Err(self.tell_hard_link(item, operand)),
             _ if is_in_itself => Err(self.trouble(item, Trouble::Cycle, None)),
-            Some((operand, Role::Destination)) => {
-                let target = &self.targets[operand];
-                Err(self.problem(&Problem {
-                    trouble: Trouble::IntoItself,
-                    source: target.source.to_bytes(),
-                    destination: &target.path,
-                    errno: None,
-                }))
+            Some((operand, Role::Destination)) if !may_recur && self.is_through_link(item, operand) => {
+                Err(self.tell_hard_link(item, operand))
             }
+            Some((_, Role::Destination)) => Err(self.tell_into_itself(item)),
             _ => Ok(()),
         }
+    }
+
+    /// Whether an operand's copy is reached under its name, but through a link to the directory that holds it. As in GNU's
+    /// tool, only a link that was given as the directory for the copies does not count.
+    fn is_through_link(&self, item: &Item<'_, V>, operand: usize) -> bool {
+        let (target, source) = (&self.targets[operand], item.source_path(self.targets));
+        let is_given_path = target.name.to_bytes() == target.path;
+        let symlinks = if is_given_path { SymlinkBehavior::NoFollow } else { SymlinkBehavior::Follow };
+        split(&target.path).1 == split(&source).1
+            && self.directory_of(&target.path, symlinks)
+                != self.directory_of(&source, SymlinkBehavior::NoFollow)
+    }
+
+    /// A directory that has been copied as an operand would have to be a link to that copy.
+    fn tell_hard_link(&self, item: &Item<'_, V>, operand: usize) -> Reported {
+        let destination = item.destination_path(self.targets);
+        let source = &self.targets[operand].path;
+        let trouble = Trouble::DirectoryHardLink;
+        self.problem(&Problem { trouble, source, destination: &destination, errno: None })
+    }
+
+    /// An operand holds a copy that this command has made, of the operand itself or of an earlier one. That is reported
+    /// once for the operand, however many copies it holds.
+    fn tell_into_itself(&self, item: &Item<'_, V>) -> Reported {
+        let target = &self.targets[item.operand];
+        if !self.progress().into_itself.insert(item.operand) {
+            return Reported;
+        }
+        self.problem(&Problem {
+            trouble: Trouble::IntoItself,
+            source: target.source.to_bytes(),
+            destination: &target.path,
+            errno: None,
+        })
     }
 
     /// Records source and destination of an operand, so that neither is mistaken for something to copy.
@@ -255,12 +281,7 @@ impl<V: Volume> Copier<'_, V> {
         place.parent().is_some_and(|parent| self.attributes.may_inherit_acl(parent, &self.budget))
     }
 
-    fn directory_trouble(
-        &self,
-        place: &Place<V::Dir>,
-        trouble: Trouble,
-        errno: Errno,
-    ) -> super::copier::Reported {
+    fn directory_trouble(&self, place: &Place<V::Dir>, trouble: Trouble, errno: Errno) -> Reported {
         let (source, destination) = self.directory_paths(place);
         self.problem(&Problem { trouble, source: &source, destination: &destination, errno: Some(errno) })
     }

@@ -122,17 +122,20 @@ impl<V: Volume> Copier<'_, V> {
     /// Whether the last components of two paths are in the same directory. As in GNU's tool, a path through a symbolic
     /// link differs from one through the link's target.
     fn are_in_one_directory(&self, one: &CStr, other: &CStr) -> bool {
-        let identity = |path: &CStr| {
-            let (parent, _) = split(path.to_bytes());
-            let end = parent.to_bytes().iter().rposition(|&b| b != b'/').map_or(1, |at| at + 1);
-            let parent = match parent.to_bytes() {
-                b"" => c".".to_owned(),
-                parent => CString::new(&parent[..end]).unwrap_or_default(),
-            };
-            let found = self.base().metadata(&parent, SymlinkBehavior::NoFollow, Fields::INO);
-            found.map(|found| found.identity()).ok()
-        };
+        let identity = |path: &CStr| self.directory_of(path.to_bytes(), SymlinkBehavior::NoFollow);
         identity(one) == identity(other)
+    }
+
+    /// The directory that holds the last component of a path; the symbolic link that leads to it if that is not followed.
+    pub(super) fn directory_of(&self, path: &[u8], symlinks: SymlinkBehavior) -> Option<Identity> {
+        let (parent, _) = split(path);
+        let end = parent.to_bytes().iter().rposition(|&b| b != b'/').map_or(1, |at| at + 1);
+        let parent = match parent.to_bytes() {
+            b"" => c".".to_owned(),
+            parent => CString::new(&parent[..end]).unwrap_or_default(),
+        };
+        let found = self.base().metadata(&parent, symlinks, Fields::INO);
+        found.map(|found| found.identity()).ok()
     }
 
     fn place_entry(

@@ -237,6 +237,11 @@ impl Options {
                 || self.existing == Existing::Ask)
     }
 
+    /// Whether every existing file is kept, with or without an error.
+    pub fn keeps_existing(&self) -> bool {
+        self.existing == Existing::Keep || matches!(self.update, Update::None | Update::NoneOrFail)
+    }
+
     /// Whether the text about a file is written at its end, to explain how its data was copied.
     pub(super) fn explains(&self) -> bool {
         self.explanation == Explanation::Methods
