@@ -72,87 +72,71 @@ fn permissions(mode: u32) -> String {
     text.into_iter().collect()
 }
 
-fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
+fn describe<'m>(mut message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
     let (source, destination) = (problem.source, problem.destination);
-    match problem.trouble {
-        Trouble::StatSource => message.text("cannot stat ").name(source),
-        Trouble::StatDestination => message.text("cannot stat ").name(destination),
-        Trouble::ReadDirectory => message.text("cannot access ").name(source),
-        Trouble::OpenDestinationDirectory => message.text("cannot access ").name(destination),
-        Trouble::OpenSource => message.text("cannot open ").name(source).text(" for reading"),
-        Trouble::SourceReplaced => {
-            message.text("skipping file ").name(source).text(", as it was replaced while being copied")
+    for (index, part) in wording(problem.trouble).split('`').enumerate() {
+        message = match part {
+            "source" if index % 2 == 1 => message.name(source),
+            "destination" if index % 2 == 1 => message.name(destination),
+            "destination:" if index % 2 == 1 => message.name_before_colon(destination).text(":"),
+            text => message.text(text),
+        };
+    }
+    message
+}
+
+/// A message, with the file names that it inserts between backquotes.
+fn wording(trouble: Trouble) -> &'static str {
+    match trouble {
+        Trouble::StatSource => "cannot stat `source`",
+        Trouble::StatDestination => "cannot stat `destination`",
+        Trouble::ReadDirectory => "cannot access `source`",
+        Trouble::OpenDestinationDirectory => "cannot access `destination`",
+        Trouble::OpenSource => "cannot open `source` for reading",
+        Trouble::SourceReplaced => "skipping file `source`, as it was replaced while being copied",
+        Trouble::ReadLink => "cannot read symbolic link `source`",
+        Trouble::Read => "error reading `source`",
+        Trouble::Write => "error writing `destination`",
+        Trouble::Close => "failed to close `destination`",
+        Trouble::Clone => "failed to clone `destination` from `source`",
+        Trouble::CreateFile => "cannot create regular file `destination`",
+        Trouble::CreateParent => "cannot make directory `destination`",
+        Trouble::CreateDirectory => "cannot create directory `destination`",
+        Trouble::CreateSymlink => "cannot create symbolic link `destination` to `source`",
+        Trouble::CopySymlink => "cannot create symbolic link `destination`",
+        Trouble::CreateFifo => "cannot create fifo `destination`",
+        Trouble::CreateSpecial => "cannot create special file `destination`",
+        Trouble::CreateHardLink => "cannot create hard link `destination` to `source`",
+        Trouble::Remove => "cannot remove `destination`",
+        Trouble::Backup => "cannot backup `destination`",
+        Trouble::PutBack => "cannot un-backup `destination`",
+        Trouble::Rename => "cannot rename the copy to `destination`",
+        Trouble::Times => "preserving times for `destination`",
+        Trouble::Mode => "preserving permissions for `destination`",
+        Trouble::Ownership => "failed to preserve ownership for `destination`",
+        Trouble::Xattr => "setting attributes for `destination`",
+        Trouble::UnknownKind => "`source` has unknown file type",
+        Trouble::OmittedDirectory => "-r not specified; omitting directory `source`",
+        Trouble::SameFile => "`source` and `destination` are the same file",
+        Trouble::IntoItself => "cannot copy a directory, `source`, into itself, `destination`",
+        Trouble::NotReplaced => "not replacing `destination`",
+        Trouble::JustCreated => "will not overwrite just-created `destination` with `source`",
+        Trouble::ThroughJustCreatedLink => {
+            "will not copy `source` through just-created symlink `destination`"
         }
-        Trouble::ReadLink => message.text("cannot read symbolic link ").name(source),
-        Trouble::Read => message.text("error reading ").name(source),
-        Trouble::Write => message.text("error writing ").name(destination),
-        Trouble::Close => message.text("failed to close ").name(destination),
-        Trouble::Clone => message.text("failed to clone ").name(destination).text(" from ").name(source),
-        Trouble::CreateFile => message.text("cannot create regular file ").name(destination),
-        Trouble::CreateParent => message.text("cannot make directory ").name(destination),
-        Trouble::CreateDirectory => message.text("cannot create directory ").name(destination),
-        Trouble::CreateSymlink => {
-            message.text("cannot create symbolic link ").name(destination).text(" to ").name(source)
+        Trouble::DirectoryInTheWay | Trouble::DirectoryKept => {
+            "cannot overwrite directory `destination` with non-directory `source`"
         }
-        Trouble::CopySymlink => message.text("cannot create symbolic link ").name(destination),
-        Trouble::CreateFifo => message.text("cannot create fifo ").name(destination),
-        Trouble::CreateSpecial => message.text("cannot create special file ").name(destination),
-        Trouble::CreateHardLink => {
-            message.text("cannot create hard link ").name(destination).text(" to ").name(source)
+        Trouble::FileInTheWay => "cannot overwrite non-directory `destination` with directory `source`",
+        Trouble::ThroughDanglingLink => "not writing through dangling symlink `destination`",
+        Trouble::BackupIsSource => "backing up `destination` might destroy source;  `source` not copied",
+        Trouble::Cycle => "cannot copy cyclic symbolic link `source`",
+        Trouble::DirectoryHardLink => "will not create hard link `destination` to directory `source`",
+        Trouble::Differs => "`destination` differs from `source` after copying",
+        Trouble::ParentNotDirectory => "`destination` exists but is not a directory",
+        Trouble::ParentAttributes => "failed to get attributes of `source`",
+        Trouble::RelativeSymlink => {
+            "`destination:` can make relative symbolic links only in current directory"
         }
-        Trouble::Remove => message.text("cannot remove ").name(destination),
-        Trouble::Backup => message.text("cannot backup ").name(destination),
-        Trouble::PutBack => message.text("cannot un-backup ").name(destination),
-        Trouble::Rename => message.text("cannot rename the copy to ").name(destination),
-        Trouble::Times => message.text("preserving times for ").name(destination),
-        Trouble::Mode => message.text("preserving permissions for ").name(destination),
-        Trouble::Ownership => message.text("failed to preserve ownership for ").name(destination),
-        Trouble::Xattr => message.text("setting attributes for ").name(destination),
-        Trouble::UnknownKind => message.name(source).text(" has unknown file type"),
-        Trouble::OmittedDirectory => message.text("-r not specified; omitting directory ").name(source),
-        Trouble::SameFile => message.name(source).text(" and ").name(destination).text(" are the same file"),
-        Trouble::IntoItself => {
-            message.text("cannot copy a directory, ").name(source).text(", into itself, ").name(destination)
-        }
-        Trouble::NotReplaced => message.text("not replacing ").name(destination),
-        Trouble::JustCreated => {
-            message.text("will not overwrite just-created ").name(destination).text(" with ").name(source)
-        }
-        Trouble::ThroughJustCreatedLink => message
-            .text("will not copy ")
-            .name(source)
-            .text(" through just-created symlink ")
-            .name(destination),
-        Trouble::DirectoryInTheWay | Trouble::DirectoryKept => message
-            .text("cannot overwrite directory ")
-            .name(destination)
-            .text(" with non-directory ")
-            .name(source),
-        Trouble::FileInTheWay => message
-            .text("cannot overwrite non-directory ")
-            .name(destination)
-            .text(" with directory ")
-            .name(source),
-        Trouble::ThroughDanglingLink => {
-            message.text("not writing through dangling symlink ").name(destination)
-        }
-        Trouble::BackupIsSource => message
-            .text("backing up ")
-            .name(destination)
-            .text(" might destroy source;  ")
-            .name(source)
-            .text(" not copied"),
-        Trouble::Cycle => message.text("cannot copy cyclic symbolic link ").name(source),
-        Trouble::DirectoryHardLink => {
-            message.text("will not create hard link ").name(destination).text(" to directory ").name(source)
-        }
-        Trouble::Differs => {
-            message.name(destination).text(" differs from ").name(source).text(" after copying")
-        }
-        Trouble::ParentNotDirectory => message.name(destination).text(" exists but is not a directory"),
-        Trouble::ParentAttributes => message.text("failed to get attributes of ").name(source),
-        Trouble::RelativeSymlink => message
-            .name_before_colon(destination)
-            .text(": can make relative symbolic links only in current directory"),
     }
 }
