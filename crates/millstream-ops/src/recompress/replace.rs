@@ -356,22 +356,23 @@ mod tests {
 
     use super::*;
 
+    const REMOVING: Options = Options {
+        form: None,
+        level: None,
+        old: Old::Remove,
+        effect: Effect::Real,
+        threads: 1,
+        real_path: |_| None,
+    };
+
     /// What is done with the file `a` of a volume, and the names that are there then.
     fn replaced(volume: &MemoryVolume) -> (Result<Action>, Vec<CString>) {
         let (pool, jobs) = Pool::new(1);
         let encoding = std::thread::spawn(move || super::super::pipeline::encode(&jobs));
-        let options = Options {
-            form: None,
-            level: None,
-            old: Old::Remove,
-            effect: Effect::Real,
-            threads: 1,
-            real_path: |_| None,
-        };
         let (base, activity) = (volume.base(), Activity::default());
         let replacer = Replacer {
             base: &base,
-            options: &options,
+            options: &REMOVING,
             pool: &pool,
             activity: &activity,
             logs: &Logs::default(),
@@ -468,18 +469,10 @@ mod tests {
         let path = |name: &str| scratch.path().join(name);
         fs::write(path("a.gz"), b"the old file").expect("written");
         let operand = c_string(&[path("a.gz").as_os_str().as_encoded_bytes()]);
-        let options = Options {
-            form: None,
-            level: None,
-            old: Old::Remove,
-            effect: Effect::Real,
-            threads: 1,
-            real_path: |_| None,
-        };
         let (base, (pool, _jobs), activity) = (PosixVolume.base(), Pool::new(1), Activity::default());
         let replacer = Replacer {
             base: &base,
-            options: &options,
+            options: &REMOVING,
             pool: &pool,
             activity: &activity,
             logs: &Logs::default(),
