@@ -118,6 +118,22 @@ READS = {
 }
 
 
+def copy_linked(spark, folder, links, way, name):
+    """Copies what is found in a directory in which `p=1` is a link; returns the statement's error, and the values of the copy."""
+    if way == "a path":
+        frame = spark.read.text(links).select("value")
+    else:
+        spark.sql(f"create table {name} {PARTITIONED.replace('q string', 'p string')} location '{links}'" if way == "a table" else
+                  f"create table {name} (a string, p string) using text partitioned by (p) location '{links}'")
+        spark.sql(f"alter table {name} add if not exists partition (p='1')")
+        frame = spark.table(name).select("a")
+    error = error_of(lambda: frame.write.mode("overwrite").saveAsTable(f"{name}_copy"))
+    return error, sorted(int(row[0]) for row in spark.table(f"{name}_copy").collect()) if error is None else None
+
+
+LINKED = ["a table", "a data source table", "a path"]
+
+
 def copy_twice(spark, folder, name):
     """One statement of two INSERTs that Spark writes itself; returns its error, and the values of one copy."""
     spark.sql(f"create table {name} {TEXT} location '{folder}/p=1'")

@@ -74,6 +74,40 @@ def test_a_statement_that_follows_a_link_reads_all_rows_of_a_torn_commit(table, 
     assert location == f"file:{table.folder}/p=1"
 
 
+@pytest.mark.parametrize("way", guard_calls.LINKED)
+def test_a_statement_that_meets_a_link_to_a_part_reads_all_rows_of_a_torn_commit(table, tmp_path, way):
+    (tmp_path / "links").mkdir()
+    os.symlink(table.folder / "p=1", tmp_path / "links" / "p=1")
+    assert table.call("copy_linked", way=way, links=str(tmp_path / "links"), name=f"r{next(NUMBERS)}") == [None, list(range(40))]
+
+
+@pytest.mark.parametrize("target", ["link", "real"])
+def test_a_torn_commit_is_recovered_by_a_link_and_by_its_own_path(table, tmp_path, target):
+    os.symlink(table.folder, tmp_path / "linked")
+    found = table.drivers.call("recover", target=str(tmp_path / "linked" if target == "link" else table.folder))
+    assert [finding["verdict"] for finding in found] == ["roll-forward"], found
+    assert table.rows() == in_partition("1", *range(40)) + in_partition("3", *range(40, 60)) + in_partition("2", *range(100, 140))
+
+
+@pytest.mark.parametrize("how, kept", [("into", list(range(40))), ("overwrite", [])])
+def test_an_insert_through_a_link_finishes_a_torn_commit(table, tmp_path, how, kept):
+    os.symlink(table.folder, tmp_path / "linked")
+    name = f"r{next(NUMBERS)}"
+    table.drivers.run(f"create external table {name} (a int) partitioned by (p string) stored as textfile location '{tmp_path}/linked'",
+                      f"msck repair table {name}", f"insert {how} {name} partition(p='1') select 1000")
+    assert table.rows() == sorted(in_partition("1", *kept, 1000) + in_partition("3", *range(40, 60)) + in_partition("2", *range(100, 140)))
+    assert table.drivers.call("recover", target="torn") == []
+
+
+def test_a_table_inside_a_torn_table_is_written(table):
+    name = f"r{next(NUMBERS)}"
+    table.drivers.run(f"create external table {name} (a int) stored as textfile location '{table.folder}/inner'", f"insert into {name} select 1000",
+                      f"insert overwrite {name} select a + 1 from {name}")
+    assert table.drivers.rows(name) == [[1001]]
+    assert table.rows() == in_partition("1", *range(40)) + in_partition("3", *range(40, 60)) + in_partition("2", *range(100, 140))
+    assert table.drivers.call("recover", target="torn") == []
+
+
 @pytest.mark.parametrize("options", [{}, {"recursiveFileLookup": "true"}], ids=["partitions", "recursive"])
 def test_a_statement_that_reads_a_directory_above_reads_all_rows_of_a_torn_commit(table, options):
     assert table.call("copy_from_above", name=f"r{next(NUMBERS)}", options=options) == [None, [*range(60), *range(100, 140)]]

@@ -88,18 +88,24 @@ private[write] final class StatementReads(session: SparkSession) {
     case _ => Nil
   }
 
-  private def ofPaths(index: FileIndex, options: Map[String, String]): Seq[FilesRead] =
-    (index.rootPaths ++ tablesInside(index, CaseInsensitiveMap(options).get("recursiveFileLookup").exists(_.equalsIgnoreCase("true"))))
+  private def ofPaths(index: FileIndex, options: Map[String, String]): Seq[FilesRead] = {
+    val directories = directoriesOf(index, CaseInsensitiveMap(options).get("recursiveFileLookup").exists(_.equalsIgnoreCase("true")))
+    (index.rootPaths ++ tablesInside(index, directories) ++ index.rootPaths.flatMap(TableLocations.linkedFrom(_, directories)))
       .distinct.map(FilesRead(_, None, Some(index)))
+  }
+
+  /** The directories below an index's paths that have its files. */
+  private def directoriesOf(index: FileIndex, isRecursive: Boolean): Seq[Path] = index match {
+    case files: PartitioningAwareFileIndex =>
+      (if (isRecursive) files.allFiles().map(_.getPath.getParent) else files.partitionSpec().partitions.map(_.path)).distinct
+    case _ => Nil
+  }
 
   /** Directories below the paths that may be tables: those of the files, without the levels of partition columns. */
-  private def tablesInside(index: FileIndex, isRecursive: Boolean): Seq[Path] = index match {
-    case files: PartitioningAwareFileIndex =>
-      val directories = if (isRecursive) files.allFiles().map(_.getPath.getParent) else files.partitionSpec().partitions.map(_.path)
-      val roots = files.rootPaths.map(_.toUri.getPath).toSet
-      def isTop(directory: Path) = roots(directory.toUri.getPath) || directory.getParent.isRoot // see Pointer
-      directories.distinct.map(Names.tableOf(_, isTop(_))).distinct.filterNot(directory => roots(directory.toUri.getPath))
-    case _ => Nil
+  private def tablesInside(index: FileIndex, directories: Seq[Path]): Seq[Path] = {
+    val roots = index.rootPaths.map(_.toUri.getPath).toSet
+    def isTop(directory: Path) = roots(directory.toUri.getPath) || directory.getParent.isRoot // see Pointer
+    directories.map(Names.tableOf(_, isTop(_))).distinct.filterNot(directory => roots(directory.toUri.getPath))
   }
 
   private def ofTable(
@@ -120,13 +126,14 @@ private[write] final class StatementReads(session: SparkSession) {
     case filter => filter.deterministic && filter.references.nonEmpty && filter.references.subsetOf(columns) && !SubqueryExpression.hasSubquery(filter)
   }
 
-  /** The directories of partitions that are not below the table's. */
+  /** The directories of partitions that are not below the table's, or are links to directories elsewhere. */
   private def elsewhere(table: CatalogTable, root: Path, filters: Seq[Expression]): Seq[Path] =
     if (table.partitionColumnNames.nonEmpty && (table.tracksPartitionsInCatalog || table.provider.forall(_.equalsIgnoreCase("hive")))) {
-      partitions(table, filters).flatMap(_.storage.locationUri).map(new Path(_)).filter { location =>
+      val (far, near) = partitions(table, filters).flatMap(_.storage.locationUri).map(new Path(_)).partition { location =>
         location.toUri.getPath != root.toUri.getPath && !location.toUri.getPath.startsWith(s"${root.toUri.getPath}/") ||
           location.toUri.getScheme != root.toUri.getScheme || location.toUri.getAuthority != root.toUri.getAuthority
       }
+      far ++ TableLocations.linkedFrom(root, near)
     } else {
       Nil
     }

@@ -2,10 +2,11 @@ package org.apache.spark.sql.execution.datasources.millstream.write
 
 import java.nio.file.Paths
 
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import io.millstream.write.protocol.DirectJob
-import io.millstream.write.store.{SwapDirectories, WriteOptions}
+import io.millstream.write.store.{Parallel, SwapDirectories, WriteOptions}
 import io.millstream.write.store.WriteOptions.Visibility
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
@@ -31,6 +32,8 @@ private[sql] final case class TableLocations(root: Path, moved: Map[String, Stri
 }
 
 private[sql] object TableLocations {
+  private val Threads = 64
+
   def apply(fileSystem: FileSystem, root: Path, locations: Seq[(String, Path)]): TableLocations = {
     val qualifiedLocations = locations.map { case (name, location) => (name, qualified(fileSystem, location)) }
     val (ours, foreign) = qualifiedLocations.partition { case (name, location) => ofJobs(root, location).getOrElse("?") == name }
@@ -59,6 +62,17 @@ private[sql] object TableLocations {
     Option.when(directory.toUri.getScheme == "file")(directory).flatMap { local =>
       Try(new Path(local.toUri.getScheme, local.toUri.getAuthority, Paths.get(local.toUri.getPath).toRealPath().toString)).toOption.filter(_ != directory)
     }
+
+  /**
+   * The local directories elsewhere to which directories below a root are symbolic links.
+   *
+   * @return their paths without links
+   */
+  def linkedFrom(root: Path, directories: Seq[Path]): Seq[Path] = {
+    lazy val top = withoutLinks(root).getOrElse(root)
+    val local = directories.filter(directory => directory.toUri.getScheme == "file" && relative(root, directory).exists(_.nonEmpty))
+    Parallel.map[Path, Option[Path]](Threads, local.asJavaCollection, withoutLinks(_).filter(relative(top, _).isEmpty)).asScala.flatten.toSeq.distinct
+  }
 
   /** Whether two paths are those of one directory. */
   def isSame(one: Path, other: Path): Boolean =
