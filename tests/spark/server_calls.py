@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+from swap_calls import places
 from write_calls import error_of, hadoop_path
 
 
@@ -37,6 +38,39 @@ def permissions(spark, path):
                 open_ends.append(status.getPath())
                 found[status.getPath().toUri().getPath().removeprefix(root.toUri().getPath()).strip("/")] = status.getPermission().toString()
     return found
+
+
+def run_with_access(spark, steps, home, table):
+    """Runs SQL, and sets access control lists (a list of a path and its entries); `{home}` stands for a directory that is new. Returns the access
+    to the directories of a table's partitions, wherever they are, and to the files in them.
+    """
+    path, file_system = hadoop_path(spark, home)
+    file_system.mkdirs(path)
+    for step in steps:
+        if isinstance(step, str):
+            spark.sql(step.replace("{home}", home))
+        else:
+            set_access(spark, step[0].replace("{home}", home), step[1])
+    found = {}
+    for name, place in places(spark, table).items():
+        directory, file_system = hadoop_path(spark, home.partition("//")[0] + "//" + home.split("/")[2] + place["location"])
+        files = [status.getPath() for status in file_system.listStatus(directory) if status.isFile() and status.getPath().getName()[0] not in "._"]
+        found[name] = shown(file_system, directory)
+        found[f"{name}/file"] = sorted({shown(file_system, file) for file in files})
+    return found
+
+
+def set_access(spark, path, entries):
+    """Sets the access control list of a directory, which is created if it is missing."""
+    directory, file_system = hadoop_path(spark, path)
+    file_system.mkdirs(directory)
+    file_system.setAcl(directory, spark._jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec(entries, True))
+
+
+def shown(file_system, path):
+    """Permissions and access control list, as getfacl shows them."""
+    entries = sorted(map(str, file_system.getAclStatus(path).getEntries()))
+    return " ".join([file_system.getFileStatus(path).getPermission().toString(), *entries])
 
 
 def uploads(spark, root, file_system):

@@ -46,6 +46,9 @@ public abstract class HiddenFileStore implements Store {
     return true;
   }
 
+  /** Called before a task writes a file to a directory, relative to the table's, which may be missing. Where writers create it as it should be, nothing is done. */
+  public void prepare(String directory) throws IOException { }
+
   /** The entries of a directory; none if it does not exist. */
   public abstract List<FileStatus> entries(Path directory) throws IOException;
 

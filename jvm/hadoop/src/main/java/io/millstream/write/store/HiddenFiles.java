@@ -28,16 +28,17 @@ public final class HiddenFiles implements TaskAttempt {
   }
 
   @Override
-  public Path file(String directory, String name) {
+  public Path file(String directory, String name) throws IOException {
     Names.check(directory, name, job);
     return fileOfAnyName(directory, name);
   }
 
   @Override
-  public Path fileOfAnyName(String directory, String name) {
+  public Path fileOfAnyName(String directory, String name) throws IOException {
     Names.check(directory, name);
     Asked file = new Asked(directory, name);
     asked.add(file);
+    store.prepare(directory);
     return hidden(file);
   }
 

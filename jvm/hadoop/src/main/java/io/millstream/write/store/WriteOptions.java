@@ -41,6 +41,9 @@ public final class WriteOptions {
   /** Whether old files on HDFS are moved to the trash, if it is enabled there ({@code fs.trash.interval}). Default false. */
   public static final String TRASH = "fs.millstream.write.replaced.trash";
 
+  /** Set for statements that write with Hive's serdes, not by users. */
+  private static final String INHERITS_ACCESS = "millstream.write.inherits.access";
+
   private static final String STRICT = "-strict";
 
   /** All keys. */
@@ -77,6 +80,8 @@ public final class WriteOptions {
   public final int distributeFiles;
   public final boolean sync;
   public final boolean trash;
+  /** Whether new partitions on HDFS get the permissions of the directory above, as in Hive. */
+  public final boolean inheritsAccess;
   public final long keepReplacedMillis;
 
   /**
@@ -94,7 +99,13 @@ public final class WriteOptions {
     distributeFiles = (int) atLeast(1, conf, DISTRIBUTE_FILES, 5000);
     sync = isSet(SYNC, conf.getTrimmed(SYNC, "true"));
     trash = isSet(TRASH, conf.getTrimmed(TRASH, "false"));
+    inheritsAccess = conf.getBoolean(INHERITS_ACCESS, false);
     keepReplacedMillis = atLeast(0, conf, KEEP_REPLACED_MILLIS, 600_000);
+  }
+
+  /** Makes new partitions on HDFS get the permissions of the directory above: a statement's own copy of the configuration is changed. */
+  public static void inheritAccess(Configuration conf) {
+    conf.setBoolean(INHERITS_ACCESS, true);
   }
 
   /**

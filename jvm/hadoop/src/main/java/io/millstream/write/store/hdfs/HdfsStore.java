@@ -12,8 +12,11 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
@@ -23,6 +26,10 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.StorageStatistics;
 import org.apache.hadoop.fs.StorageStatistics.LongStatistic;
 import org.apache.hadoop.fs.Trash;
+import org.apache.hadoop.fs.permission.AclEntry;
+import org.apache.hadoop.fs.permission.AclEntryScope;
+import org.apache.hadoop.fs.permission.AclUtil;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.io.IOUtils;
 import org.apache.hadoop.security.AccessControlException;
 import org.slf4j.Logger;
@@ -40,6 +47,8 @@ public final class HdfsStore extends HiddenFileStore {
   private static final int BEGIN_ATTEMPTS = 5;
 
   private final FileSystem fs;
+  /** Whether directories have access control lists, as far as that has been looked up. */
+  private final Map<Path, Boolean> lists = new ConcurrentHashMap<>();
 
   public HdfsStore(FileSystem fs, Path table, WriteOptions options) {
     super(table, options);
@@ -113,7 +122,76 @@ public final class HdfsStore extends HiddenFileStore {
 
   @Override
   public void makeDirectories(Collection<String> directories) throws IOException {
-    Parallel.map(options.threads, directories, directory -> fs.mkdirs(directory(directory)));
+    List<Path> paths = directories.stream().map(this::directory).toList();
+    // One after the other, so that each directory below has something to inherit.
+    for (Path above : new LinkedHashSet<>(paths.stream().filter(this::isPart).map(Path::getParent).toList())) {
+      make(above);
+    }
+    Parallel.map(options.threads, paths, path -> {
+      make(path);
+      return null;
+    });
+  }
+
+  /**
+   * HDFS creates the missing parents of a file with the permissions of the directory above, as Hive does. If that directory has an access control
+   * list, its mask is in the place of the group's permissions: the group would get them, and a wider default list would be cut by them.
+   */
+  @Override
+  public void prepare(String directory) throws IOException {
+    Path path = directory(directory);
+    if (!options.inheritsAccess && isPart(path) && hasList(path.getParent())) {
+      fs.mkdirs(path);
+    }
+  }
+
+  private boolean isPart(Path path) {
+    return path.toUri().getPath().startsWith(table.isRoot() ? Path.SEPARATOR : table.toUri().getPath() + Path.SEPARATOR);
+  }
+
+  /** Whether a directory has an access control list, or will have one when it is made. */
+  private boolean hasList(Path directory) throws IOException {
+    Boolean known = lists.get(directory);
+    if (known == null) {
+      FileStatus found = status(directory);
+      known = found == null ? hasList(directory.getParent()) : found.hasAcl();
+      lists.put(directory, known);
+    }
+    return known;
+  }
+
+  /** Creates a directory and those above it, as far as they are missing. */
+  private void make(Path directory) throws IOException {
+    if (!isPart(directory) || !options.inheritsAccess) {
+      fs.mkdirs(directory);
+    } else if (status(directory) == null) {
+      Path above = directory.getParent();
+      make(above);
+      fs.mkdirs(directory);
+      // HDFS has given it a default list already, with permissions.
+      if (list(above).stream().noneMatch(entry -> entry.getScope() == AclEntryScope.DEFAULT)) {
+        setAccess(directory, above, List.of());
+      }
+    }
+  }
+
+  /** The entries of a directory's access control list beside its permissions. */
+  private List<AclEntry> list(Path directory) throws IOException {
+    return fs.getFileStatus(directory).hasAcl() ? fs.getAclStatus(directory).getEntries() : List.of();
+  }
+
+  /** Gives a new directory the permissions of another one, and a list's entries. */
+  private void setAccess(Path directory, Path from, List<AclEntry> entries) throws IOException {
+    FsPermission permissions = fs.getFileStatus(from).getPermission();
+    try {
+      if (entries.isEmpty()) {
+        fs.setPermission(directory, permissions);
+      } else {
+        fs.setAcl(directory, AclUtil.getAclFromPermAndEntries(permissions, entries));
+      }
+    } catch (AccessControlException e) {
+      LOG.debug("Another user's job has created {} at the same time", directory, e);
+    }
   }
 
   @Override
@@ -187,11 +265,7 @@ public final class HdfsStore extends HiddenFileStore {
   /** Creates the journal for all users who may write to the table, not only for the first job's user. */
   private void makeJournal() throws IOException {
     fs.mkdirs(journal);
-    try {
-      fs.setPermission(journal, fs.getFileStatus(table).getPermission());
-    } catch (AccessControlException e) {
-      LOG.debug("Another user's job has created {} at the same time", journal, e);
-    }
+    setAccess(journal, table, list(table));
   }
 
   /** HDFS throws the exception of a failed write once more when the file is closed, which a try with resources would take for another one. */

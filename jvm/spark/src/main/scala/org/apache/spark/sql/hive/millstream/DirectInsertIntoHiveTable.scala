@@ -5,7 +5,7 @@ import java.util.Locale
 import scala.jdk.CollectionConverters._
 
 import io.millstream.write.protocol.Overwrite
-import io.millstream.write.store.SwapDirectories
+import io.millstream.write.store.{SwapDirectories, WriteOptions}
 import io.millstream.write.store.WriteOptions.Visibility
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.hive.conf.HiveConf.ConfVars
@@ -87,6 +87,8 @@ class DirectInsertIntoHiveTable(
 
   private def directWrite(locations: TableLocations, visibility: Visibility, isNew: Boolean): DirectWrite = {
     val hadoopConf = hiveTmpPath.hadoopConf
+    val inherit = ConfVars.HIVE_WAREHOUSE_SUBDIR_INHERIT_PERMS
+    if (hadoopConf.getBoolean(inherit.varname, inherit.defaultBoolVal)) WriteOptions.inheritAccess(hadoopConf)
     val within = directory(static)
     val isDynamic = partitionColumns.nonEmpty
     val limit = ConfVars.DYNAMICPARTITIONMAXPARTS

@@ -1,0 +1,95 @@
+package io.millstream.write.protocol;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.millstream.write.store.Store;
+import io.millstream.write.store.WriteOptions;
+import java.io.IOException;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.AclEntry;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Permissions and access control lists of the directories that a job makes on HDFS. Beside stock Spark: slow_direct_write_access.py. */
+@Tag("slow")
+class HdfsAccessTest {
+  private TestTable fixture;
+
+  @BeforeEach
+  void makeTable() throws IOException {
+    fixture = new TestTable(HdfsTestCluster.newTable(), HdfsTestCluster.configuration());
+    fixture.fs.mkdirs(fixture.table);
+  }
+
+  private void setList(String entries) throws IOException {
+    fixture.fs.setAcl(fixture.table, AclEntry.parseAclSpec(entries, true));
+  }
+
+  /** Permissions and entries, as getfacl shows them. */
+  private String access(String directory) throws IOException {
+    Path path = new Path(fixture.table, directory);
+    Set<String> entries = new TreeSet<>();
+    fixture.fs.getAclStatus(path).getEntries().forEach(entry -> entries.add(entry.toString()));
+    return fixture.fs.getFileStatus(path).getPermission() + " " + String.join(",", entries);
+  }
+
+  /** A job that writes to one new partition, and makes another without rows. */
+  private void run() throws IOException {
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, new TestTable.Partitions())) {
+      job.commit(new CommitPlan(fixture.attempt(job.placement(), id, "0", "y=1/k=1", "a").commit(path -> true), Overwrite.nothing())
+          .metastore(draft -> JobDirectoriesContract.withoutRows("y=2/k=2")));
+    }
+  }
+
+  private void assertAccess(String expected, String... directories) throws IOException {
+    for (String directory : directories) {
+      assertEquals(expected, access(directory), directory);
+    }
+  }
+
+  @Test
+  void newPartitionsOfHiveGetThePermissionsOfTheDirectoryAbove() throws IOException {
+    WriteOptions.inheritAccess(fixture.conf);
+    fixture.fs.setPermission(fixture.table, new FsPermission("770"));
+
+    run();
+
+    assertAccess("rwxrwx--- ", "y=1", "y=1/k=1", "y=2", "y=2/k=2", Store.JOURNAL);
+  }
+
+  /** The mask of the table's own list, which is narrower, is no part of the default one. */
+  @Test
+  void newPartitionsInheritTheDefaultListOfTheDirectoryAbove() throws IOException {
+    String inherited = "default:user::rwx,default:user:reader:rwx,default:group::r-x,default:mask::rwx,default:other::---";
+    setList("user::rwx,group::r-x,other::---," + inherited);
+
+    run();
+
+    assertAccess("rwxrwx--- default:group::r-x,default:mask::rwx,default:other::---,default:user::rwx,default:user:reader:rwx,group::r-x,user:reader:rwx",
+        "y=1", "y=1/k=1", "y=2", "y=2/k=2");
+  }
+
+  /** The group, which may only read, must not get what the mask allows the user {@code reader}. */
+  @Test
+  void newPartitionsDoNotGetTheMaskOfAListAsPermissionsOfTheGroup() throws IOException {
+    setList("user::rwx,user:reader:rwx,group::r-x,mask::rwx,other::---");
+
+    run();
+
+    assertAccess("rwxr-xr-x ", "y=1", "y=1/k=1", "y=2", "y=2/k=2");
+  }
+
+  @Test
+  void everybodyWhoMayWriteToTheTableByItsListMayWriteToItsJournal() throws IOException {
+    setList("user::rwx,user:reader:rwx,group::r-x,mask::rwx,other::---");
+
+    run();
+
+    assertAccess("rwxrwx--- group::r-x,user:reader:rwx", Store.JOURNAL);
+  }
+}
