@@ -5,6 +5,9 @@ tables, their locations and the partition values they have had, so that statemen
 INSERT into a dropped partition, a table recreated over the files of the last one. These records
 need not be correct. A failing statement is a valid test if it fails in both sessions.
 
+With `metastore-swap` a partition's files are not in its directory, so that sequence leaves out what then differs from
+stock on purpose: statements that read a directory instead of a table, and those that make a table or partition from one.
+
 A statement is SQL or Python; `{home}` in it stands for the sequence's directory, `{files}` for a
 local directory with files to load. After each statement, `run` returns its error, the rows and
 partitions of all tables, the rows of all written paths, and the number of data files in each
@@ -32,6 +35,10 @@ SETTINGS = {
 TYPES = {"y": "int", "k": "string"}
 PLAIN = {"y": (1, 2, 3), "k": ("1", "2", "3", "new")}
 SPECIAL = {"y": (None, 0, 2024), "k": (None, "", "a/b", "sp ace", "\u00fc", "a=b", "100%", "A", "01", 'q"q', "x'y", "c:d", "{z}")}
+SWAP = "metastore-swap"
+VISIBILITY = "fs.millstream.write.visibility"
+KEEP = "fs.millstream.write.replaced.keep.ms"
+KEPT_MS = 600_000
 LINES = "{0}\x01loaded\n{1}\x01\\N\n"
 
 
@@ -46,6 +53,12 @@ class Table:
     @property
     def directory(self):
         return self.location or "{home}/warehouse/" + self.name
+
+    @property
+    def format(self):
+        """The data source that reads the files of a partition; None if there is none, or none with the same columns."""
+        name = self.storage.rpartition(" ")[2].removesuffix("file")
+        return name if name in ("text", "parquet", "orc", "json") else None
 
     @property
     def is_text(self):
@@ -81,6 +94,7 @@ class Path:
 @dataclass
 class Sequence:
     seed: int
+    visibility: str
     settings: dict[str, str]
     statements: list[dict]
     paths: list[dict]
@@ -98,29 +112,42 @@ def literal(value):
     return str(value) if isinstance(value, int) else "'" + value.replace("'", "\\'") + "'"
 
 
-def sequence(seed):
-    return Generator(seed).sequence()
+def sequence(seed, visibility="in-place"):
+    return Generator(seed, visibility).sequence()
 
 
 class Generator:
-    def __init__(self, seed):
+    def __init__(self, seed, visibility):
         self.seed, self.random = seed, random.Random(seed)
+        self.visibility, self.is_swap = visibility, visibility == SWAP
         self.statements, self.tables, self.paths = [], [], []
         self.number = 0
         self.actions = {
             self.insert_somewhere: 26, self.reload: 24, self.drop_partition: 6, self.add_partition: 7, self.repair: 4, self.truncate: 4,
             self.load: 5, self.rename: 3, self.make_again: 6, self.copy_by_hand: 7, self.write_path: 13, self.create_as_select: 3,
-            self.create: 4, self.write_frame: 5, self.overwrite_directory: 2, self.switch_mode: 3,
+            self.create: 4, self.write_frame: 5, self.overwrite_directory: 2, self.switch_mode: 3, self.move_partition: 3,
+            self.read_directory: 5,
         }
+        # Whether replaced files stay; they come back with a partition that is dropped and then made by a program that is not Millstream.
+        self.keeps = self.is_swap and self.chance(0.5)
+        if self.is_swap:
+            self.leave_out(self.repair, self.make_again, self.copy_by_hand, self.read_directory)
+        if self.keeps:
+            self.leave_out(self.load, self.add_partition, self.move_partition)
 
     def sequence(self):
         settings = {key: self.random.choice(values) for key, values in SETTINGS.items()}
+        settings |= {VISIBILITY: self.visibility, KEEP: str(KEPT_MS if self.keeps else 0)}
         length = self.random.randint(SHORTEST, LONGEST)
         self.create()
         while len(self.statements) < length:
             (action,) = self.random.choices(list(self.actions), self.actions.values())
             action()
-        return Sequence(self.seed, settings, self.statements[:LONGEST], [asdict(path) for path in self.paths])
+        return Sequence(self.seed, self.visibility, settings, self.statements[:LONGEST], [asdict(path) for path in self.paths])
+
+    def leave_out(self, *actions):
+        for action in actions:
+            self.actions.pop(action, None)
 
     # Parts of statements.
 
@@ -235,19 +262,25 @@ class Generator:
 
     def reload(self):
         """DROP PARTITION, then INSERT into the partition."""
-        table = self.table(lambda table: table.columns)
-        if not table.columns:
+        table = self.table(self.may_drop)
+        if not self.may_drop(table):
             return self.insert_somewhere()
         if not table.used:
             self.insert(table, self.values(table))
         values = self.values(table, new=0)
         self.drop_partition(table, values)
-        if self.chance(0.15):
+        if self.chance(0.15) and not self.is_swap:
             self.random.choice([self.copy_by_hand, self.repair, self.add_partition])(table)
         self.insert(table, values, into=0.75)
 
+    def may_drop(self, table):
+        """Whether partitions may be dropped: those of an external table leave their files, and where these are depends on the visibility."""
+        return table.columns and not (self.is_swap and table.location)
+
     def drop_partition(self, table=None, values=None):
-        table = table or self.table(lambda table: table.columns)
+        table = table or self.table(self.may_drop)
+        if not self.may_drop(table):
+            return self.insert_somewhere()
         values = values or self.values(table)
         if len(values) == 2 and self.chance(0.2):
             values = values[:1]
@@ -258,12 +291,38 @@ class Generator:
         values = self.values(table, new=0.6)
         where = ""
         if self.chance(0.5):
-            far = self.random.choice([f"{{home}}/far{self.next()}", "{home}/far", table.directory_of(self.plain_values(table)), f"{table.directory}/inside"])
+            far = self.far(table)
             where = f" location '{far}'"
-            if self.chance(0.3):
+            if self.chance(0.3) and not self.is_swap:
                 self.python(f"copy_data(spark, '{table.directory_of(self.plain_values(table))}', '{far}', 'far-{self.next()}')")
         self.use(table, values)
         self.sql(f"alter table {table.name} add {self.random.choice(['', 'if not exists '])}{table.partition(values)}{where}")
+
+    def far(self, table):
+        """A location for a partition. Two partitions in one directory are overwritten together, except by a swap."""
+        new = f"{{home}}/far{self.next()}"
+        if self.is_swap:
+            return new
+        return self.random.choice([new, "{home}/far", table.directory_of(self.plain_values(table)), f"{table.directory}/inside"])
+
+    def move_partition(self):
+        table = self.table(lambda table: table.columns and table.used)
+        if table.columns:
+            self.sql(f"alter table {table.name} {table.partition(self.values(table, new=0.1))} set location '{self.far(table)}'")
+
+    def read_directory(self):
+        """INSERT of the rows in the directory of a partition, which is read by its path."""
+        source = self.table(lambda table: table.format)
+        if not source.format:
+            return self.insert_somewhere()
+        plain = [values for values in source.used if all(value in PLAIN[column] for column, value in zip(source.columns, values))]
+        directory = source.directory_of(self.random.choice(plain or [self.plain_values(source)]))
+        columns = "cast(split(value, '\\u0001')[0] as int) + 2000 a, split(value, '\\u0001')[1] b" if source.format == "text" else "a + 2000 a, b"
+        target = self.table(lambda table: table is not source)
+        values = self.values(target)
+        self.use(target, values)
+        clause = f" {target.partition(values)}" if values else ""
+        self.sql(f"insert {self.random.choice(['into', 'overwrite'])} {target.name}{clause} select /*+ coalesce(1) */ {columns} from {source.format}.`{directory}`")
 
     def repair(self, table=None):
         self.sql(f"msck repair table {(table or self.table(lambda table: table.columns)).name}")

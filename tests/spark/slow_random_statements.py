@@ -1,6 +1,7 @@
-"""Many random sequences of statements on local files, S3 and HDFS: after each statement, the result is the same as with stock Spark.
+"""Many random sequences of statements on local files, S3 and HDFS, in every visibility that these have: after each statement, the result is the
+same as with stock Spark.
 
-MILLSTREAM_SEQUENCES is the number for each store; MILLSTREAM_SEED=N repeats one. The servers are those of testbed/s3 and
+MILLSTREAM_SEQUENCES is the number for each store and visibility; MILLSTREAM_SEED=N repeats one. The servers are those of testbed/s3 and
 testbed/hdfs.
 """
 
@@ -11,7 +12,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from test_random_statements import CONF, Pair, check, local_home, seeds
+from random_statements import SWAP
+from test_random_statements import CONF, VISIBILITIES, Pair, check, home_below, local_home, seeds
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
 from bed_jars import s3a_jars  # noqa: E402
@@ -30,12 +32,7 @@ S3A = {
 }
 
 
-def home_below(root):
-    # Names of equal length, because messages are truncated.
-    return lambda name, session, run: f"{root}/{name:_<5}/{run}"
-
-
-@pytest.fixture(scope="module", params=["local", "s3", "hdfs"])
+@pytest.fixture(scope="module")
 def place(request, tmp_path_factory):
     """A pair of sessions and their root directories."""
     with ExitStack() as servers:
@@ -51,8 +48,13 @@ def place(request, tmp_path_factory):
         pair.close()
 
 
-@pytest.mark.parametrize("statements_seed", seeds(30))
-def test_random_statements(place, statements_seed, capsys):
+# Elsewhere an exchange is done in place.
+CASES = [("local", visibility) for visibility in VISIBILITIES] + [(store, visibility) for store in ("s3", "hdfs") for visibility in ("in-place", SWAP)]
+
+
+@pytest.mark.parametrize("place, visibility", CASES, indirect=["place"])
+@pytest.mark.parametrize("statements_seed", seeds(13))
+def test_random_statements(place, visibility, statements_seed, capsys):
     with capsys.disabled():
-        print(f" MILLSTREAM_SEED={statements_seed} ", end="", flush=True)
-    check(*place, statements_seed)
+        print(f" MILLSTREAM_SEED={statements_seed} ({visibility}) ", end="", flush=True)
+    check(*place, statements_seed, visibility)
