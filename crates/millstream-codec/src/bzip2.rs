@@ -21,7 +21,8 @@
 //! block that Hadoop would have read.
 //!
 //! As in Hadoop, a block with a wrong checksum is returned before the error, if it can be decoded at all: where damage is ignored,
-//! its lines are rows.
+//! its lines are rows. So is a block whose end is cut off or damaged. Damage between blocks, of a stream's header or checksum, is an
+//! error after the blocks that follow it, since Hadoop passes over it.
 
 use std::io::{self, Read};
 
@@ -92,6 +93,8 @@ pub struct Bzip2Blocks<R> {
     stream_crc: Option<u32>,
     /// What is wrong with the last block that was returned.
     failure: Option<io::Error>,
+    /// The first damage that was passed over between blocks: an error after the last block in the range.
+    passed: Option<io::Error>,
 }
 
 /// What comes next.
@@ -144,6 +147,7 @@ impl<R: Read> Bzip2Blocks<R> {
             next,
             stream_crc: None,
             failure: None,
+            passed: None,
         }
     }
 
@@ -162,13 +166,21 @@ impl<R: Read> Bzip2Blocks<R> {
                 Next::Header { offset, is_first } => self.next = self.enter(offset, is_first)?,
                 Next::First => self.next = self.find_first()?,
                 Next::Block(bit) => {
+                    let is_in_range = bit < self.end.saturating_mul(8);
+                    if !is_in_range {
+                        self.report_passed()?;
+                    }
                     self.next = self.decode(bit, decoded)?;
-                    return Ok(Some(bit < self.end.saturating_mul(8)));
+                    return Ok(Some(is_in_range));
                 }
                 Next::StreamEnd(bit) => self.next = self.leave(bit)?,
-                Next::End => return Ok(None),
+                Next::End => return self.report_passed().map(|()| None),
             }
         }
+    }
+
+    fn report_passed(&mut self) -> io::Result<()> {
+        self.passed.take().map_or(Ok(()), Err)
     }
 
     /// Reads the header of a stream at an offset.
@@ -184,12 +196,24 @@ impl<R: Read> Bzip2Blocks<R> {
             Head::Block => Ok(Next::Block(signature)),
             Head::End => Ok(Next::StreamEnd(signature)),
             Head::CutOff => Err(self.compressed.truncated()),
-            Head::Damaged => Err(invalid(offset, "a stream has no block and no end")),
             Head::Other if is_first => Err(invalid(offset, "not bzip2")),
-            Head::Other => match self.find(offset * 8, u64::MAX, false)? {
-                None => Ok(Next::End),
-                Some(_) => Err(invalid(offset, "a block after the end of a stream")),
-            },
+            Head::Damaged => self.pass_to_block(offset, Some("a stream has no block and no end")),
+            Head::Other => self.pass_to_block(offset, None),
+        }
+    }
+
+    /// Passes over bytes that are not the beginning of a stream, to the next block. They are damaged if they look like one (`reason`), or
+    /// if there is a block.
+    fn pass_to_block(&mut self, offset: u64, reason: Option<&str>) -> io::Result<Next> {
+        match (self.find(offset * 8, u64::MAX, false)?, reason) {
+            (Some(Found::Block(bit)), _) => {
+                let failure = invalid(offset, reason.unwrap_or("a block after the end of a stream"));
+                self.passed.get_or_insert(failure);
+                self.stream_crc = None;
+                Ok(Next::Block(bit))
+            }
+            (_, Some(reason)) => Err(invalid(offset, reason)),
+            (_, None) => Ok(Next::End),
         }
     }
 
@@ -210,7 +234,7 @@ impl<R: Read> Bzip2Blocks<R> {
         }
         let crc = self.bits(self.index(bit) + SIGNATURE_BITS, CRC_BITS);
         if self.stream_crc.is_some_and(|expected| expected != crc) {
-            return Err(invalid(offset, "checksum mismatch in a stream"));
+            self.passed.get_or_insert(invalid(offset, "checksum mismatch in a stream"));
         }
         Ok(Next::Header { offset, is_first: false })
     }
@@ -244,7 +268,12 @@ impl<R: Read> Bzip2Blocks<R> {
             from = end + 1;
         }
         *decoded = unchecked;
-        let is_cut_off = self.base + (self.buffer.len() as u64) < limit / 8;
+        let end_of_file = self.base + self.buffer.len() as u64;
+        let is_cut_off = end_of_file < limit / 8;
+        if is_cut_off && decoded.is_empty() {
+            // The library returns a block that is there, and then fails at what should have followed it.
+            _ = self.decode_to(bit, end_of_file * 8, decoded);
+        }
         let failure = match failure {
             Some(failure) => failure,
             None if is_cut_off => self.compressed.truncated(),
@@ -461,6 +490,25 @@ mod tests {
             ([&EMPTY[..13], &[1]].concat(), "checksum mismatch in a stream"),
         ] {
             assert_eq!(decode(Codec::Bzip2, &file).expect_err("damaged").reason, reason, "{file:x?}");
+        }
+    }
+
+    /// As in Hadoop, which passes over what is wrong here. In the first two files, the mark of the end is cut off, or wrong.
+    #[test]
+    fn blocks_before_and_after_damage_are_returned() {
+        let with = |at: usize| [&X[..at], &[!X[at]], &X[at + 1..]].concat();
+        for (file, text) in [
+            (X[..X.len() - 5].to_vec(), "x\n"),
+            (with(X.len() - 8), "x\n"),
+            ([&with(X.len() - 3)[..], &X].concat(), "x\nx\n"),
+            ([&X[..], &with(0), &X].concat(), "x\nx\nx\n"),
+            ([&X[..], &with(5), &X].concat(), "x\nx\n"),
+            ([&X[..], &[0; 512], &X].concat(), "x\nx\n"),
+            ([&X[..], b"garbage", &X].concat(), "x\nx\n"),
+        ] {
+            let mut decoded = Vec::new();
+            Bzip2Reader::new(&file[..]).read_to_end(&mut decoded).expect_err("damaged");
+            assert_eq!(String::from_utf8_lossy(&decoded), text, "{file:x?}");
         }
     }
 
