@@ -52,3 +52,14 @@ def test_two_byte_order_marks(stock, ours, tmp_path):
 def test_headers_after_byte_order_marks(stock, ours, tmp_path):
     files = {name: MARK.encode("UTF-16LE") + "a,b\n".encode("UTF-16LE") + content[2:] for name, content in marked("UTF-16LE").items()}
     check_marked(stock, ours, tmp_path / "header", files, encoding="UTF-16LE", header="true", enforceSchema="false")
+
+
+def test_a_record_that_ends_within_a_line(stock, ours, tmp_path):
+    """The parser of a file keeps what follows: it belongs to no other file. In UTF-16 the separator is not found by its bytes."""
+    for encoding, separator, end in [("UTF-16", "\n", "\n"), ("UTF-8", ";", "\0"), ("UTF-8", "||", "\0")]:
+        texts = {f"{number}.csv": f"a{number},{number}{end}b{number},{number}" for number in range(8)}
+        directory = record_files.Directory(
+            {name: text.encode(encoding) for name, text in texts.items()}, "csv", {"encoding": encoding, "lineSep": separator}, "k string, v string")
+        expected, actual = answers(stock, ours, tmp_path / f"{encoding}{len(separator)}", directory)
+        assert len(expected["rows"]) == len(texts)
+        assert actual == expected, f"{encoding}, {separator!r}"

@@ -75,9 +75,10 @@ private final class SmallCsvReader(
 /**
  * The lines of a file for a parser that has parsed others.
  *
- * A parser leaves out a byte order mark before the first line that it parses, and Spark has a parser for each file. The mark is one
- * that Hadoop has left: of UTF-16, or the second of two. So the parser is told to begin anew before a line with a mark; always
- * doing so would take longer than a small file, because its buffer is allocated again.
+ * Spark has a parser for each file. A parser leaves out a byte order mark before the first line that it parses: one that Hadoop has
+ * left, of UTF-16, or the second of two. With a line separator of the user's, it keeps what follows the end of a record within a
+ * line (a NUL, or the separator itself, which is not found by its bytes in UTF-16) for the next line. So the parser is told to begin
+ * anew in these cases; always doing so would take longer than a small file, because its buffer is allocated again.
  */
 private final class BegunLines(lines: Iterator[String], isStartOfFile: Boolean, tokenizer: CsvParser, options: CSVOptions) extends Iterator[String] {
   private var isBegun = false
@@ -88,14 +89,17 @@ private final class BegunLines(lines: Iterator[String], isStartOfFile: Boolean, 
     val line = lines.next()
     if (!isBegun && !isPassedOver(line)) {
       isBegun = true
+      if (options.lineSeparator.nonEmpty) stop()
       if (line.charAt(0) == BegunLines.ByteOrderMark) begin()
     }
     line
   }
 
+  private def stop(): Unit = if (tokenizer.getContext != null) tokenizer.stopParsing()
+
   private def begin(): Unit =
     if (isStartOfFile) {
-      if (tokenizer.getContext != null) tokenizer.stopParsing()
+      stop()
     } else if (tokenizer.getContext == null || tokenizer.getContext.isStopped) {
       // In the middle of a file it is not a mark.
       tokenizer.parseLine("begun")
