@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import time
 
 from swap_calls import settings
@@ -118,3 +119,16 @@ def copy_of_a_relation_listed_before(spark, path, copy):
         counts.append(spark.read.parquet(copy).count())
         spark.range(1).write.mode("append").parquet(path)
     return counts
+
+
+def copies_of_a_relation_of_which_a_directory_is_gone(spark, path, copy):
+    """The error of a statement that copies a DataFrame of two directories, one of which is gone since, and the number of rows that one copies which
+    may leave out what is gone."""
+    spark.range(20).selectExpr("id", "id % 2 p").write.partitionBy("p").mode("overwrite").parquet(path)
+    frame = spark.read.parquet(f"{path}/p=0", f"{path}/p=1")
+    assert frame.count() == 20
+    shutil.rmtree(f"{path}/p=1")
+    error = error_of(lambda: frame.write.parquet(copy))
+    with settings(spark, {"spark.sql.files.ignoreMissingFiles": "true"}):
+        frame.write.mode("overwrite").parquet(copy)
+    return error, spark.read.parquet(copy).count()

@@ -330,6 +330,12 @@ def test_a_relation_that_was_listed_before_a_commit_is_listed_again(drivers, tmp
     assert drivers.call("copy_of_a_relation_listed_before", path=str(tmp_path / "read"), copy=str(tmp_path / "copy")) == [15, 32]
 
 
+def test_a_relation_of_which_a_directory_is_gone_is_not_copied_without_it(drivers, tmp_path):
+    error, rows = drivers.call("copies_of_a_relation_of_which_a_directory_is_gone", path=str(tmp_path / "read"), copy=str(tmp_path / "copy"))
+    assert "p=1 was there when it was listed for this statement, and is gone" in error
+    assert rows == 10
+
+
 @pytest.mark.parametrize("second", ["into {table} partition(p='2')", "overwrite {table} partition(p='1')", "into {other} partition(p='1')"])
 @pytest.mark.parametrize("creation", ["(a int) partitioned by (p string) stored as textfile", "(a int, p string) using parquet partitioned by (p)"])
 def test_several_inserts_of_one_statement_that_read_their_own_target_end_as_in_stock(drivers, tmp_path, creation, second):

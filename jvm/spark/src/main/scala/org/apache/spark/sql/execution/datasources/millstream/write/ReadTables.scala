@@ -19,6 +19,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.execution.datasources.FileIndex
 
 /**
  * Guards the files that a statement reads and writes. Before they are listed, all committed but unfinished writes to them are finished, whichever
@@ -48,17 +49,20 @@ private[sql] object ReadTables {
    */
   def guard(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Seq[ReadGuard] = {
     val target = qualified(written, hadoopConf)
-    val found = parallel(new StatementReads(session).of(query))(read => candidates(read, target, hadoopConf)).flatten
-    parallel(found.groupBy(_.directory).toSeq) { case (directory, same) =>
+    val reads = new StatementReads(session).of(query)
+    val found = parallel(reads)(read => candidates(read, target, hadoopConf)).flatten
+    val guarded = parallel(found.groupBy(_.directory).toSeq) { case (directory, same) =>
       try {
         val table = same.filter(_.used.isEmpty).flatMap(_.read.table).headOption
         val guard = open(session, directory, table, if (same.exists(_.used.isEmpty)) Nil else same.flatMap(_.used), hadoopConf)
-        guard.foreach(renew(session, _, same, table, target))
-        guard
+        guard.map(opened => (opened, renew(session, opened, same, table, target)))
       } catch {
         case e: IOException => throw new SparkException(s"$directory cannot be read: ${e.getMessage}", e)
       }
     }.flatten
+    val listedAgain = guarded.flatMap(_._2)
+    checkRoots(session, reads.filter(_.index.exists(index => listedAgain.exists(_ eq index))), hadoopConf)
+    guarded.map(_._1)
   }
 
   private def parallel[T, R](items: Seq[T])(step: T => R): Seq[R] =
@@ -84,11 +88,32 @@ private[sql] object ReadTables {
   /** A directory by its own path, and by that without symbolic links. */
   private def withoutLinks(directory: Path): Seq[Path] = directory +: TableLocations.withoutLinks(directory).toSeq
 
-  /** A relation may have listed its files long ago, and an index does not tell when. */
-  private def renew(session: SparkSession, guard: ReadGuard, same: Seq[Candidate], table: Option[CatalogTable], target: Path): Unit = {
-    if (guard.hasHelped || guard.version.changed > 0 || TableLocations.isSame(guard.root, target)) same.flatMap(_.read.index).foreach(_.refresh())
+  /**
+   * A relation may have listed its files long ago, and an index does not tell when.
+   *
+   * @return the indexes that have listed their files again
+   */
+  private def renew(session: SparkSession, guard: ReadGuard, same: Seq[Candidate], table: Option[CatalogTable], target: Path): Seq[FileIndex] = {
+    val isOld = guard.hasHelped || guard.version.changed > 0 || TableLocations.isSame(guard.root, target)
+    val old = if (isOld) same.flatMap(_.read.index) else Nil
+    old.foreach(_.refresh())
     if (guard.version.changed > 0) table.foreach(checkLocation(session, _))
+    old
   }
+
+  /**
+   * Refuses a statement that reads a path by its name which is gone. Spark requires paths to exist when they are first listed, and fails to read a file
+   * that is gone since, but passes over them when they are listed again, so that the statement would write too few rows.
+   */
+  private def checkRoots(session: SparkSession, reads: Seq[FilesRead], hadoopConf: Configuration): Unit =
+    if (!session.sessionState.conf.ignoreMissingFiles) {
+      parallel(reads.filter(_.isPath)) { read =>
+        if (!read.root.getFileSystem(hadoopConf).exists(read.root)) {
+          throw new SparkException(s"${read.root} was there when it was listed for this statement, and is gone; nothing is written. Read what has " +
+            "replaced it, and run the statement again")
+        }
+      }
+    }
 
   /** A swap may have moved an unpartitioned table since the session last read it; the old files stay for some time. */
   private def checkLocation(session: SparkSession, table: CatalogTable): Unit = if (table.partitionColumnNames.isEmpty) {
