@@ -190,3 +190,18 @@ def test_a_spark_job_passes_over_a_directory_that_it_may_not_read(file, tmp_path
     assert {record["path"] for record in records(made) if record.get("action") == "make index"} >= {f"file:{file}", f"file:{open_one}/below.gz"}
     assert not [record for record in records(pruned) if record.get("action") == "remove"], pruned.stdout
     assert indexes <= set(tmp_path.rglob("*.gzidx"))
+
+
+@pytest.mark.parametrize("where", ["beside", "directory"])
+def test_patterns_find_no_index(stock, ours, file, where):
+    """Issue 36: the pattern matches the hidden directory, and Spark read the indexes in it as if they were data."""
+    top = file.parent
+    (top / "below").mkdir()
+    (top / "below/deeper.txt").write_text("a line\n")
+    paths = [f"{top}/*", f"{top}/*/*"]
+    expected = [stock.call("compressed_calls:counted", path=path) for path in paths]
+    done = index("--min-size=0", *(["--directory", top / "indexes"] if where == "directory" else []), file)
+    assert done.returncode == 0, done.stderr
+    assert len(list(top.rglob("*.gzidx"))) == 1
+    for session in (stock, ours):
+        assert [session.call("compressed_calls:counted", path=path) for path in paths] == expected

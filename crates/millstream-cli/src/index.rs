@@ -229,6 +229,7 @@ fn why(reason: Reason) -> &'static str {
     match reason {
         Reason::FileGone => "the file is gone",
         Reason::FileChanged => "the file has changed",
+        Reason::Visible => "it is not hidden, as now",
         Reason::Incomplete => "it was never completed",
     }
 }

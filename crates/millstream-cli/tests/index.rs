@@ -74,7 +74,7 @@ fn beside(file: &Path) -> PathBuf {
     let metadata = file.metadata().expect("a file");
     let millis = metadata.mtime() * 1000 + metadata.mtime_nsec() / 1_000_000;
     let name = file.file_name().expect("a name").to_string_lossy();
-    file.with_file_name("_millstream").join(format!("{name}.{millis}-{}.gzidx", metadata.len()))
+    file.with_file_name("_millstream").join(format!(".{name}.{millis}-{}.gzidx", metadata.len()))
 }
 
 fn index_of(file: &Path) -> Index {
@@ -321,7 +321,7 @@ fn stale_indexes_are_pruned() {
         path
     };
     let (old, young) = (temporary(1), temporary(0));
-    let others = ["gone.gz.0123456789abcdef-5.gzidx", "notes.txt", ".hidden"]
+    let others = [".gone.gz.0123456789abcdef-5.gzidx", "notes.txt", ".hidden"]
         .map(|name| scratch.file(&format!("d/_millstream/{name}"), b"x"));
     let lines = scratch.done(&["--prune", "--dry-run", "d"]);
     assert_eq!(lines.len(), 3, "{lines:?}");
@@ -341,6 +341,31 @@ fn stale_indexes_are_pruned() {
     assert!(others.iter().all(|path| path.exists()), "they are not ours");
     assert!(files[2].exists() && !changed.parent().expect("a directory").exists(), "nothing else was in it");
     assert!(scratch.done(&["--prune", "--json", "d"]).is_empty());
+}
+
+/// Earlier versions made them, and a pattern such as `d/*` matches their directory: Spark takes them for data.
+#[test]
+fn indexes_that_are_not_hidden_are_pruned() {
+    let scratch = Scratch::new();
+    let file = scratch.file("d/a.gz", &gzip(b"line\n"));
+    for (option, directory) in [(None, "d/_millstream"), (Some("--directory=indexes"), "indexes")] {
+        let with = |arguments: &[&str]| {
+            let all: Vec<_> = option.iter().copied().chain(arguments.iter().copied()).collect();
+            scratch.done(&all)
+        };
+        with(&["--min-size=0", "d"]);
+        let [made] = &scratch.files(directory)[..] else { panic!("{:?}", scratch.files(directory)) };
+        let name = made.strip_prefix(&format!("{directory}/.")).expect("hidden");
+        let earlier = scratch.path(&format!("{directory}/{name}"));
+        fs::copy(scratch.path(made), &earlier).expect("copied");
+        let lines = with(&["--prune", "--dry-run", "d"]);
+        assert!(
+            lines.len() == 1 && lines[0].ends_with("would be removed: it is not hidden, as now"),
+            "{lines:?}"
+        );
+        with(&["--prune", "d"]);
+        assert!(!earlier.exists() && scratch.path(made).exists() && file.exists());
+    }
 }
 
 #[test]

@@ -129,6 +129,8 @@ pub enum Reason {
     FileChanged,
     /// It was not completed.
     Incomplete,
+    /// An earlier version of Millstream has made it, under a name that other programs take for that of data.
+    Visible,
 }
 
 /// Why there is no index, or something was not removed.

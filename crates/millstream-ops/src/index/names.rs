@@ -2,9 +2,12 @@
 //! read `testdata/index-names.tsv`.
 //!
 //! ```text
-//! beside the file      _millstream/NAME.MTIME-SIZE.gzidx
-//! in a directory       UUID-NAME.MTIME-SIZE.gzidx
+//! beside the file      _millstream/.NAME.MTIME-SIZE.gzidx
+//! in a directory       .UUID-NAME.MTIME-SIZE.gzidx
 //! ```
+//!
+//! The files are hidden, although the directory is, too: Spark reads what is in a hidden directory that a pattern like `/logs/*` matches.
+//! Earlier versions left out the dot; [`HIDDEN`] tells the names apart.
 //!
 //! A name of more than 250 bytes has `%~` and the UUID of NAME in the place of NAME.
 //! In NAME, `:` is written `%3A` and `%` is written `%25`: Hadoop cannot keep checksums of a local file whose name has a colon.
@@ -21,6 +24,8 @@ use crate::names::c_string;
 
 /// The directory for indexes beside their files.
 pub(super) const BESIDE: &CStr = c"_millstream";
+/// What the names of indexes begin with.
+pub(super) const HIDDEN: &[u8] = b".";
 const EXTENSION: &[u8] = b".gzidx";
 /// Bytes of the name of an index: file systems take 255, and the name of Hadoop's checksums of a local file has five more.
 const LONGEST_NAME: usize = 250;
@@ -45,7 +50,7 @@ impl Version {
 /// The name of the index of a version of a file.
 pub(super) fn index_name(prefix: &[u8], name: &CStr, version: Version) -> CString {
     let tag = format!(".{}-{}", version.mtime_ms, version.size);
-    let with = |name: &[u8]| c_string(&[prefix, name, tag.as_bytes(), EXTENSION]);
+    let with = |name: &[u8]| c_string(&[HIDDEN, prefix, name, tag.as_bytes(), EXTENSION]);
     let whole = with(&escaped(name.to_bytes()));
     if whole.count_bytes() <= LONGEST_NAME { whole } else { with(&short(name.to_bytes())) }
 }
@@ -102,7 +107,8 @@ fn unescaped(escaped: &[u8]) -> Option<Vec<u8>> {
     (!name.is_empty() && !escaped.contains(&b':')).then_some(name)
 }
 
-/// The file and the version that an index is of. `None` for other files, and for indexes of an object store, which name an ETag.
+/// The file and the version that an index is of, of whose name this follows the prefix. `None` for other files, and for indexes of an
+/// object store, which name an ETag.
 pub(super) fn parse(index_name: &[u8]) -> Option<(IndexedFile, Version)> {
     let tagged = index_name.strip_suffix(EXTENSION)?;
     let (name, tag) = tagged.split_at(tagged.iter().rposition(|&b| b == b'.')?);
@@ -205,7 +211,7 @@ mod tests {
                     let version = Version { mtime_ms: number(mtime_ms), size: number(size) as u64 };
                     let name = index_name(b"", &c_string(&[file.as_bytes()]), version);
                     assert_eq!(name.to_bytes(), index.as_bytes());
-                    let (found, of) = parse(index.as_bytes()).expect("an index");
+                    let (found, of) = parse(&index.as_bytes()[HIDDEN.len()..]).expect("an index");
                     assert!(found.is(file.as_bytes()) && of == version, "{index}");
                 }
                 ["prefix", directory, expected] => {

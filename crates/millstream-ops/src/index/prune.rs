@@ -9,7 +9,7 @@ use millstream_vfs::{
     Access, At, Dir, Errno, Fields, File, FileKind, RemoveKind, Result, SymlinkBehavior, Volume,
 };
 
-use super::names::{self, BESIDE, IndexedFile, Version, checksum_name, is_temporary};
+use super::names::{self, BESIDE, HIDDEN, IndexedFile, Version, checksum_name, is_temporary};
 use super::store::{Store, entries, remove_if_there};
 use super::{Action, Cause, Effect, Event, Place, Reason, Run};
 use crate::names::c_string;
@@ -46,15 +46,15 @@ impl<V: Volume> Run<'_, V> {
             Store::Beside => &entries(&index_directory)?[..],
             Store::Directory { names, .. } => names,
         };
-        let first = listed.partition_point(|name| name.to_bytes() < &prefix[..]);
         let mut has_removed = false;
         let mut files = dir.map(Files::new);
-        for name in listed[first..].iter().take_while(|name| name.to_bytes().starts_with(&prefix)) {
-            let Some((file, version)) = names::parse(&name.to_bytes()[prefix.len()..]) else { continue };
+        for (name, is_hidden, file, version) in indexes(listed, &prefix) {
             if only.is_some_and(|only| !file.is(only.to_bytes())) {
                 continue;
             }
-            if let Some(reason) = stale(files.as_mut(), &file, version)? {
+            let reason =
+                if is_hidden { stale(files.as_mut(), &file, version)? } else { Some(Reason::Visible) };
+            if let Some(reason) = reason {
                 has_removed |= self.remove(&index_directory, directory, name, reason);
             }
         }
@@ -124,6 +124,25 @@ impl<V: Volume> Run<'_, V> {
             }
         }
     }
+}
+
+/// The indexes with a prefix among sorted names, with what they are of: hidden ones, then those with the names of earlier versions.
+fn indexes<'a>(
+    listed: &'a [CString],
+    prefix: &'a [u8],
+) -> impl Iterator<Item = (&'a CString, bool, IndexedFile, Version)> {
+    [true, false].into_iter().flat_map(move |is_hidden| {
+        let start = [if is_hidden { HIDDEN } else { b"" }, prefix].concat();
+        let first = listed.partition_point(|name| name.to_bytes() < &start[..]);
+        listed[first..]
+            .iter()
+            .map_while(move |name| Some((name, name.to_bytes().strip_prefix(&start[..])?)))
+            .filter(move |(name, _)| name.to_bytes().starts_with(HIDDEN) == is_hidden)
+            .filter_map(move |(name, own)| {
+                let (file, version) = names::parse(own)?;
+                Some((name, is_hidden, file, version))
+            })
+    })
 }
 
 /// Whether a file with the name of an incomplete index begins like one, or like Hadoop's checksums of one. A directory that the user names

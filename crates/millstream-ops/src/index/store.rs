@@ -41,8 +41,7 @@ impl<V: Volume> Run<'_, V> {
         let opened = if makes { open_or_make(&self.base, path, None, open) } else { open() };
         let store = opened.and_then(|dir| {
             let is_read = self.options.task == Task::Prune;
-            let mut names = dir.as_ref().filter(|_| is_read).map_or(Ok(Vec::new()), entries)?;
-            names.sort_unstable();
+            let names = dir.as_ref().filter(|_| is_read).map_or(Ok(Vec::new()), entries)?;
             Ok(Store::Directory { dir, names })
         });
         store.map_err(|cause| (path.to_bytes().to_vec(), not_kept(cause)))
@@ -187,6 +186,7 @@ pub(super) fn entries<D: Dir>(dir: &D) -> Result<Vec<CString>> {
     while dir.read_entries(&mut cursor, &mut batch)? == ReadState::More {
         found.extend(batch.iter().map(|dirent| dirent.name.to_owned()));
     }
+    found.sort_unstable();
     Ok(found)
 }
 

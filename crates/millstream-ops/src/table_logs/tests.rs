@@ -169,7 +169,7 @@ fn plain_files_are_plain() {
             (".bash_history", "rm part-00000-aa.txt part-00001-aa.txt\n"),
             ("ingest.log", "part-00000-aa.txt part-00001-aa.txt\n"),
         ],
-        &[("t/_millstream/a.gz.1-2.gzidx", ""), (".t.millstream-replaced/1/record", "part-00000-aa.txt")],
+        &[("t/_millstream/.a.gz.1-2.gzidx", ""), (".t.millstream-replaced/1/record", "part-00000-aa.txt")],
         &[("other/metadata/00000-5f6d.metadata.json", ""), ("other/_delta_log/0.json", "")],
         &[("metadata", "of the owner"), ("t/snapshot/a.txt", "1\n"), ("t/offsets/a.txt", "1\n")],
         &[("t/delta_report/a.txt", "1\n"), ("t/base_2/b.txt", "1\n")],

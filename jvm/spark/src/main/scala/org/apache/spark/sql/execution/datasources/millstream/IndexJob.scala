@@ -76,7 +76,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
         val root = new Path(place)
         val fileSystem = root.getFileSystem(conf)
         val all = if (fileSystem.exists(root)) fileSystem.listStatus(fileSystem.makeQualified(root)).toSeq else Nil
-        all.filter(status => IndexJob.isIncomplete(status.getPath.getName) || prefixes(status.getPath.getName.take(IndexStore.PrefixLength)))
+        all.filter(status => IndexJob.isIncomplete(status.getPath.getName) || prefixes(IndexStore.shown(status.getPath.getName).take(IndexStore.PrefixLength)))
     }
     val directories = listed.flatMap(_.directories).map(directory => IndexStore.prefix(directory) -> directory).toMap
     val stale = kept.filterNot(status => current(status.getPath.toString)).distinct
@@ -101,8 +101,9 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     if (IndexJob.isIncomplete(name)) {
       Option.when(System.currentTimeMillis - index.getModificationTime > DAYS.toMillis(1))("it was never completed")
     } else {
-      val (directory, own) = store.directory.fold((index.getPath.getParent.getParent, name)) { _ =>
-        (directories(name.take(IndexStore.PrefixLength)), name.drop(IndexStore.PrefixLength))
+      val shown = IndexStore.shown(name)
+      val (directory, own) = store.directory.fold((index.getPath.getParent.getParent, shown)) { _ =>
+        (directories(shown.take(IndexStore.PrefixLength)), shown.drop(IndexStore.PrefixLength))
       }
       IndexStore.fileAndTag(own).flatMap { case (file, tag) =>
         val path = if (IndexStore.isShort(file)) named(directory, file) else Names.path(directory, file)
@@ -110,7 +111,9 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
           val now = versionOf(path.getFileSystem(conf).getFileStatus(path))
           // On a local path the index of an ETag may be that of an object store which has its data there.
           val isComparable = now.exists(_.version.nonEmpty) || IndexStore.isOfTime(tag)
-          now.map(store.path(_).getName).filter(_ != name && isComparable).map(_ => "the file has changed")
+          now.map(store.path(_).getName).filter(_ != name && isComparable).map { current =>
+            if (!IndexStore.isHidden(name) && IndexStore.shown(current) == name) "it is not hidden, as now" else "the file has changed"
+          }
         } catch {
           case _: FileNotFoundException if IndexJob.isCertainlyGone(path) => Some("the file is gone")
         }

@@ -136,6 +136,11 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
 private[millstream] object IndexStore extends Logging {
   val Beside = "_millstream"
   val Extension = ".gzidx"
+  /**
+   * What the names of indexes begin with: Spark reads the visible files of a hidden directory that a pattern matches. Earlier versions left
+   * it out.
+   */
+  private val Hidden = "."
   /** Bytes of an index that the driver reads: those of 500 GB of text. */
   private val MostBytes = 256 << 20
   /** Bytes of the name of an index: file systems take 255, and the name of Hadoop's checksums of a local file has five more. */
@@ -193,7 +198,7 @@ private[millstream] object IndexStore extends Logging {
   private def uuid(text: String): UUID = UUID.nameUUIDFromBytes(text.getBytes(StandardCharsets.UTF_8))
 
   private def name(prefix: String, file: CompressedFile): String = {
-    def of(name: String) = s"$prefix$name.${file.tag}$Extension"
+    def of(name: String) = s"$Hidden$prefix$name.${file.tag}$Extension"
     val whole = of(escaped(file.path.getName))
     if (whole.getBytes(StandardCharsets.UTF_8).length <= LongestName) whole else of(short(file.path.getName))
   }
@@ -206,7 +211,12 @@ private[millstream] object IndexStore extends Logging {
 
   def isShort(file: String): Boolean = file.startsWith("%~")
 
-  /** Splits the name of an index, which is without a prefix: into the name of its file, and the tag, which has no dot. */
+  def isHidden(name: String): Boolean = name.startsWith(Hidden)
+
+  /** The name of an index without what hides it. */
+  def shown(name: String): String = name.stripPrefix(Hidden)
+
+  /** Splits the name of an index, which is without what hides it and without a prefix: into the name of its file, and the tag, which has no dot. */
   def fileAndTag(name: String): Option[(String, String)] = {
     val tagged = name.stripSuffix(Extension)
     val dot = tagged.lastIndexOf('.')
