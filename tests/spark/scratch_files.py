@@ -1,9 +1,16 @@
 """Changes to the files that a case reads: on local files by Python, elsewhere by Hadoop's file system."""
 
+import os
 import shutil
+import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from write_calls import hadoop_path, is_local
+
+FIRST_TIME_S, STEP_S = 1_700_000_000, 60
+# Times of objects have no fractions.
+OBJECT_STEP_S = 1.1
 
 
 class LocalFiles:
@@ -27,7 +34,18 @@ class LocalFiles:
         (self._top / name).mkdir()
 
     def copy(self, source: str, name: str) -> None:
-        shutil.copytree(source, self._top / name)
+        target = self._top / name
+        shutil.copytree(source, target) if Path(source).is_dir() else shutil.copyfile(source, target)
+
+    def names(self, name: str) -> list[str]:
+        """All files below a directory, without checksums."""
+        files = (path for path in (self._top / name).rglob("*") if path.is_file() and path.suffix != ".crc")
+        return sorted(str(path.relative_to(self._top)) for path in files)
+
+    def in_order(self, names: list[str]) -> None:
+        """Gives each file a later time than the ones before it."""
+        for number, name in enumerate(names):
+            os.utime(self._top / name, (FIRST_TIME_S + number * STEP_S,) * 2)
 
 
 class HadoopFiles:
@@ -59,6 +77,23 @@ class HadoopFiles:
     def make_directory(self, name: str) -> None:
         path, files = self._located(name)
         files.mkdirs(path)
+
+    def names(self, name: str) -> list[str]:
+        path, files = self._located(name)
+        found, names = files.exists(path) and files.listFiles(path, True), []
+        while found and found.hasNext():
+            names.append(found.next().getPath().toUri().getPath().removeprefix(urlsplit(self._top).path + "/"))
+        return sorted(names)
+
+    def in_order(self, names: list[str]) -> None:
+        for number, name in enumerate(names):
+            path, files = self._located(name)
+            if files.getScheme() == "hdfs":
+                files.setTimes(path, (FIRST_TIME_S + number * STEP_S) * 1000, -1)
+            else:
+                # The time of an object is when it was written.
+                self.append(name, b"")
+                time.sleep(OBJECT_STEP_S)
 
     def copy(self, source: str, name: str) -> None:
         (original, files), (path, _) = hadoop_path(self._spark, source), self._located(name)

@@ -125,4 +125,4 @@ def case(name: str, index: str | None = COMPACT, native: bool | None = None):
     return register
 
 
-from cases import changes, columnar, contents, entries, errors, layouts, names, options, partitions, plans, predicates, rdds, records, scans, streams, tables  # noqa: E402, F401
+from cases import changed_files, changes, columnar, contents, entries, errors, layouts, names, options, partitions, plans, predicates, rdds, records, scans, stream_options, streams, tables  # noqa: E402, F401

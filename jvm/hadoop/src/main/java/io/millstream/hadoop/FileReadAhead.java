@@ -21,8 +21,8 @@ import org.slf4j.LoggerFactory;
  * Reads the small files of a task natively before the task opens them, many at once where the storage is slow.
  *
  * <p>When code inside {@link #serve} opens such a file, its file system hands out the bytes already in memory ({@link #stream}). A
- * file that is opened again later, that could not be read, or whose checksums differ is opened as usual, so every error is the
- * usual one. One thread at a time may use this class.
+ * file that is opened again later, that could not be read, that has another size than the listing says, or whose checksums differ is
+ * opened as usual, so every error is the usual one. One thread at a time may use this class.
  */
 public final class FileReadAhead implements AutoCloseable {
   /** Larger local files are opened as usual. */
@@ -38,6 +38,7 @@ public final class FileReadAhead implements AutoCloseable {
   private final Configuration conf;
   private final int maxReaders;
   private final BooleanSupplier isCancelled;
+  private final boolean showsTimes;
   private final ReadCounter counter;
   private final FileRanges files;
   private final List<String> paths = new ArrayList<>();
@@ -49,6 +50,8 @@ public final class FileReadAhead implements AutoCloseable {
   private int next;
 
   private NativeScan scan;
+  /** Its files; null if they are local. */
+  private RemoteFiles remote;
   /** Index of the file that the scan started with. */
   private int first;
   /** Row of the next file in the scan's current batch; {@code scan.rows()} if it is in a later batch. */
@@ -57,6 +60,8 @@ public final class FileReadAhead implements AutoCloseable {
   /** Whether the scan is reading; its reads on this thread open files too, and must not come back here. */
   private boolean fetching;
   private byte[] last;
+  /** Whether {@code last} is certainly of the version that was listed. */
+  private boolean isAsListed;
   private long served;
   private long waited;
   /** Of the scans that have ended. */
@@ -69,12 +74,15 @@ public final class FileReadAhead implements AutoCloseable {
    * @param conf finds their file system
    * @param needed the share of each file's bytes that is expected to be needed, from 0 to 1: the less it is, the smaller are the files
    *     that are read ahead, which is done whole; none with 0
+   * @param showsTimes whether rows show when a file was modified: that has to be the time of the version that is read
    * @param maxReaders maximum number of native threads that read ahead
    * @param isCancelled whether the files are no longer wanted
    * @throws IOException if their file system cannot be reached
    */
-  public FileReadAhead(FileRanges ranges, Configuration conf, double needed, int maxReaders, BooleanSupplier isCancelled) throws IOException {
+  public FileReadAhead(FileRanges ranges, Configuration conf, double needed, boolean showsTimes, int maxReaders, BooleanSupplier isCancelled)
+      throws IOException {
     this.conf = conf;
+    this.showsTimes = showsTimes;
     this.isCancelled = isCancelled;
     this.maxReaders = maxReaders;
     counter = ranges.isLocal() ? ReadCounter.local() : ReadCounter.of(new Path(ranges.fileSystem() + "/").getFileSystem(conf));
@@ -115,7 +123,8 @@ public final class FileReadAhead implements AutoCloseable {
   }
 
   /**
-   * The status that the listing showed of a file whose bytes the thread will be given when it opens it; for file systems.
+   * The status that the listing showed of a file whose bytes the thread will be given when it opens it; for file systems. The file may be
+   * another one by now, but the status fits the bytes.
    *
    * @param fileSystem the file system that is asked
    * @param path may lack scheme and authority
@@ -134,13 +143,7 @@ public final class FileReadAhead implements AutoCloseable {
   }
 
   private synchronized <T> T status(String path, Function<FileRanges.Cursor, T> status) {
-    if (take(path) == null) {
-      return null;
-    }
-    for (; passed < next; passed++) {
-      handedOut.next();
-    }
-    return status.apply(handedOut);
+    return take(path) != null && (isAsListed || !showsTimes) ? status.apply(handedOut) : null;
   }
 
   /**
@@ -199,8 +202,9 @@ public final class FileReadAhead implements AutoCloseable {
         advance();
       }
       advance();
-      last = scan.row(row - 1);
-      served++;
+      last = ofListedSize(scan.row(row - 1));
+      isAsListed = remote != null && remote.isAsListed(next - 1 - first);
+      served += last == null ? 0 : 1;
       if (next == paths.size()) {
         stop();
       }
@@ -209,6 +213,14 @@ public final class FileReadAhead implements AutoCloseable {
       skip();
     }
     return last;
+  }
+
+  /** Null if the file has another size than the listing says, which readers go by. */
+  private byte[] ofListedSize(byte[] bytes) {
+    for (; passed < next; passed++) {
+      handedOut.next();
+    }
+    return bytes.length == handedOut.size() ? bytes : null;
   }
 
   /** Advances to the row of the next file. */
@@ -235,7 +247,8 @@ public final class FileReadAhead implements AutoCloseable {
     first = next;
     row = 0;
     FileRanges left = files.slice(first, paths.size());
-    scan = new NativeScan(left, RemoteFiles.countedByCaller(left, conf), NO_SEPARATOR, ALL, NativeScan.WHOLE_ROWS,
+    remote = RemoteFiles.countedByCaller(left, conf);
+    scan = new NativeScan(left, remote, NO_SEPARATOR, ALL, NativeScan.WHOLE_ROWS,
         NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders, isCancelled);
   }
 

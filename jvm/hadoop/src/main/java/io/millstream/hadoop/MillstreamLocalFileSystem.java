@@ -119,6 +119,14 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
     return plain ? new PlainInputStream(getRawFileSystem().open(f, bufferSize)) : super.open(f, bufferSize);
   }
 
+  /** {@inheritDoc} Of a file whose bytes are in memory already, it is that of the listing, so that both fit together. */
+  @Override
+  public FileStatus getFileStatus(Path f) throws IOException {
+    FileStatus ahead = FileReadAhead.status(this, f,
+        file -> new ListedFileStatus(file.size(), false, getDefaultBlockSize(f), file.modificationTime(), file.path()));
+    return ahead == null ? super.getFileStatus(f) : ahead;
+  }
+
   private List<DirectoryListing> walk(byte[][] roots, int flags) throws IOException {
     List<DirectoryListing> listings = new ArrayList<>();
     walks.start(roots, flags, options.threads).forEach(listings::add);

@@ -137,6 +137,11 @@ public abstract class RemoteFiles {
     return isFinal ? new UnfitFileException(message, failure) : new IOException(message, failure);
   }
 
+  /** Whether what has been read of a range is certainly of the version that was listed. */
+  protected boolean isAsListed(int range) {
+    return false;
+  }
+
   /** Whether a file may be read only if it is the version that was listed ({@link #requireListed}). */
   protected final boolean isOnlyAsListed() {
     return onlyAsListed;
@@ -193,7 +198,8 @@ public abstract class RemoteFiles {
 
   /** A file, which several native threads may read at once. */
   protected abstract class File {
-    private final int range;
+    /** The range of the file. */
+    protected final int range;
 
     /** The file of a range. */
     protected File(int range) {

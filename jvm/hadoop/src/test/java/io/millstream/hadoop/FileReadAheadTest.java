@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -49,7 +50,7 @@ class FileReadAheadTest {
       long size = Files.exists(file) ? Files.size(file) : 1;
       ranges.add(file.toString(), 0, size, size, 0, null);
     }
-    return new FileReadAhead(ranges.build(), null, 1, READERS, () -> false);
+    return new FileReadAhead(ranges.build(), null, 1, false, READERS, () -> false);
   }
 
   private byte[] open(FileReadAhead ahead, String name) {
@@ -118,6 +119,43 @@ class FileReadAheadTest {
       assertEquals(1, open(ahead, names[0]).length);
       assertEquals(14, ahead.filesServed());
     }
+  }
+
+  @Test
+  void aFileOfAnotherSizeThanListedIsOpenedAsUsual() throws Exception {
+    for (String name : new String[] {"a", "b", "c"}) {
+      write(name, 3);
+    }
+    try (FileReadAhead ahead = ahead("a", "b", "c")) {
+      write("b", 9);
+      assertEquals(3, open(ahead, "a").length);
+      assertEquals(9, status(ahead, "b").getLen());
+      assertEquals(9, open(ahead, "b").length);
+      assertEquals(3, open(ahead, "c").length);
+      assertEquals(2, ahead.filesServed());
+    }
+  }
+
+  @Test
+  void theStatusFitsTheBytesOfAFileThatIsReplacedMeanwhile() throws Exception {
+    write("a", 3);
+    write("b", 4);
+    try (FileReadAhead ahead = ahead("a", "b")) {
+      assertEquals(3, open(ahead, "a").length);
+      write("b", 9);
+      assertEquals(4, status(ahead, "b").getLen());
+      assertEquals(4, open(ahead, "b").length);
+    }
+  }
+
+  private FileStatus status(FileReadAhead ahead, String name) {
+    return ahead.serve(() -> {
+      try {
+        return fileSystem.getFileStatus(new org.apache.hadoop.fs.Path(path(name)));
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    });
   }
 
   @Test

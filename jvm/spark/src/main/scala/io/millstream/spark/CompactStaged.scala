@@ -104,7 +104,7 @@ private[spark] object StagedTasks {
         Using.resource(out) { out =>
           output.making match {
             case Recode(_) =>
-              Using.resource(new FileReadAhead(output.inputs, conf, 1, maxReaders, () => context.isInterrupted()))(
+              Using.resource(new FileReadAhead(output.inputs, conf, 1, false, maxReaders, () => context.isInterrupted()))(
                 _.serve(() => recode(output, site.rule(output), codec, conf, out)))
               requireListed(output, conf)
             case _ =>

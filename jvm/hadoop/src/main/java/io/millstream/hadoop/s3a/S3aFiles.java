@@ -7,6 +7,8 @@ import io.millstream.hadoop.Versions;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.s3a.S3AFileSystem;
@@ -47,6 +49,8 @@ final class S3aFiles extends RemoteFiles {
   private final S3Client client;
   private final AuditSpan span;
   private final NativeTransport transport;
+  /** Ranges that S3A's own streams have read. */
+  private final Set<Integer> ofStreams = ConcurrentHashMap.newKeySet();
 
   /**
    * The objects of ranges.
@@ -69,6 +73,11 @@ final class S3aFiles extends RemoteFiles {
   @Override
   protected File file(int range, Entry entry) {
     return new S3Object(range, entry);
+  }
+
+  @Override
+  protected boolean isAsListed(int range) {
+    return !ofStreams.contains(range);
   }
 
   @Override
@@ -216,6 +225,7 @@ final class S3aFiles extends RemoteFiles {
         if (cause != null) {
           LOG.info("{} is left to S3A: {}", entry.path(), cause.toString());
         }
+        ofStreams.add(range);
         stream = isOnlyAsListed() ? listedStream() : opener.open(entry.path());
       }
       return stream;

@@ -117,6 +117,9 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     case _ => 1
   }
 
+  private def showsTimes: Boolean =
+    scan.relation.fileFormat.isInstanceOf[BinaryFileFormat] && scan.requiredSchema.fieldNames.contains("modificationTime")
+
   private lazy val inputRDD: RDD[InternalRow] = {
     val relation = scan.relation
     val format = relation.fileFormat match {
@@ -138,7 +141,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     val full = Option.unless(local.isLocal)(sparkContext.broadcast(new SerializableConfiguration(local.conf)))
     val partitions = pack()
     val readers = settings.readers(partitions.length, local.isLocal, sparkContext)
-    new PackedFileScanRDD(scan, reader, partitions, full, needed, local.verifiesChecksums, readers, metrics("filesReadAhead"), metrics("waitTime"),
+    new PackedFileScanRDD(scan, reader, partitions, full, needed, showsTimes, local.verifiesChecksums, readers, metrics("filesReadAhead"), metrics("waitTime"),
       requestMetrics)
   }
 
@@ -213,6 +216,7 @@ private object SlimConfiguration {
  * Spark's scan of files with our partitions, which reads small files ahead.
  *
  * @param needed the share of each file's bytes that the readers are expected to need
+ * @param showsTimes whether rows show when a file was modified, as its reader asks for it
  * @param verifies whether native code compares files with the checksums beside them
  * @param conf the whole configuration, to find the file system of the files, unless they are local; it is in Hadoop's cache when the
  *     readers ask for it with a slim configuration
@@ -223,6 +227,7 @@ private final class PackedFileScanRDD(
     @transient private val scanPartitions: Array[Partition],
     conf: Option[Broadcast[SerializableConfiguration]],
     needed: Double,
+    showsTimes: Boolean,
     verifies: Boolean,
     maxReaders: Int,
     filesReadAhead: SQLMetric,
@@ -244,7 +249,7 @@ private final class PackedFileScanRDD(
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val partition = split.asInstanceOf[ScanPartition]
     val hadoop = conf.map(_.value.value).orNull
-    val ahead = new FileReadAhead(partition.ranges, hadoop, needed, maxReaders, () => context.isInterrupted())
+    val ahead = new FileReadAhead(partition.ranges, hadoop, needed, showsTimes, maxReaders, () => context.isInterrupted())
     lazy val decoded = new DecodedLines(partition.ranges.filter(_.isDecoded), hadoop, verifies, maxReaders, context)
     var decodedFiles = 0
     val shared = new Shared
@@ -311,15 +316,17 @@ private final class FileAhead(
   def lines(separator: Option[Array[Byte]]): Option[Iterator[Text]] =
     decoded.map(_(separator)).orElse(bytes.map(SmallFile.lines(_, separator)))
 
-  /** All its bytes, if they are in memory and the length has not changed. */
-  private def bytes: Option[Array[Byte]] = Option(ahead.bytes(name)).filter(_.length == fileSize && length == fileSize)
+  private def isWhole: Boolean = length == fileSize
+
+  /** All its bytes, if they are in memory. */
+  private def bytes: Option[Array[Byte]] = Option.when(isWhole)(ahead.bytes(name)).flatMap(Option(_))
 
   /** What a decoder makes of all its bytes; None if they are not in memory, or it returns null. */
   def decoded(decode: Array[Byte] => Array[Byte]): Option[Array[Byte]] =
-    Option(ahead.read(name, bytes => if (bytes.length == fileSize && length == fileSize) decode(bytes) else null))
+    Option.when(isWhole)(ahead.read(name, bytes => decode(bytes))).flatMap(Option(_))
 
   /** The same for a reader that reads parts. */
-  def stream: Option[FSDataInputStream] = Option(ahead.open(name)).filter(_.available() == fileSize && length == fileSize)
+  def stream: Option[FSDataInputStream] = Option.when(isWhole)(ahead.open(name)).flatMap(Option(_))
 }
 
 private object FileAhead {
