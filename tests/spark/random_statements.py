@@ -5,6 +5,9 @@ tables, their locations and the partition values they have had, so that statemen
 INSERT into a dropped partition, a table recreated over the files of the last one. These records
 need not be correct. A failing statement is a valid test if it fails in both sessions.
 
+With `kills`, some INSERTs are marked: their driver is to be killed within the commit. The statement after such an INSERT
+finishes what was committed, as a recovery or by reading or writing the table.
+
 With `metastore-swap` a partition's files are not in its directory, so that sequence leaves out what then differs from
 stock on purpose: statements that read a directory instead of a table, and those that make a table or partition from one.
 
@@ -18,9 +21,10 @@ import os
 import random
 import re
 import shutil
+import time
 from dataclasses import asdict, dataclass, field
 
-from write_calls import CHANGING, error_of, hadoop_path, is_local, local_files, remote_files
+from write_calls import CHANGING, error_of, hadoop_path, is_local, loads, local_files, remote_files
 
 HIVE_FORMATS = ("textfile", "textfile", "rcfile", "avro", "sequencefile", "parquet", "parquet", "orc")
 SOURCES = ("parquet", "parquet", "orc", "csv", "json")
@@ -39,6 +43,7 @@ SWAP = "metastore-swap"
 VISIBILITY = "fs.millstream.write.visibility"
 KEEP = "fs.millstream.write.replaced.keep.ms"
 KEPT_MS = 600_000
+RECOVER_WITHIN_S = 60
 LINES = "{0}\x01loaded\n{1}\x01\\N\n"
 
 
@@ -112,12 +117,12 @@ def literal(value):
     return str(value) if isinstance(value, int) else "'" + value.replace("'", "\\'") + "'"
 
 
-def sequence(seed, visibility="in-place"):
-    return Generator(seed, visibility).sequence()
+def sequence(seed, visibility="in-place", kills=False):
+    return Generator(seed, visibility, kills).sequence()
 
 
 class Generator:
-    def __init__(self, seed, visibility):
+    def __init__(self, seed, visibility, kills):
         self.seed, self.random = seed, random.Random(seed)
         self.visibility, self.is_swap = visibility, visibility == SWAP
         self.statements, self.tables, self.paths = [], [], []
@@ -128,6 +133,9 @@ class Generator:
             self.create: 4, self.write_frame: 5, self.overwrite_directory: 2, self.switch_mode: 3, self.move_partition: 3,
             self.read_directory: 5,
         }
+        if kills:
+            kept = (self.insert_somewhere, self.drop_partition, self.truncate, self.rename, self.create, self.write_frame, self.switch_mode)
+            self.actions = {action: self.actions[action] for action in kept} | {self.insert_and_die: 40}
         # Whether replaced files stay; they come back with a partition that is dropped and then made by a program that is not Millstream.
         self.keeps = self.is_swap and self.chance(0.5)
         if self.is_swap:
@@ -259,6 +267,34 @@ class Generator:
         for row in tuples:
             self.use(table, values[:statics] + row)
         self.sql(f"insert {how} {self.random.choice(['', 'table '])}{table.name}{clause} {rows}", counted)
+
+    def insert_and_die(self):
+        """INSERT by a driver that is killed within its commit, and a statement that finishes the commit."""
+        table = self.table()
+        self.insert(table, self.values(table))
+        insert = self.statements[-1]
+        insert["kill"] = {
+            "location": table.directory, "part": self.random.random(), "is_after": self.chance(0.5), "files": 1 if self.chance(0.7) else 2,
+            "deletes": "insert overwrite" in insert["text"] and self.visibility == "in-place",
+        }
+        match self.random.choice(["recover", "insert", "copy", "copy of a directory"]):
+            case "insert":
+                self.insert(table, self.values(table))
+            case "copy":
+                self.sql(f"create table c{self.next()} using parquet as select /*+ coalesce(1) */ a, b from {table.name}")
+            case "copy of a directory" if table.format and table.used and not self.is_swap:
+                self.copy_directory(table)
+            case _:
+                self.python(f"recover(spark, '{table.name}')")
+
+    def copy_directory(self, table):
+        """CREATE TABLE AS SELECT of a directory, which is read through another table; the catalog may not know the partition."""
+        plain = [values for values in table.used if all(value in PLAIN[column] for column, value in zip(table.columns, values))]
+        directory = table.directory_of(self.random.choice(plain or [self.plain_values(table)]))
+        name = f"c{self.next()}"
+        self.sql(f"create table {name}_part (a int, b string) {table.storage} location '{directory}'")
+        self.statements[-1]["compared"] = False  # a SELECT finishes nothing
+        self.sql(f"create table {name} using parquet as select /*+ coalesce(1) */ a, b from {name}_part")
 
     def reload(self):
         """DROP PARTITION, then INSERT into the partition."""
@@ -444,7 +480,7 @@ def run(spark, home, files, database, statement, paths):
     if statement["language"] == "sql":
         error = error_of(lambda: spark.sql(text))
     else:
-        error = error_of(lambda: exec(text, {"spark": spark, "copy_data": copy_data, "put": put}))
+        error = error_of(lambda: exec(text, {"spark": spark, "copy_data": copy_data, "put": put, "recover": recover}))
     return {"error": stable(error, home), **state(spark, home, database, paths)}
 
 
@@ -531,6 +567,24 @@ def copy_data(spark, source, target, prefix):
     for number, file in enumerate(file for file in files if file.getName()[0] not in "._"):
         copy = spark._jvm.org.apache.hadoop.fs.Path(target, f"{prefix}-{number}")
         spark._jvm.org.apache.hadoop.fs.FileUtil.copy(file_system, file, file_system, copy, False, configuration)
+    forget_listings(spark)
+
+
+def recover(spark, table):
+    """Recovers a table until none of its jobs counts as alive; does nothing in a session without Millstream."""
+    if not loads(spark, "io.millstream.write.protocol.DirectJob"):
+        return
+    import millstream
+
+    deadline = time.monotonic() + RECOVER_WITHIN_S
+    while any(finding.verdict == "alive" for finding in millstream.recover(spark, table)):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"a job of {table} stays alive")
+        time.sleep(0.2)
+
+
+def forget_listings(spark):
+    """Another session has written files."""
     spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
 
 

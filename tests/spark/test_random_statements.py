@@ -59,7 +59,10 @@ class Pair:
 
     def start(self):
         home = self.top / f"sessions-{next(self.homes)}"
-        self.sessions = {name: Session(home / name, millstream=name == "ours", conf=self.conf) for name in ("stock", "ours")}
+        self.sessions = {name: Session(home / name, millstream=name == "ours", conf=self.conf_of(name)) for name in ("stock", "ours")}
+
+    def conf_of(self, name):
+        return self.conf
 
     def call(self, function, arguments, within_s=ANSWER_WITHIN_S):
         """Calls a function in both sessions; returns their answers by name."""
