@@ -52,7 +52,7 @@ def results(session, top, layout, kind, is_stock, visibility):
     return answer
 
 
-CASES = [(layout, "serde", "in-place") for layout in LAYOUTS] + [(layout, "source", "exchange") for layout in LAYOUTS if " partition" in layout]
+CASES = [(layout, "serde", "in-place") for layout in LAYOUTS] + [(layout, "source", "exchange") for layout in LAYOUTS]
 
 
 @pytest.mark.parametrize("layout, kind, visibility", CASES)
