@@ -29,6 +29,7 @@ def test_the_documented_keys_are_those_that_are_read(session):
     ("spark.hadoop.fs.millstream.write.lease", "spark.hadoop.fs.millstream.write.lease.ms"),
     ("spark.millstream.list.enable", "spark.millstream.list.enabled"),
     ("spark.millstream.write", "spark.millstream.write.enabled"),
+    ("spark.millstream.raed.enabled", "spark.millstream.read.enabled"),
 ])
 def test_a_misspelt_key_is_refused_with_a_suggestion(session, key, meant):
     by_session, after, set_it, by_statement, reset, after_reset = session.call("key_calls:with_key", key=key, value="true")

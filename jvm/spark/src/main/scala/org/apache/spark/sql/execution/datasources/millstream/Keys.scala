@@ -64,7 +64,9 @@ private[sql] object Keys extends Logging {
   private[millstream] def misspelt(key: String, meant: String): String = s"$key is not a key of Millstream; did you mean $meant?"
 
   private[millstream] def unknown(keys: Iterable[String]): Iterable[Unknown] = keys.collect { case Ours(key, name) if !Known(name) =>
-    Unknown(key, Known.toSeq.sorted.filter(isNear(name, _)).minByOption(distance(name, _)).map(key.stripSuffix(name) + _))
+    // Of those that are equally near, one with the same letters in another order.
+    val nearest = Known.toSeq.sorted.filter(isNear(name, _)).minByOption(known => (distance(name, known), known.sorted != name.sorted))
+    Unknown(key, nearest.map(key.stripSuffix(name) + _))
   }
 
   /** A key with one of Millstream's prefixes, and its name without Spark's prefix for Hadoop's keys. */
