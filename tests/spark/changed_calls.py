@@ -8,7 +8,7 @@ PATIENCE_S = 120
 
 
 def write_files(spark, path, format_name, version, files, rows, width):
-    """Files of equal size, each of which has rows `f<file> <version> <row> xxx…`."""
+    """Writes files of equal size, with the rows `f<file> <version> <row> xxx…`."""
     row = f"concat('f', lpad(spark_partition_id(), 3, '0'), ' {version} ', lpad(id % {rows}, 6, '0'), ' ', repeat('x', {width}))"
     frame = spark.range(0, files * rows, 1, files).selectExpr(f"{row} v")
     frame.write.option("compression", "none").format(format_name).save(path)

@@ -122,8 +122,9 @@ def copy_of_a_relation_listed_before(spark, path, copy):
 
 
 def copies_of_a_relation_of_which_a_directory_is_gone(spark, path, copy):
-    """The error of a statement that copies a DataFrame of two directories, one of which is gone since, and the number of rows that one copies which
-    may leave out what is gone."""
+    """Copies a DataFrame of two directories after one of them was removed. Returns the error, and the number of rows copied if missing files are
+    ignored.
+    """
     spark.range(20).selectExpr("id", "id % 2 p").write.partitionBy("p").mode("overwrite").parquet(path)
     frame = spark.read.parquet(f"{path}/p=0", f"{path}/p=1")
     assert frame.count() == 20

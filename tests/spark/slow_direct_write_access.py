@@ -39,20 +39,20 @@ def bed():
 
 
 @pytest.fixture(scope="module")
-def both(bed, tmp_path_factory):
+def sessions(bed, tmp_path_factory):
     top = tmp_path_factory.mktemp("access")
-    sessions = {name: Session(top / name, millstream=name == "ours", conf=WITHOUT_MARKS) for name in ("stock", "ours")}
-    yield sessions
-    for session in sessions.values():
+    pair = {name: Session(top / name, millstream=name == "ours", conf=WITHOUT_MARKS) for name in ("stock", "ours")}
+    yield pair
+    for session in pair.values():
         session.close()
 
 
-def access(both, bed, steps, database):
+def access(sessions, bed, steps, database):
     """The access to the partitions of a table in both sessions, and to their files."""
     first = [f"create database {database} location '{{home}}/warehouse'", f"use {database}"]
-    for name, session in both.items():
+    for name, session in sessions.items():
         session.ask("server_calls:run_with_access", steps=[*first, *steps], home=f"{bed.direct_url}/{name}/{database}", table="t")
-    return {name: session.answer() for name, session in both.items()}
+    return {name: session.answer() for name, session in sessions.items()}
 
 
 def of_directories(found):
@@ -78,8 +78,8 @@ def check(found, kind, acl):
 @pytest.mark.parametrize("how, visibility", [("into", "in-place"), ("overwrite", "metastore-swap")])
 @pytest.mark.parametrize("acl", LISTS)
 @pytest.mark.parametrize("kind", ["text", "datasource"])
-def test_new_partitions(both, bed, kind, acl, how, visibility):
-    found = access(both, bed, [
+def test_new_partitions(sessions, bed, kind, acl, how, visibility):
+    found = access(sessions, bed, [
         f"set fs.millstream.write.visibility={visibility}", creation(kind, "location '{home}/t'"), ["{home}/t", LISTS[acl]],
         STATEMENTS["dynamic"].format(how=how)], f"d{next(NUMBERS)}")
     check(found, kind, acl)
@@ -88,8 +88,8 @@ def test_new_partitions(both, bed, kind, acl, how, visibility):
 @pytest.mark.parametrize("how, visibility", [("into", "in-place"), ("overwrite", "in-place"), ("overwrite", "metastore-swap")])
 @pytest.mark.parametrize("which", STATEMENTS)
 @pytest.mark.parametrize("kind", ["text", "datasource"])
-def test_partitions_keep_their_own_lists_except_with_a_swap(both, bed, kind, which, how, visibility):
-    found = access(both, bed, [
+def test_partitions_keep_their_own_lists_except_with_a_swap(sessions, bed, kind, which, how, visibility):
+    found = access(sessions, bed, [
         f"set fs.millstream.write.visibility={visibility}", creation(kind, "location '{home}/t'"), ["{home}/t", LISTS["wider below"]],
         STATEMENTS["dynamic"].format(how="into"), ["{home}/t/k=1", OF_A_PARTITION], STATEMENTS[which].format(how=how)], f"d{next(NUMBERS)}")
     if visibility == "metastore-swap":
@@ -101,13 +101,13 @@ def test_partitions_keep_their_own_lists_except_with_a_swap(both, bed, kind, whi
     assert "rw-r----- group::r-x user:auditor:r-x" in found["ours"]["k=1/file"]
 
 
-def test_every_user_who_may_write_to_a_table_by_its_list_can_write_to_it(both, bed, tmp_path):
+def test_every_user_who_may_write_to_a_table_by_its_list_can_write_to_it(sessions, bed, tmp_path):
     other = Session(tmp_path / "other", millstream=True, conf=WITHOUT_MARKS, environment={"HADOOP_USER_NAME": "reader"})
     path = f"{bed.direct_url}/shared"
     try:
-        both["ours"].call("server_calls:set_access", path=path, entries="user::rwx,user:reader:rwx,group::r-x,mask::rwx,other::r-x")
-        assert isinstance(both["ours"].call("write_calls:fill", path=path, value="old", partitions=2, mode="append"), int)
-        both["ours"].call("server_calls:set_access", path=f"{path}/k=0", entries="user::rwx,user:reader:rwx,group::r-x,mask::rwx,other::r-x")
+        sessions["ours"].call("server_calls:set_access", path=path, entries="user::rwx,user:reader:rwx,group::r-x,mask::rwx,other::r-x")
+        assert isinstance(sessions["ours"].call("write_calls:fill", path=path, value="old", partitions=2, mode="append"), int)
+        sessions["ours"].call("server_calls:set_access", path=f"{path}/k=0", entries="user::rwx,user:reader:rwx,group::r-x,mask::rwx,other::r-x")
         answer = other.call("write_calls:fill", path=path, value="new", partitions=1, mode="append")
         assert isinstance(answer, int), answer["crash"]
         assert other.call("write_calls:values", path=path) == [["new", 1], ["old", 2]]

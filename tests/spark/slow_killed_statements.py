@@ -42,7 +42,7 @@ class Victim:
 
 
 class KillingPair(Pair):
-    """A stock session and one with direct writes, and drivers to be killed, of which one starts while the others are working."""
+    """A stock session, a session with direct writes, and drivers to kill. A spare driver starts while the others work."""
 
     def __init__(self, top, conf, metastore, place):
         self.metastore, self.place = metastore, place

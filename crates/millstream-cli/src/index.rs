@@ -229,7 +229,7 @@ fn why(reason: Reason) -> &'static str {
     match reason {
         Reason::FileGone => "the file is gone",
         Reason::FileChanged => "the file has changed",
-        Reason::Visible => "it is not hidden, as now",
+        Reason::Visible => "it has the visible name of an earlier version",
         Reason::Incomplete => "it was never completed",
     }
 }

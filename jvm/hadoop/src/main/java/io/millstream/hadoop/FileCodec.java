@@ -39,7 +39,7 @@ public interface FileCodec extends CompressionCodec {
     byte[] beginning = whole.readNBytes(TextCodec.MAGIC_BYTES);
     whole.unread(beginning);
     if (codec.isUnknownToHadoop(beginning)) {
-      throw new IOException("This " + codec + " file has a form of which Hadoop's codec would return nothing, and Millstream's native "
+      throw new IOException("This " + codec + " file is in a format that Hadoop's codec reads as empty, and Millstream's native "
           + "library, which decodes it, does not load in this JVM: " + NativeLibrary.whyNot() + ". `millstream doctor` tells what it needs");
     }
     return otherwise.createInputStream(whole);

@@ -46,7 +46,10 @@ public abstract class HiddenFileStore implements Store {
     return true;
   }
 
-  /** Called before a task writes a file to a directory, relative to the table's, which may be missing. Where writers create it as it should be, nothing is done. */
+  /**
+   * Called before a task writes a file to a directory, relative to the table's. The directory may be missing; most stores leave it to the writer to
+   * create it.
+   */
   public void prepare(String directory) throws IOException { }
 
   /** The entries of a directory; none if it does not exist. */

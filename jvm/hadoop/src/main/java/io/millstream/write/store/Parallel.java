@@ -20,6 +20,8 @@ public final class Parallel {
     R of(T item) throws IOException;
   }
 
+  /** Number of calls at once that suits any store. */
+  public static final int THREADS = 64;
   private static final int LONGEST_STEP_SECONDS = 60;
 
   private Parallel() { }

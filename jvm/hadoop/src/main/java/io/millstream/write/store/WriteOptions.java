@@ -92,7 +92,7 @@ public final class WriteOptions {
    */
   public WriteOptions(Configuration conf) {
     visibility(conf);
-    threads = (int) atLeast(1, conf, THREADS, 64);
+    threads = (int) atLeast(1, conf, THREADS, Parallel.THREADS);
     leaseMillis = atLeast(1, conf, LEASE_MILLIS, 120_000);
     lockWaitMillis = atLeast(0, conf, LOCK_WAIT_MILLIS, 3_600_000);
     helpAfterMillis = atLeast(0, conf, HELP_AFTER_MILLIS, 3000);

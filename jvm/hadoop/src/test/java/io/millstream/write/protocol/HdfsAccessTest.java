@@ -62,7 +62,7 @@ class HdfsAccessTest {
     assertAccess("rwxrwx--- ", "y=1", "y=1/k=1", "y=2", "y=2/k=2", Store.JOURNAL);
   }
 
-  /** The mask of the table's own list, which is narrower, is no part of the default one. */
+  /** The mask of the table's own list is narrower, and does not limit the default list. */
   @Test
   void newPartitionsInheritTheDefaultListOfTheDirectoryAbove() throws IOException {
     String inherited = "default:user::rwx,default:user:reader:rwx,default:group::r-x,default:mask::rwx,default:other::---";

@@ -112,7 +112,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
           // On a local path the index of an ETag may be that of an object store which has its data there.
           val isComparable = now.exists(_.version.nonEmpty) || IndexStore.isOfTime(tag)
           now.map(store.path(_).getName).filter(_ != name && isComparable).map { current =>
-            if (!IndexStore.isHidden(name) && IndexStore.shown(current) == name) "it is not hidden, as now" else "the file has changed"
+            if (!IndexStore.isHidden(name) && IndexStore.shown(current) == name) "it has the visible name of an earlier version" else "the file has changed"
           }
         } catch {
           case _: FileNotFoundException if IndexJob.isCertainlyGone(path) => Some("the file is gone")

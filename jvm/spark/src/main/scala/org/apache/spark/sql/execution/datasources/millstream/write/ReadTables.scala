@@ -3,6 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream.write
 import java.io.{FileNotFoundException, IOException}
 import java.net.{SocketException, SocketTimeoutException, UnknownHostException}
 import java.nio.file.AccessDeniedException
+import java.util.{Collections, IdentityHashMap}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -19,7 +20,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
-import org.apache.spark.sql.execution.datasources.FileIndex
+import org.apache.spark.sql.execution.datasources.{FileIndex, PartitioningAwareFileIndex}
 
 /**
  * Guards the files that a statement reads and writes. Before they are listed, all committed but unfinished writes to them are finished, whichever
@@ -31,8 +32,6 @@ import org.apache.spark.sql.execution.datasources.FileIndex
 private[sql] object ReadTables {
   /** The guards of a command that writes directly; Spark copies the tag with the command. */
   val Guards: TreeNodeTag[Seq[ReadGuard]] = TreeNodeTag("millstream.write.reads")
-
-  private val Threads = 64
 
   /**
    * A directory that may have a journal.
@@ -60,13 +59,12 @@ private[sql] object ReadTables {
         case e: IOException => throw new SparkException(s"$directory cannot be read: ${e.getMessage}", e)
       }
     }.flatten
-    val listedAgain = guarded.flatMap(_._2)
-    checkRoots(session, reads.filter(_.index.exists(index => listedAgain.exists(_ eq index))), hadoopConf)
+    if (!session.sessionState.conf.ignoreMissingFiles) checkPaths(reads.filter(_.table.isEmpty), guarded.flatMap(_._2), hadoopConf)
     guarded.map(_._1)
   }
 
   private def parallel[T, R](items: Seq[T])(step: T => R): Seq[R] =
-    Parallel.map[T, R](Threads, items.asJavaCollection, item => step(item)).asScala.toSeq
+    Parallel.map[T, R](Parallel.THREADS, items.asJavaCollection, item => step(item)).asScala.toSeq
 
   /**
    * The guard of a directory.
@@ -95,25 +93,34 @@ private[sql] object ReadTables {
    */
   private def renew(session: SparkSession, guard: ReadGuard, same: Seq[Candidate], table: Option[CatalogTable], target: Path): Seq[FileIndex] = {
     val isOld = guard.hasHelped || guard.version.changed > 0 || TableLocations.isSame(guard.root, target)
-    val old = if (isOld) same.flatMap(_.read.index) else Nil
+    val old = if (isOld) distinct(same.flatMap(_.read.index)) else Nil
     old.foreach(_.refresh())
     if (guard.version.changed > 0) table.foreach(checkLocation(session, _))
     old
   }
 
+  /** Indexes by identity: two of the same paths are equal, but may have listed files at different times. */
+  private def distinct(indexes: Seq[FileIndex]): Seq[FileIndex] = {
+    val found = Collections.newSetFromMap(new IdentityHashMap[FileIndex, java.lang.Boolean])
+    indexes.filter(found.add)
+  }
+
   /**
-   * Refuses a statement that reads a path by its name which is gone. Spark requires paths to exist when they are first listed, and fails to read a file
-   * that is gone since, but passes over them when they are listed again, so that the statement would write too few rows.
+   * Refuses a statement if one of the paths that its query names is gone. Spark requires paths to exist when it first lists them, and fails to read a
+   * file that has been removed since; but when it lists them again it ignores missing ones, and the statement would write too few rows.
+   *
+   * @param reads what the query reads by its path
+   * @param listedAgain the indexes that have listed their files again
    */
-  private def checkRoots(session: SparkSession, reads: Seq[FilesRead], hadoopConf: Configuration): Unit =
-    if (!session.sessionState.conf.ignoreMissingFiles) {
-      parallel(reads.filter(_.isPath)) { read =>
-        if (!read.root.getFileSystem(hadoopConf).exists(read.root)) {
-          throw new SparkException(s"${read.root} was there when it was listed for this statement, and is gone; nothing is written. Read what has " +
-            "replaced it, and run the statement again")
-        }
+  private def checkPaths(reads: Seq[FilesRead], listedAgain: Seq[FileIndex], hadoopConf: Configuration): Unit = {
+    val named = distinct(listedAgain).collect { case files: PartitioningAwareFileIndex => files.rootPaths }.flatten.toSet
+    parallel(reads.map(_.root).distinct.filter(named)) { path =>
+      if (!path.getFileSystem(hadoopConf).exists(path)) {
+        throw new SparkException(s"$path was there when it was listed for this statement, and is gone; nothing is written. Read what has replaced it, " +
+          "and run the statement again")
       }
     }
+  }
 
   /** A swap may have moved an unpartitioned table since the session last read it; the old files stay for some time. */
   private def checkLocation(session: SparkSession, table: CatalogTable): Unit = if (table.partitionColumnNames.isEmpty) {

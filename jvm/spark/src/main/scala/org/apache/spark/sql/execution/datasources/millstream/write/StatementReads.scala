@@ -28,12 +28,6 @@ import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, File
  * @param index the listing of the files, if Spark has one
  */
 private[write] final case class FilesRead(root: Path, table: Option[CatalogTable], index: Option[FileIndex]) {
-  /** Whether the query has this path from its author, not from a catalog or from the listing of another. */
-  def isPath: Boolean = table.isEmpty && index.exists {
-    case files: PartitioningAwareFileIndex => files.rootPaths.contains(root)
-    case _ => false
-  }
-
   /** Compares indexes by identity: two indexes of the same paths are equal, but may have listed files at different times. */
   override def equals(other: Any): Boolean = other match {
     case FilesRead(`root`, `table`, another) => index.orNull eq another.orNull

@@ -32,8 +32,6 @@ private[sql] final case class TableLocations(root: Path, moved: Map[String, Stri
 }
 
 private[sql] object TableLocations {
-  private val Threads = 64
-
   def apply(fileSystem: FileSystem, root: Path, locations: Seq[(String, Path)]): TableLocations = {
     val qualifiedLocations = locations.map { case (name, location) => (name, qualified(fileSystem, location)) }
     val (ours, foreign) = qualifiedLocations.partition { case (name, location) => ofJobs(root, location).getOrElse("?") == name }
@@ -71,7 +69,7 @@ private[sql] object TableLocations {
   def linkedFrom(root: Path, directories: Seq[Path]): Seq[Path] = {
     lazy val top = withoutLinks(root).getOrElse(root)
     val local = directories.filter(directory => directory.toUri.getScheme == "file" && relative(root, directory).exists(_.nonEmpty))
-    Parallel.map[Path, Option[Path]](Threads, local.asJavaCollection, withoutLinks(_).filter(relative(top, _).isEmpty)).asScala.flatten.toSeq.distinct
+    Parallel.map[Path, Option[Path]](Parallel.THREADS, local.asJavaCollection, withoutLinks(_).filter(relative(top, _).isEmpty)).asScala.flatten.toSeq.distinct
   }
 
   /** Whether two paths are those of one directory. */
