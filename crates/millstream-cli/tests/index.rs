@@ -360,7 +360,8 @@ fn indexes_that_are_not_hidden_are_pruned() {
         fs::copy(scratch.path(made), &earlier).expect("copied");
         let lines = with(&["--prune", "--dry-run", "d"]);
         assert!(
-            lines.len() == 1 && lines[0].ends_with("would be removed: it has the visible name of an earlier version"),
+            lines.len() == 1
+                && lines[0].ends_with("would be removed: it has the visible name of an earlier version"),
             "{lines:?}"
         );
         with(&["--prune", "d"]);
