@@ -1,7 +1,7 @@
 //! What a synchronization must not do: delete for want of a source, or write where a link leads.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,6 +64,27 @@ fn an_empty_source_deletes_nothing() {
             assert!(output.status.code() != Some(0) && !output.stderr.is_empty(), "{output:?}");
             assert!(said(&output).contains("empty") && said(&output).contains("delet"), "{output:?}");
         }
+    }
+}
+
+/// Issue 36: a destination that is made for several sources was open to all, whatever the directory was whose contents go into it.
+#[test]
+fn a_destination_of_several_sources_is_as_closed_as_the_first() {
+    for (words, expected) in [
+        ("-r private/ file new", 0o700),
+        ("-r file private/ open/ new", 0o700),
+        ("-rog private/ file new", 0o700),
+        ("-r open/ private/ file new", 0o755),
+        ("-a private/ file new", 0o700),
+        ("-a open/ file new", 0o777),
+        ("-r open file new", 0o755),
+    ] {
+        let scratch = Scratch::new();
+        shell(&scratch, "mkdir -m 700 private; mkdir -m 777 open; touch private/a open/b file");
+        let output = psync(&scratch, User::Own, words);
+        assert!(output.status.success(), "{words}: {output:?}");
+        let mode = fs::metadata(scratch.at("new")).expect("made").permissions().mode() & 0o7777;
+        assert_eq!(mode, expected, "{words}");
     }
 }
 

@@ -326,7 +326,7 @@ fn targets<'p, V: Volume>(
         && options.execution == Execution::Real
         && options.missing == Missing::Created;
     if is_made {
-        root.create_dir(directory, 0o777)?;
+        root.create_dir(directory, first_mode::<V>(&root, sources, options))?;
         sink.notice(&Notice::Created(directory.to_bytes()));
     }
     let origin = if is_made { Origin::Found } else { origin };
@@ -374,6 +374,23 @@ fn targets<'p, V: Volume>(
         target.others.sort_unstable();
     }
     Ok(targets)
+}
+
+/// The mode to make the destination of several sources with: that of the first whose contents go into it. With `-p` nobody else gets
+/// access until it has its permissions.
+fn first_mode<V: Volume>(base: &V::Dir, sources: &[CString], options: &Options) -> u32 {
+    let of_contents = sources.iter().filter(|source| means_contents(source.to_bytes()));
+    let found = of_contents.filter_map(|source| {
+        base.metadata(source, SymlinkBehavior::Follow, Fields::KIND | Fields::MODE).ok()
+    });
+    let first = found
+        .filter(|_| options.recursion != Recursion::None)
+        .find(|found| found.kind() == FileKind::Directory);
+    match first {
+        Some(_) if options.preserve.mode => 0o700,
+        Some(first) => first.mode & 0o777 | 0o700,
+        None => 0o777,
+    }
 }
 
 /// Fails if the path that leads to a destination leads to no directory, and has to.

@@ -287,6 +287,9 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     ) -> Done<Option<FileKind>> {
         let other = &self.syncer.targets[operand];
         let Some(below) = other.below_of(name) else { return Ok(None) };
+        if !below.is_empty() && self.syncer.options.recursion == Recursion::None {
+            return Ok(None);
+        }
         let found = if below.is_empty() {
             let base = self.syncer.volume.base();
             base.metadata(&other.source, SymlinkBehavior::NoFollow, Fields::KIND)
