@@ -146,7 +146,7 @@ def compact(
         "in-place": in_place or None,
         "table": table,
         "plain-files": plain_files or None,
-        "keep-for": None if undo or purge or not in_place else keep_for,
+        "keep-for": None if undo or purge or not in_place else str(keep_for),
         "undo": undo or None,
         "purge": purge or None,
         "copy-left": copy_left or None,

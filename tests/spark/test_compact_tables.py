@@ -132,7 +132,7 @@ def test_in_place_needs_the_users_word(ours, tmp_path):
     """A directory of Iceberg data whose metadata are elsewhere looks like any other."""
     shutil.copytree(ICEBERG / "data", tmp_path / "t")
     assert "--plain-files" in refused(ours, tmp_path / "t", plain_files=False)
-    for arguments, words in (({"plain_files": True, "table": "t"}, "exclude each other"), ({"keep_for": "x"}, "not a duration"), ({"lines": ["x/"]}, "not an ending")):
+    for arguments, words in (({"plain_files": True, "table": "t"}, "exclude each other"), ({"keep_for": "x"}, "not a duration"), ({"keep_for": "7"}, "not a duration"), ({"keep_for": 7}, "not a duration"), ({"lines": ["x/"]}, "not an ending")):
         assert words in refused(ours, tmp_path / "t", **arguments)
 
 

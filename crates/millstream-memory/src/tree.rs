@@ -125,6 +125,7 @@ impl Tree {
             blocks: blocks as u64,
             block_size: BLOCK as u32,
             is_mount_root: false,
+            is_immovable: false,
             atime: node.atime,
             mtime: node.mtime,
             ctime: node.ctime,

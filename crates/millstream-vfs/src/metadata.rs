@@ -133,8 +133,8 @@ impl Ord for Timestamp {
     }
 }
 
-/// Attributes of a file. Only those in [`Metadata::fields`] are meaningful; `dev`, `rdev`, `block_size`
-/// and `is_mount_root` always are.
+/// Attributes of a file. Only those in [`Metadata::fields`] are meaningful; `dev`, `rdev`, `block_size`,
+/// `is_mount_root` and `is_immovable` always are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// Which attributes are filled.
@@ -161,6 +161,9 @@ pub struct Metadata {
     pub block_size: u32,
     /// Whether another file system, or a part of one, is mounted here; false where the system does not tell.
     pub is_mount_root: bool,
+    /// Whether it is immutable or append-only (`chattr +i`, `+a`), so that it cannot be renamed or removed; false where the system
+    /// does not tell.
+    pub is_immovable: bool,
     /// Last access.
     pub atime: Timestamp,
     /// Last change of the contents.

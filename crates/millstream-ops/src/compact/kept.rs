@@ -30,6 +30,7 @@ impl Kept {
 pub(super) fn change<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reason> {
     match dir.metadata(&entry.name, SymlinkBehavior::NoFollow, STAMP) {
         Ok(found) if found.kind() == FileKind::Symlink => Err(Reason::Link(entry.name.clone())),
+        Ok(found) if found.is_immovable => Err(Reason::Immovable(entry.name.clone())),
         Ok(found) if (found.ino, found.size, found.mtime) == (entry.ino, entry.size, entry.mtime) => Ok(()),
         Ok(_) => Err(Reason::Changed(entry.name.clone())),
         Err(error) if error.is_vanished() => Err(Reason::Changed(entry.name.clone())),

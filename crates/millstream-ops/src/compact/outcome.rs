@@ -34,6 +34,8 @@ pub enum Reason {
     Changed(CString),
     /// One of them is a symbolic link.
     Link(CString),
+    /// One of them is immutable or append-only.
+    Immovable(CString),
     /// The name of the output is taken.
     Taken(CString),
     /// The directory cannot be changed, or no longer exists.
@@ -45,6 +47,9 @@ impl fmt::Display for Reason {
         match self {
             Reason::Changed(name) => write!(f, "{} has changed since it was read", name.to_string_lossy()),
             Reason::Link(name) => write!(f, "{} is a symbolic link", name.to_string_lossy()),
+            Reason::Immovable(name) => {
+                write!(f, "{} is immutable or append-only (chattr)", name.to_string_lossy())
+            }
             Reason::Taken(name) => write!(f, "there is a {} already", name.to_string_lossy()),
             Reason::Failed(error) => error.fmt(f),
         }

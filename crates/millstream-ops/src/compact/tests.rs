@@ -404,3 +404,28 @@ fn links_of_a_directory() {
     assert_eq!(found, [c"to a directory", c"to a file", c"to nothing"].map(CString::from));
     assert!(links(&PosixVolume, &c_path(scratch.path().join("nowhere"))).is_err());
 }
+
+/// Issue 36: the directory of a file that cannot be renamed was exchanged with it, and could not be put back.
+#[test]
+fn immutable_and_append_only_files_are_left() {
+    for (flag, place) in [("i", Where::Beside), ("a", Where::Inside)] {
+        let bed = Bed::new(place);
+        let protected = bed.source.join("k=1/a");
+        let change = |sign: &str| {
+            let set =
+                std::process::Command::new("chattr").arg(format!("{sign}{flag}")).arg(&protected).status();
+            assert!(
+                set.expect("chattr runs").success(),
+                "this test needs root, and a file system with such flags"
+            );
+        };
+        let before = bed.lines();
+        change("+");
+        let applied = bed.recover();
+        change("-");
+        let reasons: Vec<_> = applied.left.into_iter().map(|left| left.reason).collect();
+        assert_eq!(reasons, [Reason::Immovable(c"a".to_owned())]);
+        assert!(protected.exists() && !bed.source.join("k=1/part-1").exists());
+        assert_eq!(bed.lines(), before);
+    }
+}

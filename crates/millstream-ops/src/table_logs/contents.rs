@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashSet};
 
 use aho_corasick::AhoCorasick;
 
-use super::facts::Facts;
+use super::facts::{Facts, Sample};
 use super::names::{NEAR, ending, is_hidden};
 use super::{Care, Certainty, Evidence, Relation};
 
 /// A name of so many bytes is in no file by chance.
 const DISTINCTIVE: usize = 12;
 /// Files of each [`Suspicion`] that are searched.
-const MOST: [usize; 3] = [128, 64, 16];
+const MOST: [usize; 4] = [128, 64, 256, 16];
 /// Directories above with more files are searched only for names that tell something.
 const FEW: u64 = 64;
 
@@ -22,6 +22,8 @@ pub(super) enum Suspicion {
     Name,
     /// It is one of few of its kind.
     Rare,
+    /// Its name is unlike those of the others of its kind.
+    Odd,
     /// It is one of many.
     Ordinary,
 }
@@ -80,9 +82,11 @@ pub(super) fn suspects(path: &[u8], facts: &Facts, relation: Relation<'_>) -> Ve
     for (_, group) in facts.groups().filter(|(ending, _)| !is_unsearchable(ending)) {
         let is_rare = levels > 0 || group.count <= 2 || relation == Relation::Beside;
         let suspicion = if is_rare { Suspicion::Rare } else { Suspicion::Ordinary };
-        found.extend(
-            group.examples.iter().filter(|name| !is_prose(name)).map(|name| suspect(name, suspicion)),
-        );
+        let odd: Vec<_> = if is_rare { Vec::new() } else { group.odd().collect() };
+        let examples = group.examples.iter().map(Vec::as_slice).filter(|name| !odd.contains(name));
+        let both =
+            examples.map(|name| (name, suspicion)).chain(odd.iter().map(|name| (*name, Suspicion::Odd)));
+        found.extend(both.filter(|(name, _)| !is_prose(name)).map(|(name, why)| suspect(name, why)));
     }
     found
 }
@@ -92,12 +96,15 @@ pub(super) fn suspects(path: &[u8], facts: &Facts, relation: Relation<'_>) -> Ve
 pub(super) struct Suspects {
     files: BTreeMap<Vec<u8>, Suspicion>,
     names: Vec<Vec<u8>>,
+    /// Names in the tree for each of these.
+    weight: usize,
     /// [`None`] if there are no names, or too many for it.
     automaton: Option<AhoCorasick>,
 }
 
 impl Suspects {
-    pub(super) fn new(mut files: Vec<Suspect>, care: Care, names: Vec<Vec<u8>>) -> Self {
+    pub(super) fn new(mut files: Vec<Suspect>, care: Care, sample: &Sample) -> Self {
+        let names = sample.names();
         files.sort_by_key(|suspect| (suspect.suspicion, suspect.path.len()));
         files.retain(|suspect| care == Care::All || suspect.suspicion == Suspicion::Name);
         let mut left = MOST;
@@ -110,7 +117,7 @@ impl Suspects {
         });
         let automaton = if names.is_empty() { None } else { AhoCorasick::new(&names).ok() };
         let files = files.into_iter().map(|suspect| (suspect.path, suspect.suspicion)).collect();
-        Suspects { files, names, automaton }
+        Suspects { files, weight: sample.seen().div_ceil(names.len().max(1)), names, automaton }
     }
 
     pub(super) fn paths(&self) -> Vec<Vec<u8>> {
@@ -123,20 +130,26 @@ impl Suspects {
             return false;
         };
         let own = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
-        let (mut distinctive, mut found) = (0, HashSet::new());
+        let lines = content.split(|&b| b == b'\n').filter(|line| !line.is_empty()).count();
+        let (mut distinctive, mut unlike, mut found) = (0, 0, HashSet::new());
         for hit in automaton.find_overlapping_iter(content) {
             let name = &self.names[hit.pattern().as_usize()];
-            // Lines of data may tell of other files of the same kind.
-            let is_sibling = *suspicion == Suspicion::Ordinary && ending(name) == ending(own);
-            let is_long = name.len() >= DISTINCTIVE;
-            if name == own || is_sibling || !(is_long || is_word(content, hit.start(), hit.end())) {
+            let is_sibling = ending(name) == ending(own);
+            let (is_long, has_ending) = (name.len() >= DISTINCTIVE, !ending(name).is_empty());
+            if name == own
+                || is_sibling && *suspicion == Suspicion::Ordinary
+                || !(is_long || is_word(content, hit.start(), hit.end()))
+            {
                 continue;
             }
-            if found.insert(hit.pattern()) && is_long {
-                distinctive += 1;
+            if found.insert(hit.pattern()) {
+                distinctive += usize::from(is_long);
+                unlike += usize::from(!is_sibling);
             }
             let is_enough = match suspicion {
-                Suspicion::Name => distinctive > 0 || found.len() > 1 || self.names.len() == 1,
+                Suspicion::Name => distinctive > 0 || found.len() > 1 || has_ending || self.names.len() == 1,
+                // Lines of data may tell of other files of the same kind, too. A list tells of nothing else.
+                Suspicion::Odd => unlike > 1 || found.len() > 1 && 2 * found.len() * self.weight >= lines,
                 Suspicion::Rare | Suspicion::Ordinary => {
                     found.len() > 1 || self.names.len() <= 2 && distinctive > 0
                 }

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::names::{ending, is_hidden, is_remarkable};
+use super::names::{ending, is_hidden, is_remarkable, pattern_of};
 
 /// Files with the same ending whose names are remembered.
 const EXAMPLES: usize = 3;
+/// Patterns of names that are remembered of files with the same ending.
+const PATTERNS: usize = 64;
 /// Names of directories that are remembered.
 const MAX_DIRECTORIES: usize = 10_000;
 /// Names of data files that are looked for.
 const SAMPLED: usize = 4096;
-/// Names of fewer bytes are found everywhere.
+/// Names of fewer bytes are found everywhere; with an ending, of one less.
 const SHORTEST: usize = 5;
 
 /// What a directory has.
@@ -28,6 +30,29 @@ pub(super) struct Facts {
 pub(super) struct Group {
     pub(super) count: u64,
     pub(super) examples: Vec<Vec<u8>>,
+    /// Patterns of their names, how many files have each, and the first one that has it.
+    patterns: BTreeMap<Vec<u8>, (u64, Vec<u8>)>,
+}
+
+impl Group {
+    fn add(&mut self, name: &[u8]) {
+        self.count += 1;
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(name.to_vec());
+        }
+        let (pattern, is_full) = (pattern_of(name), self.patterns.len() == PATTERNS);
+        match self.patterns.get_mut(&pattern) {
+            Some((count, _)) => *count += 1,
+            None if is_full => {}
+            None => drop(self.patterns.insert(pattern, (1, name.to_vec()))),
+        }
+    }
+
+    /// Files whose names are unlike those of the others.
+    pub(super) fn odd(&self) -> impl Iterator<Item = &[u8]> {
+        let alone = self.patterns.values().filter(|(count, _)| *count == 1);
+        alone.map(|(_, name)| name.as_slice())
+    }
 }
 
 impl Facts {
@@ -44,10 +69,7 @@ impl Facts {
                 self.endings.insert(ending.to_vec(), Group::default());
             }
             if let Some(group) = self.endings.get_mut(ending) {
-                group.count += 1;
-                if group.examples.len() < EXAMPLES {
-                    group.examples.push(name.to_vec());
-                }
+                group.add(name);
             }
         }
     }
@@ -94,7 +116,7 @@ pub(super) struct Sample {
 impl Sample {
     /// Each name that was added has the same chance to be in the sample.
     pub(super) fn add(&mut self, name: &[u8]) {
-        if name.len() < SHORTEST {
+        if name.len() + usize::from(!ending(name).is_empty()) < SHORTEST {
             return;
         }
         self.seen += 1;
@@ -108,6 +130,11 @@ impl Sample {
         if let Some(replaced) = self.names.get_mut(place) {
             *replaced = name.to_vec();
         }
+    }
+
+    /// How many names were added.
+    pub(super) fn seen(&self) -> usize {
+        self.seen
     }
 
     pub(super) fn names(&self) -> Vec<Vec<u8>> {

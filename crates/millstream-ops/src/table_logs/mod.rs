@@ -186,7 +186,7 @@ impl Search {
             .iter()
             .flat_map(|(path, facts)| contents::suspects(path, facts, self.relation(path)))
             .collect();
-        let suspects = Suspects::new(suspects, care, self.sample.names());
+        let suspects = Suspects::new(suspects, care, &self.sample);
         let paths = suspects.paths();
         self.suspects = Some(suspects);
         paths

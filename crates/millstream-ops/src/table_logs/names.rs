@@ -104,11 +104,45 @@ pub(super) fn is_transaction(name: &[u8]) -> bool {
 /// Whether a file that is not hidden may be a log by its name.
 fn is_telling_file(name: &[u8]) -> bool {
     let lower = name.to_ascii_lowercase();
-    let words: [&[u8]; 6] = [b"manifest", b"metadata", b"catalog", b"snapshot", b"checksums", b"sha256sums"];
-    let endings: [&[u8]; 8] =
-        [b".db", b".sqlite", b".sqlite3", b".duckdb", b".ducklake", b".manifest", b".index", b".md5"];
+    let words: [&[u8]; 10] = [
+        b"manifest",
+        b"metadata",
+        b"catalog",
+        b"snapshot",
+        b"checksum",
+        b"md5sum",
+        b"sha1sum",
+        b"sha256sum",
+        b"sha512sum",
+        b"filelist",
+    ];
+    let endings: [&[u8]; 13] = [
+        b".db",
+        b".sqlite",
+        b".sqlite3",
+        b".duckdb",
+        b".ducklake",
+        b".manifest",
+        b".index",
+        b".md5",
+        b".sha1",
+        b".sha256",
+        b".sha512",
+        b".sfv",
+        b".lst",
+    ];
     words.iter().any(|word| lower.windows(word.len()).any(|part| part == *word))
         || endings.contains(&ending(&lower))
+}
+
+/// A name with each of its words that has digits replaced by one: what names that count have in common.
+pub(super) fn pattern_of(name: &[u8]) -> Vec<u8> {
+    let mut pattern = Vec::new();
+    for word in name.chunk_by(|a, b| a.is_ascii_alphanumeric() == b.is_ascii_alphanumeric()) {
+        let counts = word.iter().any(u8::is_ascii_digit);
+        pattern.extend_from_slice(if counts { b"0" } else { word });
+    }
+    pattern
 }
 
 /// The ending of a name, with its dot; nothing if there is none.

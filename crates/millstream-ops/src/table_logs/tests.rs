@@ -153,6 +153,37 @@ fn logs_of_unknown_formats_are_found_by_what_logs_are() {
     }
 }
 
+/// Issue 36: lists that only their contents tell from the files that they name.
+#[test]
+fn a_list_among_the_files_that_it_names_is_found_whatever_its_name() {
+    let data: Vec<_> =
+        (0..40).map(|number| (format!("t/k=1/2026-11-{number:02}.txt"), format!("{number}\n"))).collect();
+    let name = |at: usize| &data[at].0["t/k=1/".len()..];
+    let all = |prefix: &str| (0..40).map(|at| format!("{prefix}{}\n", name(at))).collect::<String>();
+    let with = |list: &str, content: &str| {
+        let mut files: Vec<_> =
+            data.iter().map(|(name, content)| (name.as_str(), content.as_str())).collect();
+        files.push((list, content));
+        found(&files, "t").map(|evidence| String::from_utf8(evidence.log).expect("UTF-8"))
+    };
+    for list in ["files.txt", "toc.txt", "urls.txt", "processed.txt"] {
+        for prefix in ["", "d41d8cd98f00b204e9800998ecf8427e  ", "s3://bucket/t/k=1/"] {
+            let found = with(&format!("t/k=1/{list}"), &all(prefix));
+            assert_eq!(found.as_deref(), Some(list), "{prefix}");
+        }
+    }
+    let two = format!("{}\n{}\n", name(3), name(4));
+    let told = format!("{}{two}", "a line of data\n".repeat(20));
+    assert_eq!(with("t/k=1/toc.txt", &two).as_deref(), Some("toc.txt"));
+    for (plain, content) in [("notes.txt", told.as_str()), ("more.txt", "a\nb\n")] {
+        assert_eq!(with(&format!("t/k=1/{plain}"), content), None, "{plain}");
+    }
+    for list in ["SHA256SUMS", "2026-11-03.txt.sha256", "md5sum.txt"] {
+        let found = with(&format!("t/k=1/{list}"), &format!("0123  {}\n", name(3)));
+        assert_eq!(found.as_deref(), Some(list));
+    }
+}
+
 #[test]
 fn plain_files_are_plain() {
     for more in [

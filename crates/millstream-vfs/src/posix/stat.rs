@@ -39,6 +39,7 @@ fn convert(raw: &Statx) -> Metadata {
         blocks: raw.stx_blocks,
         block_size: raw.stx_blksize,
         is_mount_root: raw.stx_attributes.contains(StatxAttributes::MOUNT_ROOT),
+        is_immovable: raw.stx_attributes.intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND),
         atime: timestamp(&raw.stx_atime),
         mtime: timestamp(&raw.stx_mtime),
         ctime: timestamp(&raw.stx_ctime),

@@ -128,8 +128,11 @@ object CompactOptions {
   }
 
   private def durationOf(text: String): Long = {
+    def refused = new CompactFailure(s"$text: not a duration; write it like 7d, 12h or 30min")
+    // To Spark, a number alone is so many seconds.
+    if (text.trim.forall(_.isDigit) && text.exists(_ != '0')) throw refused
     val seconds = try JavaUtils.timeStringAsSec(text) catch {
-      case _: IllegalArgumentException => throw new CompactFailure(s"$text: not a duration; write it like 7d, 12h or 30min")
+      case _: IllegalArgumentException => throw refused
     }
     if (seconds < 0) throw new CompactFailure(s"$text: the time that files are kept must not be negative")
     seconds
