@@ -134,6 +134,51 @@ def copy_linked(spark, folder, links, way, name):
 LINKED = ["a table", "a data source table", "a path"]
 
 
+def write_linked(spark, links, way, name, conf=None):
+    """Writes a row to partition 1 of a table in a directory in which `p=1` is a link; returns the statement's error."""
+    row = spark.range(1000, 1001).selectExpr("cast(id as int) a", "'1' p")
+    kind = "(a int, p string) using csv partitioned by (p)" if "source" in way else "(a int) partitioned by (p string) stored as textfile"
+    with settings(spark, conf or {}):
+        if way == "a path":
+            return error_of(lambda: row.write.mode("overwrite").partitionBy("p").csv(links))
+        spark.sql(f"create table {name} {kind} location '{links}'")
+        spark.sql(f"alter table {name} add if not exists partition (p='1')")
+        return error_of(lambda: spark.sql(WRITES[way].format(name)))
+
+
+# Statements by their names, and whether they overwrite; `a path` has none.
+WRITES = {
+    "into a table": "insert into {} partition(p='1') select 1000",
+    "into a source": "insert into {} partition(p='1') select 1000",
+    "dynamically into a table": "insert into {} partition(p) select 1000, '1'",
+    "overwrite a table": "insert overwrite {} partition(p='1') select 1000",
+    "overwrite a source": "insert overwrite {} partition(p='1') select 1000",
+    "dynamically overwrite a table": "insert overwrite {} partition(p) select 1000, '1'",
+    "overwrite all of a source": "insert overwrite {} partition(p) select 1000, '1'",
+    "a path": None,
+}
+
+
+def overwrite_elsewhere(spark, folder, name):
+    """Swaps a partition whose location is `folder/p=1`, and keeps nothing that it replaces; returns the statement's error."""
+    spark.sql(f"create table {name} (a int) partitioned by (p string) stored as textfile")
+    spark.sql(f"alter table {name} add partition (p='1') location '{folder}/p=1'")
+    with settings(spark, {"fs.millstream.write.visibility": "metastore-swap-strict", "fs.millstream.write.replaced.keep.ms": "0"}):
+        return error_of(lambda: spark.sql(f"insert overwrite {name} partition(p='1') select 1000"))
+
+
+def copy_file(spark, file, way, name):
+    """Copies a file that is named; returns the statement's error, and the values of the copy, if there is one."""
+    with settings(spark, V2 if way == "a source of version 2" else {}):
+        frame = spark.sql(f"select * from text.`{file}`") if way == "a path in SQL" else spark.read.text(file)
+        error = error_of(lambda: frame.write.mode("overwrite").saveAsTable(f"{name}_copy"))
+    exists = spark.catalog.tableExists(f"{name}_copy")
+    return error, sorted(int(row[0]) for row in spark.table(f"{name}_copy").collect()) if exists else None
+
+
+FILES = ["a path", "a path in SQL", "a source of version 2"]
+
+
 def copy_twice(spark, folder, name):
     """One statement of two INSERTs that Spark writes itself; returns its error, and the values of one copy."""
     spark.sql(f"create table {name} {TEXT} location '{folder}/p=1'")

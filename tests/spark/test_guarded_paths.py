@@ -46,7 +46,7 @@ class Torn:
 def table(tmp_path_factory):
     top = tmp_path_factory.mktemp("guarded")
     with DerbyMetastore(top) as metastore, StepTrap() as trap:
-        drivers = Drivers(top, metastore, trap)
+        drivers = Drivers(top, metastore, trap, kills=4)
         yield Torn(drivers, top)
         drivers.close()
 
@@ -97,6 +97,50 @@ def test_an_insert_through_a_link_finishes_a_torn_commit(table, tmp_path, how, k
                       f"msck repair table {name}", f"insert {how} {name} partition(p='1') select 1000")
     assert table.rows() == sorted(in_partition("1", *kept, 1000) + in_partition("3", *range(40, 60)) + in_partition("2", *range(100, 140)))
     assert table.drivers.call("recover", target="torn") == []
+
+
+@pytest.mark.parametrize("way", guard_calls.WRITES)
+def test_a_write_through_a_link_to_a_part_finishes_a_torn_commit(table, tmp_path, way):
+    (tmp_path / "links").mkdir()
+    os.symlink(table.folder / "p=1", tmp_path / "links" / "p=1")
+    error = table.drivers.current.call("guard_calls:write_linked", links=str(tmp_path / "links"), way=way, name=f"r{next(NUMBERS)}")
+    assert error is None
+    kept = list(range(40)) if "into" in way else []
+    assert table.rows() == sorted(in_partition("1", *kept, 1000) + in_partition("3", *range(40, 60)) + in_partition("2", *range(100, 140)))
+    assert table.drivers.call("recover", target="torn") == []
+
+
+def test_a_swap_of_a_partition_in_a_torn_table_finishes_its_commit(table):
+    name = f"r{next(NUMBERS)}"
+    assert table.call("overwrite_elsewhere", name=name) is None
+    assert table.drivers.rows(name) == in_partition("1", 1000)
+    assert table.rows() == in_partition("3", *range(40, 60)) + in_partition("2", *range(100, 140))
+    assert table.drivers.call("recover", target="torn") == []
+
+
+@pytest.mark.parametrize("way", guard_calls.FILES)
+def test_a_statement_that_names_a_file_of_a_torn_commit_reads_its_rows(table, way):
+    for name in table.visible("p=1"):
+        table.put_back()
+        expected = sorted(map(int, (table.folder / "p=1" / name).read_text().split()))
+        answer = table.drivers.current.call("guard_calls:copy_file", file=str(table.folder / "p=1" / name), way=way, name=f"r{next(NUMBERS)}")
+        assert expected and answer == [None, expected]
+        assert table.drivers.call("recover", target="torn") == []
+
+
+def test_a_statement_that_names_a_file_that_a_torn_overwrite_replaces_is_refused(table, tmp_path):
+    drivers, folder, name = table.drivers, tmp_path / "t", f"r{next(NUMBERS)}"
+    drivers.run(f"create table {name} (a int) partitioned by (p string) stored as textfile location '{folder}'",
+                f"insert into {name} partition(p='1') select /*+ repartition(4) */ id from range(8)")
+    (old, *_) = [file for file in sorted((folder / "p=1").iterdir()) if file.name[0] not in "._"]
+    drivers.kill_at(PUBLISH.format(folder), 3, f"insert overwrite {name} partition(p='1') select /*+ repartition(8) */ id from range(10, 50)")
+    shutil.copytree(folder, tmp_path / "kept")
+    for way in guard_calls.FILES:
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / "kept", folder)
+        error, rows = drivers.current.call("guard_calls:copy_file", file=str(old), way=way, name=f"r{next(NUMBERS)}")
+        assert error and "is gone; nothing is written" in error and rows is None
+        assert drivers.rows(name) == in_partition("1", *range(10, 50))
 
 
 def test_a_table_inside_a_torn_table_is_written(table):

@@ -34,9 +34,9 @@ RECORD, PUBLISH, DELETE, DONE = "link {}/*.commit", "rename {}/*p=1/[!.]*", "unl
 class Drivers:
     """The working driver, and the next one, which starts meanwhile and does not use the metastore until then."""
 
-    def __init__(self, top, metastore, trap):
+    def __init__(self, top, metastore, trap, kills=KILLS):
         self._top, self._metastore, self._trap = top, metastore, trap
-        self._homes = (top / f"driver{number}" for number in range(KILLS + 1))
+        self._homes = (top / f"driver{number}" for number in range(kills + 1))
         self.current, self._next = self._start(), self._start()
 
     def _start(self):

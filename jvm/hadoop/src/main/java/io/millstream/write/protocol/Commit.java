@@ -101,7 +101,10 @@ final class Commit {
     }
     CommitPlan.Found found = plan.survey.find(touched);
     Set<String> targets = new LinkedHashSet<>(targets(plan, touched, found, exchanges));
-    Store.Holdings held = targets.isEmpty() ? new Store.Holdings(List.of(), List.of()) : table.store().holdings(targets);
+    Store.Holdings held = holdings(targets);
+    if (plan.neighbours.finish(used(touched, targets, held))) {
+      held = holdings(targets);
+    }
     List<OldFile> old = held.files();
     List<OldFile> forgotten = new ArrayList<>(found == null ? List.of() : new ReplacedFiles(table).in(found.unclaimed()));
     forgotten.removeAll(old);
@@ -112,6 +115,19 @@ final class Commit {
     boolean replaces = !plan.overwrite.isNothing() || !deleted.isEmpty();
     return new CommitRecord(lock.number(), lock.journal().job(job).begunMillis(), table.root().toString(), DirectJob.owner(), below, replaces ? Journal.Kind.OVER : Journal.Kind.INTO,
         List.copyOf(targets), plan.files, deleted, emptied, held.hollow(), change, exchanges);
+  }
+
+  private Store.Holdings holdings(Set<String> targets) throws IOException {
+    return targets.isEmpty() ? new Store.Holdings(List.of(), List.of()) : table.store().holdings(targets);
+  }
+
+  /** The directories that get or lose files. */
+  private static Set<String> used(Set<String> touched, Set<String> targets, Store.Holdings held) {
+    Set<String> used = new LinkedHashSet<>(touched);
+    used.addAll(targets);
+    held.files().forEach(file -> used.add(file.directory()));
+    used.addAll(held.hollow());
+    return used;
   }
 
   /** The directories whose files are replaced. */

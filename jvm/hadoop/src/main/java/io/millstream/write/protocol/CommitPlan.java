@@ -48,6 +48,19 @@ public final class CommitPlan {
    */
   public record Found(Collection<String> old, Collection<String> unclaimed, boolean replacesUnclaimed) { }
 
+  /** Finishes the committed writes to other tables, in whose directories the job writes or replaces files. */
+  @FunctionalInterface
+  public interface Neighbours {
+    /**
+     * Called while the job holds the commit lock, before its record is made.
+     *
+     * @param directories the directories that get files and those with the files to replace, relative to the table's or absolute
+     * @return whether a write had to be finished, so that the files to replace may have changed
+     * @throws IOException to refuse: the job is not committed and must be aborted
+     */
+    boolean finish(Collection<String> directories) throws IOException;
+  }
+
   /** Runs the parts of a large commit elsewhere, for example in a Spark job. */
   @FunctionalInterface
   public interface Distribution {
@@ -81,6 +94,7 @@ public final class CommitPlan {
   UnaryOperator<String> destinations;
   TableVersion readVersion;
   Survey survey = directories -> null;
+  Neighbours neighbours = directories -> false;
   MetastorePlanner metastorePlanner = draft -> null;
   Distribution distribution;
   Listener listener = (phase, done, total) -> { };
@@ -119,6 +133,12 @@ public final class CommitPlan {
   /** Sets the lookup of the catalog's current locations. */
   public CommitPlan survey(Survey surveyor) {
     survey = surveyor;
+    return this;
+  }
+
+  /** Sets what finishes the writes to other tables. */
+  public CommitPlan neighbours(Neighbours finisher) {
+    neighbours = finisher;
     return this;
   }
 

@@ -6,7 +6,7 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 
 import io.millstream.write.protocol._
-import io.millstream.write.store.{StagedFile, SwapDirectories, UnsuitedException}
+import io.millstream.write.store.{Names, StagedFile, SwapDirectories, UnsuitedException}
 import io.millstream.write.store.WriteOptions.Visibility
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -153,6 +153,7 @@ private[sql] final case class DirectWrite(
     val plan = new CommitPlan(files.asJava, overwrite)
       .distribution(batches => distribute(session.sparkContext, batches.asScala.toSeq))
       .listener(new CommitLog(name))
+      .neighbours(used => ReadTables.finishOthers(session, root, used.asScala.toSeq.map(Names.path(root, _)), conf))
     if (visibility == Visibility.EXCHANGE) plan.exchange(made => directories.destination(SwapDirectories.partition(made)))
     change.foreach { catalog =>
       val commit = new CatalogCommit(catalog, directories, overwrite.directories.asScala.toSeq, CatalogMetastore.of(session, table))

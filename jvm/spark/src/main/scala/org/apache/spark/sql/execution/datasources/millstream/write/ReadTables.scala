@@ -167,13 +167,10 @@ private[sql] object ReadTables {
    * @return the table's current entry in the catalog
    */
   def finishWrites(session: SparkSession, root: Path, table: Option[CatalogTable], hadoopConf: Configuration): Option[CatalogTable] = {
-    val target = qualified(root, hadoopConf)
-    val guards = try parallel(target +: above(target)) { directory =>
-      open(session, directory, table.filter(_ => directory == target), if (directory == target) Nil else Seq(target), hadoopConf)
-    }.flatten catch {
+    val hasHelped = try finish(session, Seq(qualified(root, hadoopConf)), table, hadoopConf) catch {
       case e: IOException => throw new SparkException(s"Nothing can be written to ${table.fold(root.toString)(_.identifier.unquotedString)}: ${e.getMessage}", e)
     }
-    if (guards.exists(_.hasHelped)) {
+    if (hasHelped) {
       table.map { known =>
         session.sessionState.catalog.refreshTable(known.identifier)
         session.sharedState.externalCatalog.getTable(known.database, known.identifier.table)
@@ -182,6 +179,24 @@ private[sql] object ReadTables {
       table
     }
   }
+
+  /**
+   * Finishes the committed writes to other tables in whose directories a statement writes or replaces files: through links, or because partitions are
+   * there.
+   *
+   * @param directories the directories of the statement's target that it changes
+   * @return whether there were such writes
+   */
+  def finishOthers(session: SparkSession, root: Path, directories: Seq[Path], hadoopConf: Configuration): Boolean =
+    finish(session, TableLocations.outside(root, directories), None, hadoopConf)
+
+  /** Finishes the committed writes to directories, which may be those of a table, and to the directories above them. */
+  private def finish(session: SparkSession, targets: Seq[Path], table: Option[CatalogTable], hadoopConf: Configuration): Boolean =
+    parallel((targets ++ targets.flatMap(above)).distinct) { directory =>
+      val isTarget = targets.contains(directory)
+      val below = if (isTarget) Nil else targets.filter(withoutLinks(_).exists(TableLocations.relative(directory, _).nonEmpty))
+      open(session, directory, table.filter(_ => isTarget), below, hadoopConf)
+    }.flatten.exists(_.hasHelped)
 
   /** Whether a query reads a directory, or one above or below it. */
   def doesRead(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Boolean = {
