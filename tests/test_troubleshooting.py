@@ -35,6 +35,7 @@ SAID = {
     "jvm/hadoop/src/main/java/io/millstream/write/store/**/*.java": r"of",
     "jvm/spark/src/main/scala/org/apache/spark/sql/**/write/*.scala": r"Some|when",
     "jvm/spark/src/main/scala/org/apache/spark/sql/hive/**/*.scala": r"Some|when",
+    "jvm/spark/src/main/scala/io/millstream/spark/CompactPlan.scala": r"Unknown",
     "jvm/spark/src/main/scala/io/millstream/spark/sync/Counting.scala": EVERY,
     "jvm/spark/src/main/scala/io/millstream/spark/sync/HadoopTree.scala": EVERY,
     "python/millstream/*.py": r"\w+(Error|Warning)|warn",
@@ -96,6 +97,7 @@ FOREIGN = {
     "UnknownHostException": "the JVM's",
     "Unable to execute HTTP request": "the SDK's of Amazon",
     "Connection refused": "the system's text of ECONNREFUSED",
+    ": Operation not supported": "the system's text of EOPNOTSUPP",
     "failed to lookup address information": "Rust's",
     **dict.fromkeys(("connection failed", "host not found", "invalid peer certificate: "), "of the crates for HTTP and TLS"),
 }

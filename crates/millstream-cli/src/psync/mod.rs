@@ -112,6 +112,7 @@ fn carry_out<V: Volume>(
                 output.lines.write(&summary(&stats, options.report));
             }
             let code = match stats {
+                _ if stats.unmade > 0 => NO_FILE,
                 _ if stats.errors > 0 => PARTIAL,
                 _ if stats.undeleted > 0 => BOUND,
                 _ if stats.moving > 0 => MOVING,

@@ -180,6 +180,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         (is_in_the_way, is_left): (bool, bool),
     ) -> Done<Origin> {
         let mut origin = Origin::Imagined;
+        let is_destination = item.below.is_empty() && item.target.prefix.is_empty();
         if self.is_real() {
             if is_in_the_way {
                 self.within(item.level, |place| place.remove(item.name, RemoveKind::File))
@@ -189,11 +190,14 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             let kept = if self.options.preserve.mode { 0o1777 } else { 0o777 };
             // A list that does not name it says nothing about its attributes.
             let mode = if is_left { 0o777 } else { self.attributes_of(source).creation_mode(source) & kept };
-            self.within(item.level, |place| place.create_dir(item.name, mode))
-                .map_err(self.failed(item, Trouble::CreateDirectory))?;
+            let made = self.within(item.level, |place| place.create_dir(item.name, mode));
+            if is_destination && made.is_err() {
+                count(&self.counters.unmade);
+            }
+            made.map_err(self.failed(item, Trouble::CreateDirectory))?;
             origin = Origin::Made;
         }
-        if item.below.is_empty() && item.target.prefix.is_empty() {
+        if is_destination {
             self.write(&mut buffers.lines);
             self.notice(&Notice::Created(&item.target.path));
         }

@@ -56,6 +56,8 @@ counts!(
     obstacles,
     /// Entries that were not deleted because there were more than may be.
     undeleted,
+    /// Destinations that could not be made, so that nothing was copied to them.
+    unmade,
 );
 
 impl Counters {
