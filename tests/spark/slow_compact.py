@@ -83,11 +83,11 @@ STATES = {
     "anything": lambda place: True,
     "staging": lambda place: place.exists(),
     "outputs": lambda place: any_in(place / "out"),
-    "journal": lambda place: (place / "journal").exists(),
+    "journal": lambda place: (place / ".journal").exists(),
     "swapped": lambda place: any_in(place / "swap"),
     "replaced": lambda place: any_in(place / "old"),
 }
-STATES_OF_UNDO = {"anything": lambda kept: True, "undoing": lambda kept: (kept / "1/undoing").exists(), "undone": lambda kept: any_in(kept / "1/undone")}
+STATES_OF_UNDO = {"anything": lambda kept: True, "undoing": lambda kept: (kept / "1/.undoing").exists(), "undone": lambda kept: any_in(kept / "1/undone")}
 STATES_OF_NEW = {
     **{state: STATES[state] for state in ("anything", "staging", "outputs", "journal")},
     "revealed": lambda place: place.exists() and len(os.listdir(place.parent)) > 1,
@@ -120,7 +120,7 @@ def is_undone_though_killed(source: Path, names: set[Path], expected: Counter, c
     """Undoes a compaction, is killed meanwhile, and undoes the rest. Returns whether the first run had begun and not ended."""
     kept = replaced(source)
     killed = killed_after(("--undo", source), lambda: STATES_OF_UNDO[state](kept), delay_s(chance, state) / (4 if state == "anything" else 10))
-    has_begun = (kept / "1/undoing").exists()
+    has_begun = (kept / "1/.undoing").exists()
     assert killed or not kept.exists()
     if kept.exists():
         done = compact("--undo", source)
@@ -150,7 +150,7 @@ def test_killed_at_any_moment(tmp_path, seed, ending, kills_wanted):
             found["ended"] += 1
             continue
         kills += 1
-        committed = (place / "journal").exists()
+        committed = (place / ".journal").exists()
         found[state, "committed" if committed else "not committed"] += 1
         print(kills, state, f"{delay:.3f}", "committed" if committed else "not committed", flush=True)
         if not committed:
@@ -219,7 +219,7 @@ def test_killed_on_the_way_to_a_new_tree(stock, top, seed, make, content):
             found["ended"] += 1
             continue
         kills += 1
-        committed = (place / "journal").exists()
+        committed = (place / ".journal").exists()
         visible = target.exists() and any(name != place.name for name in os.listdir(target))
         found[state, "committed" if committed else "not committed"] += 1
         print(kills, state, "committed" if committed else "not committed", "visible" if visible else "", flush=True)

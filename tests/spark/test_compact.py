@@ -275,6 +275,21 @@ def test_links_and_forbidden_directories_are_left_and_the_rest_goes_on(ours, tmp
     assert len(entries(f"{source}/good")) == 1 and entries(tmp_path) == [".source.millstream-replaced", "source"]
 
 
+def test_patterns_find_no_replaced_file(stock, ours, tmp_path):
+    """Issue 36: patterns match the hidden directory that keeps them, and Spark reads the visible files in it."""
+    files = {f"{directory}{n}.txt": b"line %d\n" % n for directory in ("", "a/", "a/b/") for n in range(4)}
+    source = tree(tmp_path / "source", files)
+    tree(tmp_path / "other", {"1/2/3/4/5/x.txt": b"line\n"})
+    patterns = [str(tmp_path) + "/*" * depth for depth in range(1, 7)]
+    before = [stock.call("compressed_calls:counted", path=pattern) for pattern in patterns]
+    for target_size in (12, "1m"):
+        done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True, target_size=target_size)
+        assert done.get("left") == [] and done["outputs"] > 0, done
+    assert entries(tmp_path / ".source.millstream-replaced") == ["1", "2"]
+    for session in (stock, ours):
+        assert [session.call("compressed_calls:counted", path=pattern) for pattern in patterns] == before
+
+
 def test_mistakes_are_told_and_change_nothing(ours, tmp_path):
     source = tree(tmp_path / "source", {"a": b"1\n", "b": b"2\n"})
     full = tree(tmp_path / "full", {"x": b""})

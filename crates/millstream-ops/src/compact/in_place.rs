@@ -10,7 +10,7 @@ use super::outcome::{Applied, Reason};
 use super::paths::{parent_below, split_last};
 use super::staging::{c_string, entries, make_dir};
 use super::swap::Exchange;
-use super::work::{Done, Due, Place, Work, checksum_name};
+use super::work::{Done, Due, Place, Work, checksum_name, lacks_checksum};
 
 impl<V: Volume> Work<'_, V> {
     /// Replaces the inputs of one directory by their outputs.
@@ -145,7 +145,7 @@ impl<V: Volume> Work<'_, V> {
             }
             let checksum = checksum_name(&entry.name);
             match place.dir.rename(&checksum, hidden, &checksum) {
-                Err(error) if !error.is_vanished() => return Ok(Err(Reason::Failed(error))),
+                Err(error) if !lacks_checksum(error) => return Ok(Err(Reason::Failed(error))),
                 _ => {}
             }
         }
@@ -187,7 +187,10 @@ impl<V: Volume> Work<'_, V> {
     }
 }
 
+/// What the names of those directories end with.
+pub(super) const HIDDEN: &[u8] = b".hidden";
+
 /// The name in `swap` of the directory that holds the inputs of an output while the output gets its name.
 pub(super) fn hidden_name(output: &Planned) -> CString {
-    c_string([output.staged.to_bytes(), b".hidden"].concat())
+    c_string([output.staged.to_bytes(), HIDDEN].concat())
 }

@@ -46,8 +46,13 @@ pub(super) fn stamped<D: Dir>(dir: &D, name: &CStr) -> Result<ManifestEntry, Err
 
 /// Whether `dir` has this file under its name, whatever its contents are now.
 pub(super) fn is_same<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<bool, Error> {
-    match dir.metadata(&entry.name, SymlinkBehavior::NoFollow, Fields::INO) {
-        Ok(found) => Ok(found.ino == entry.ino),
+    has_inode(dir, &entry.name, entry.ino)
+}
+
+/// Whether `name` in `dir` is the file with this inode number.
+pub(super) fn has_inode<D: Dir>(dir: &D, name: &CStr, ino: u64) -> Result<bool, Error> {
+    match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
+        Ok(found) => Ok(found.ino == ino),
         Err(error) if error.is_vanished() => Ok(false),
         Err(error) => Err(error),
     }

@@ -2,15 +2,18 @@
 //!
 //! ```text
 //! staging directory (hidden, on the same volume, locked)
-//!   out/      outputs, each with a manifest: its input files, and their state when they were read
-//!   journal   the destination of each output: once this file exists, the compaction will be completed
-//!   swap/     directories and inputs that were exchanged with their replacements and may have to be exchanged back
-//!   old/      replaced files and directories, to be removed or kept
-//!   record    what the kept files were replaced by, if they are kept
+//!   out/       outputs, each with a manifest: its input files, and their state when they were read
+//!   .journal   the destination of each output: once this file exists, the compaction will be completed
+//!   swap/      directories and inputs that were exchanged with their replacements and may have to be exchanged back
+//!   old/       replaced files and directories, to be removed or kept
+//!   .record    what the kept files were replaced by, if they are kept
 //! kept directory (hidden, beside the staging directory)
-//!   N/files/  the replaced files of the Nth compaction
-//!   N/record  where they were, and what replaced them: `undo.rs` puts them back
+//!   N/files/   the replaced files of the Nth compaction
+//!   N/.record  where they were, and what replaced them: `undo.rs` puts them back
 //! ```
+//!
+//! The files in it have hidden names (`hidden.rs`), except in `swap` and `old`: a directory that is exchanged has the names that
+//! readers are to see.
 //!
 //! If a directory holds only files, a new directory is prepared with the outputs and links to all files that stay. The
 //! two directories are then exchanged in one step, so a listing shows all of the old state or all of the new one. In
@@ -23,6 +26,7 @@
 //! journal removes it, because nothing has been replaced yet.
 
 mod apply;
+mod hidden;
 mod in_place;
 mod journal;
 mod kept;

@@ -1,11 +1,13 @@
 //! Files that compactions in place replaced, kept for a time so that they can be put back.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, RemoveKind, SymlinkBehavior, Volume};
 
-use super::journal::{Journal, Manifest, Planned};
+use super::hidden::{hide, kept_as};
+use super::in_place::HIDDEN;
+use super::journal::{Journal, ManifestEntry, Planned};
 use super::kept::{is_link, stamped};
 use super::paths::parent_below;
 use super::record::{Record, Replacement};
@@ -20,7 +22,7 @@ pub(super) const FILES: &CStr = c"files";
 /// The outputs of a compaction that is being undone.
 pub(super) const UNDONE: &CStr = c"undone";
 /// Once this file exists, the compaction will be undone.
-pub(super) const UNDOING: &CStr = c"undoing";
+pub(super) const UNDOING: &CStr = c".undoing";
 
 /// The ends of the names of staging directories and of those that keep replaced files.
 const STAGING_END: &[u8] = b"-compact";
@@ -76,6 +78,7 @@ impl<V: Volume> Staging<V> {
         for (name, _) in entries(&kept).map_err(failed)? {
             let Some(number) = name.to_str().ok().and_then(|name| name.parse().ok()) else { continue };
             let dir = kept.open_dir(&name, SymlinkBehavior::NoFollow).map_err(failed)?;
+            hide(&dir, &[RECORD, UNDOING]).map_err(failed)?;
             found.push(Generation { number, dir, path: path_below(&path, &name) });
         }
         found.sort_by_key(|kept| kept.number);
@@ -183,8 +186,10 @@ impl<V: Volume> Work<'_, V> {
         let generation =
             make_dir(&kept, &c_string(record.number.to_string().into_bytes())).map_err(&kept_failed)?;
         let files = make_dir(&generation, FILES).map_err(&kept_failed)?;
+        let known: HashMap<_, _> =
+            record.replacements.iter().map(|one| (one.planned.staged.as_c_str(), one)).collect();
         for (name, _) in entries(&staging.old).map_err(&failed)? {
-            self.strip(&name, directories, &record)?;
+            self.hide_replaced(&name, directories, &known)?;
             self.step()?;
             staging.old.rename(&name, &files, &name).map_err(&failed)?;
         }
@@ -218,26 +223,47 @@ impl<V: Volume> Work<'_, V> {
         }
     }
 
-    /// Removes the links to files that stay from a directory that was exchanged. Inputs of outputs that were left are among them.
-    fn strip(&self, name: &CStr, directories: &[&[Planned]], record: &Record) -> Done<()> {
+    /// Gives the replaced files in this entry of `old` hidden names. `known` are the replacements by their staged names.
+    fn hide_replaced(
+        &self,
+        name: &CStr,
+        directories: &[&[Planned]],
+        known: &HashMap<&CStr, &Replacement>,
+    ) -> Done<()> {
         let failed = self.failed(c"old");
-        let Some(outputs) = exchanged_index(name).and_then(|index| directories.get(index)) else {
-            return Ok(());
-        };
-        let staged: HashSet<_> = outputs.iter().map(|planned| &planned.staged).collect();
-        let here = record.replacements.iter().filter(|one| staged.contains(&one.planned.staged));
-        let replaced: HashSet<CString> = here.flat_map(|one| names_of(&one.inputs)).collect();
         let dir = self.staging.old.open_dir(name, SymlinkBehavior::NoFollow).map_err(&failed)?;
+        let outputs = exchanged_index(name).and_then(|index| directories.get(index));
+        let here: Vec<_> = match outputs {
+            Some(outputs) => outputs.iter().filter_map(|one| known.get(one.staged.as_c_str())).collect(),
+            None => hidden_output(name).and_then(|staged| known.get(staged.as_c_str())).into_iter().collect(),
+        };
+        let replaced: Vec<_> = here.into_iter().flat_map(|one| &one.inputs.entries).collect();
+        if let Some(first) = outputs.and_then(|outputs| outputs.first()) {
+            self.strip(&dir, &first.directory, &replaced)?;
+        }
+        for entry in replaced {
+            self.step()?;
+            match dir.rename(&entry.name, &dir, &kept_as(entry)) {
+                Err(error) if !error.is_vanished() => return Err(failed(error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the links to files that stay from a directory that was exchanged. Inputs of outputs that were left are among them.
+    fn strip(&self, dir: &V::Dir, directory: &CStr, replaced: &[&ManifestEntry]) -> Done<()> {
+        let failed = self.failed(c"old");
+        let names: HashSet<CString> = replaced.iter().copied().flat_map(names_of).collect();
         // It may have the mode of a directory that is not writable.
         dir.as_file().and_then(|dir| dir.set_mode(0o700)).map_err(&failed)?;
-        let tree =
-            outputs.first().map(|planned| self.directory(&planned.directory)).transpose().ok().flatten();
-        for (entry, kind) in entries(&dir).map_err(&failed)? {
+        let tree = self.directory(directory).ok();
+        for (entry, kind) in entries(dir).map_err(&failed)? {
             let stays = match &tree {
-                Some(tree) => is_link(tree, &dir, &entry).map_err(&failed)?,
+                Some(tree) => is_link(tree, dir, &entry).map_err(&failed)?,
                 None => false,
             };
-            if kind != FileKind::Directory && (stays || !replaced.contains(&entry)) {
+            if kind != FileKind::Directory && (stays || !names.contains(&entry)) {
                 self.step()?;
                 dir.remove(&entry, RemoveKind::File).map_err(&failed)?;
             }
@@ -253,7 +279,12 @@ pub(super) fn exchanged_index(name: &CStr) -> Option<usize> {
     index.parse().ok()
 }
 
-/// The inputs and their checksum files.
-fn names_of(inputs: &Manifest) -> impl Iterator<Item = CString> {
-    inputs.entries.iter().flat_map(|entry| [entry.name.clone(), checksum_name(&entry.name)])
+/// The staged name of the output, if this is the name of the directory with its inputs.
+fn hidden_output(name: &CStr) -> Option<CString> {
+    name.to_bytes().strip_suffix(HIDDEN).map(|staged| c_string(staged.to_vec()))
+}
+
+/// An input's name, the one under which it is kept, and that of its checksum file.
+fn names_of(input: &ManifestEntry) -> [CString; 3] {
+    [input.name.clone(), kept_as(input), checksum_name(&input.name)]
 }

@@ -8,20 +8,21 @@ use millstream_vfs::{
 };
 
 use super::CompactError;
+use super::hidden::{hide, visible};
 use super::journal::{Journal, Kind, Manifest};
 
-const LOCK: &CStr = c"lock";
-const JOURNAL: &CStr = c"journal";
-const NEW_JOURNAL: &CStr = c"journal.new";
+const LOCK: &CStr = c".lock";
+const JOURNAL: &CStr = c".journal";
+const NEW_JOURNAL: &CStr = c".journal.new";
 const OUT: &CStr = c"out";
 const SWAP: &CStr = c"swap";
 const OLD: &CStr = c"old";
 /// What the replaced files were replaced by.
-pub(super) const RECORD: &CStr = c"record";
+pub(super) const RECORD: &CStr = c".record";
 /// The suffix of manifests' names.
 const MANIFEST: &[u8] = b".inputs";
 /// The prefix of the lists of kept files; no output has such a name.
-const KEPT: &[u8] = b"kept-";
+const KEPT: &[u8] = b".kept-";
 
 /// Bytes of directory entries read at once.
 const BATCH: usize = 64 << 10;
@@ -37,6 +38,8 @@ pub struct Staging<V: Volume> {
     pub(super) old: V::Dir,
     /// Closing it releases the lock.
     _lock: <V::Dir as Dir>::File,
+    /// The lock of earlier versions, if there is one.
+    _earlier_lock: Option<<V::Dir as Dir>::File>,
 }
 
 impl<V: Volume> Staging<V> {
@@ -48,23 +51,24 @@ impl<V: Volume> Staging<V> {
         let base = volume.base();
         loop {
             let opened = Self::try_open(&base, path);
-            let (dir, lock) = match opened {
-                Err(error) if error.errno == Errno::AGAIN => {
-                    return Err(CompactError::Busy { path: path.to_owned() });
-                }
-                opened => opened.map_err(|error| CompactError::Volume { path: path.to_owned(), error })?,
+            let failed = |error: Error| match error.errno {
+                Errno::AGAIN => CompactError::Busy { path: path.to_owned() },
+                _ => CompactError::Volume { path: path.to_owned(), error },
             };
+            let (dir, lock) = opened.map_err(failed)?;
             // The previous owner of the lock may have removed the directory before releasing it.
             let ino = |metadata: Result<millstream_vfs::Metadata>| metadata.ok().map(|m| m.identity());
             let named = ino(dir.metadata(LOCK, SymlinkBehavior::NoFollow, Fields::INO));
             if named.is_none() || named != ino(lock.metadata(Fields::INO)) {
                 continue;
             }
-            let room = |name: &CStr| {
-                make_dir(&dir, name).map_err(|error| CompactError::Volume { path: path.to_owned(), error })
-            };
+            let earlier_lock = lock_earlier(&dir).map_err(failed)?;
+            // The journal last: it says that the record is complete.
+            hide(&dir, &[RECORD, JOURNAL]).map_err(failed)?;
+            let room = |name: &CStr| make_dir(&dir, name).map_err(failed);
             let (out, swap, old) = (room(OUT)?, room(SWAP)?, room(OLD)?);
-            return Ok(Staging { base, path: path.to_owned(), dir, out, swap, old, _lock: lock });
+            let path = path.to_owned();
+            return Ok(Staging { base, path, dir, out, swap, old, _lock: lock, _earlier_lock: earlier_lock });
         }
     }
 
@@ -110,7 +114,8 @@ impl<V: Volume> Staging<V> {
         for (dir, name) in [(&self.out, OUT), (&self.old, OLD)] {
             remove_entries(dir).map_err(|error| self.failed(name, error))?;
         }
-        for name in [NEW_JOURNAL, RECORD] {
+        let earlier = visible(NEW_JOURNAL);
+        for name in [NEW_JOURNAL, earlier.as_c_str(), RECORD] {
             match self.dir.remove(name, RemoveKind::File) {
                 Err(error) if !error.is_vanished() => return Err(self.failed(name, error)),
                 _ => {}
@@ -151,10 +156,12 @@ impl<V: Volume> Staging<V> {
     /// As [`Staging::clear`]. Files that are still open on NFS stay until the next compaction.
     pub fn close(self) -> std::result::Result<(), CompactError> {
         self.clear()?;
+        let earlier_lock = visible(LOCK);
         for (name, kind) in [
             (OUT, RemoveKind::Directory),
             (SWAP, RemoveKind::Directory),
             (OLD, RemoveKind::Directory),
+            (earlier_lock.as_c_str(), RemoveKind::File),
             (LOCK, RemoveKind::File),
         ] {
             match self.dir.remove(name, kind) {
@@ -203,7 +210,8 @@ impl<V: Volume> Staging<V> {
     /// Reads that record. If it is incomplete, no link has been made.
     pub(super) fn kept(&self, swapped: &CStr) -> std::result::Result<Manifest, CompactError> {
         let name = kept_name(swapped);
-        match read_file(&self.out, &name) {
+        let listed = hide(&self.out, &[name.as_c_str()]).and_then(|()| read_file(&self.out, &name));
+        match listed {
             Ok(text) => Ok(Manifest::decode(&text).unwrap_or_default()),
             Err(error) if error.errno == Errno::NOENT => Ok(Manifest::default()),
             Err(error) => Err(self.failed(&name, error)),
@@ -251,6 +259,14 @@ pub(super) fn path_below(path: &CStr, name: &CStr) -> CString {
         return if path.is_empty() { name } else { path }.to_owned();
     }
     c_string([path.to_bytes(), b"/", name.to_bytes()].concat())
+}
+
+/// Locks what earlier versions lock.
+fn lock_earlier<D: Dir>(dir: &D) -> Result<Option<D::File>> {
+    match dir.open_file(&visible(LOCK), Access::Write, SymlinkBehavior::NoFollow) {
+        Err(error) if error.errno == Errno::NOENT => Ok(None),
+        opened => opened.and_then(|file| file.try_lock().map(|()| Some(file))),
+    }
 }
 
 /// A file in the directory is still open: NFS keeps it under another name.

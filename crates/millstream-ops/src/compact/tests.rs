@@ -79,7 +79,7 @@ impl Bed {
         let staging = self.open();
         let mut outputs: Vec<Planned> = Vec::new();
         for (number, (directory, names)) in GROUPS.iter().enumerate() {
-            let staged = c_path(format!("{number}.0"));
+            let staged = c_path(format!(".{number}.0"));
             let (mut content, mut manifest) = (Vec::new(), Manifest::default());
             for name in *names {
                 let path = self.source.join(directory).join(std::ffi::OsString::from_vec(name.to_vec()));
@@ -94,7 +94,7 @@ impl Bed {
                     mtime,
                 });
             }
-            let output = self.staging.join("out").join(format!("{number}.0"));
+            let output = self.staging.join("out").join(format!(".{number}.0"));
             fs::write(&output, content).expect("write");
             manifest.write_beside(&PosixVolume, &c_path(&output)).expect("write");
             outputs.push(Planned {
@@ -343,7 +343,7 @@ fn a_staging_directory_has_one_owner_and_is_removed_with_its_journal_only() {
     assert_eq!(second.err(), Some(CompactError::Busy { path: c_path(&bed.staging) }));
     drop(staging);
     interrupted(&bed, 14, || {}, false);
-    fs::remove_file(bed.staging.join("journal")).expect("removed");
+    fs::remove_file(bed.staging.join(".journal")).expect("removed");
     assert!(fs::read_dir(bed.staging.join("swap")).expect("readdir").next().is_some());
     assert!(matches!(bed.open().clear(), Err(CompactError::Orphans { .. })));
 }

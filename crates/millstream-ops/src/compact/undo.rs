@@ -15,6 +15,7 @@ use millstream_vfs::{Dir, Errno, Error, Fields, File, RemoveKind, SymlinkBehavio
 
 use super::CompactError;
 use super::ManifestEntry;
+use super::hidden::find_kept;
 use super::in_place::hidden_name;
 use super::kept::{are_links, change, is_same};
 use super::outcome::{Left, Reason};
@@ -22,7 +23,7 @@ use super::paths::parent_below;
 use super::record::{Record, Replacement};
 use super::replaced::{FILES, Generation, UNDOING, UNDONE, exchanged_index};
 use super::staging::{RECORD, Staging, c_string, entries, make_dir, path_below, remove_entries, write_file};
-use super::work::{Done, checksum_name};
+use super::work::{Done, checksum_name, lacks_checksum};
 use crate::names::rename_new;
 
 /// Whether anything is changed.
@@ -206,7 +207,7 @@ impl<'a, V: Volume> Undoing<'a, V> {
     /// Ends the undoing, except for some outputs, which can be undone later. The others stay in the record, without inputs, because a
     /// directory's number is its place there.
     fn keep_only(&self, staged: &HashSet<&CStr>) -> Done<()> {
-        const NEW: &CStr = c"record.new";
+        const NEW: &CStr = c".record.new";
         let mut record = self.record.clone();
         for one in &mut record.replacements {
             if !staged.contains(one.planned.staged.as_c_str()) {
@@ -234,7 +235,7 @@ impl<'a, V: Volume> Undoing<'a, V> {
         }
         let Err(reason) = change(away, &moved(pending.replacement)) else { return Ok(()) };
         for entry in &inputs.entries {
-            if !is_same(&pending.from, entry).map_err(Stopped::Failed)? {
+            if find_kept(&pending.from, entry).map_err(Stopped::Failed)?.is_none() {
                 // Some lines are back; `refuse_written` tells of the others.
                 return Ok(());
             }
@@ -271,9 +272,9 @@ impl<'a, V: Volume> Undoing<'a, V> {
     ) -> Done<()> {
         let failed = |error| CompactError::Volume { path: path.to_owned(), error };
         for entry in &pending.replacement.inputs.entries {
-            if is_same(&pending.from, entry).map_err(failed)? {
+            if let Some(name) = find_kept(&pending.from, entry).map_err(failed)? {
                 self.step()?;
-                let is_taken = move_new(&pending.from, &entry.name, dir).map_err(failed)?;
+                let is_taken = move_new((&pending.from, &name), dir, &entry.name).map_err(failed)?;
                 if is_taken {
                     let reason = Reason::Taken(entry.name.clone());
                     undone.left.push(Left { directory: path.to_owned(), inputs: 1, reason });
@@ -302,7 +303,7 @@ fn moved(replacement: &Replacement) -> ManifestEntry {
 /// Whether an output replaced its inputs: the compaction may have left these.
 fn was_replaced<D: Dir>(kept: &Generation<D>, replacement: &Replacement, from: &D) -> Result<bool, Error> {
     for entry in &replacement.inputs.entries {
-        if is_same(from, entry)? {
+        if find_kept(from, entry)?.is_some() {
             return Ok(true);
         }
     }
@@ -341,7 +342,9 @@ fn obstacles<D: Dir>(dir: &D, path: &CStr, pending: &Pending<'_, D>) -> Vec<Stri
         {
             add(&entry.name, "exists again");
         }
-        if change(&pending.from, entry).is_err() {
+        let name = find_kept(&pending.from, entry).ok().flatten();
+        let is_as_it_was = |name| change(&pending.from, &ManifestEntry { name, ..entry.clone() }).is_ok();
+        if !name.is_some_and(is_as_it_was) {
             add(&entry.name, "is no longer kept as it was");
         }
     }
@@ -356,10 +359,10 @@ fn numbered(name: &CStr, number: u64) -> CString {
     }
 }
 
-/// Moves a file to another directory, under another name if its own is taken; returns whether it is.
-fn move_new<D: Dir>(from: &D, name: &CStr, to: &D) -> Result<bool, Error> {
+/// Moves a file to `name` in another directory, or to a substitute if that is taken; returns whether it is.
+fn move_new<D: Dir>((from, kept): (&D, &CStr), to: &D, name: &CStr) -> Result<bool, Error> {
     for number in 0.. {
-        match move_to(from, name, to, &numbered(name, number)) {
+        match move_to(from, kept, to, &numbered(name, number)) {
             Err(error) if error.errno == Errno::EXIST => {}
             moved => return moved.map(|()| number > 0),
         }
@@ -384,7 +387,7 @@ fn restore_checksum<D: Dir>(from: &D, entry: &ManifestEntry, to: &D) -> Result<(
         let target = ManifestEntry { name, ..entry.clone() };
         if is_same(to, &target)? {
             return match move_to(from, &checksum_name(&entry.name), to, &checksum_name(&target.name)) {
-                Err(error) if error.errno != Errno::EXIST && !error.is_vanished() => Err(error),
+                Err(error) if error.errno != Errno::EXIST && !lacks_checksum(error) => Err(error),
                 _ => Ok(()),
             };
         }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Access, Dir, Error, Fields, File, FileKind, SymlinkBehavior, Volume};
+use millstream_vfs::{Access, Dir, Errno, Error, Fields, File, FileKind, SymlinkBehavior, Volume};
 
 use super::CompactError;
 use super::journal::{Manifest, ManifestEntry, Planned};
@@ -154,6 +154,11 @@ impl<V: Volume> Work<'_, V> {
 /// Hadoop's checksum file of a file.
 pub(super) fn checksum_name(name: &CStr) -> CString {
     c_string([b".", name.to_bytes(), b".crc"].concat())
+}
+
+/// Whether an error means that there is no checksum file: a name may also leave no room for that of one.
+pub(super) fn lacks_checksum(error: Error) -> bool {
+    error.is_vanished() || error.errno == Errno::NAMETOOLONG
 }
 
 /// The inputs and their checksum files.

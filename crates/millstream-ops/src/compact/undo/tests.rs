@@ -213,7 +213,8 @@ fn a_flat_tree_is_put_back() {
     let scratch = tempfile::tempdir().expect("scratch");
     let source = scratch.path().join("flat");
     fs::create_dir(&source).expect("mkdir");
-    for name in ["a", "b", "large"] {
+    let long = "b".repeat(255);
+    for name in ["a", &long, "large"] {
         fs::write(source.join(name), name).expect("written");
     }
     let before = state(&source);
@@ -225,7 +226,7 @@ fn a_flat_tree_is_put_back() {
         .open_dir(&c_path(&source), SymlinkBehavior::Follow)
         .expect("opens");
     let entries =
-        ["a", "b"].map(|name| crate::compact::kept::stamped(&dir, &c_path(name)).expect("stat")).to_vec();
+        ["a", &long].map(|name| crate::compact::kept::stamped(&dir, &c_path(name)).expect("stat")).to_vec();
     Manifest { entries }.write_beside(&PosixVolume, &c_path(&output)).expect("written");
     let planned =
         Planned { directory: c"".to_owned(), staged: c"0.0".to_owned(), name: c"part-0".to_owned() };

@@ -18,8 +18,8 @@ import java.util.function.BooleanSupplier;
 public final class NativeCompaction implements AutoCloseable {
   /** Directory of the outputs, below the staging directory. */
   public static final String OUT = "out";
-  /** File below the staging directory that exists from the commit of a compaction until it is finished. */
-  public static final String JOURNAL = "journal";
+  /** File below the staging directory that exists from the commit of a compaction until it is finished; the second of earlier versions. */
+  public static final List<String> JOURNALS = List.of(".journal", "journal");
 
   private long handle;
 
@@ -197,7 +197,7 @@ public final class NativeCompaction implements AutoCloseable {
     /**
      * Adds an output. Outputs of the same directory must be added consecutively.
      *
-     * @param staged its name in the staging directory
+     * @param staged its name in the staging directory; hidden, as patterns match that directory
      * @param directory path of its directory below the root
      * @param name its name there
      */

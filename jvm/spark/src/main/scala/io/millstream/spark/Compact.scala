@@ -99,10 +99,11 @@ object Compact {
   }
 
   /** A dry run cannot tell what can be undone or removed before it is complete. */
-  private def refuseUnfinished(places: Seq[Path]): Unit = places.find(place => Files.exists(place.resolve(NativeCompaction.JOURNAL))).foreach { place =>
-    throw new CompactFailure(s"the earlier compaction with the staging directory $place was stopped while it replaced files; without --dry-run, " +
-      "this command finishes it first")
-  }
+  private def refuseUnfinished(places: Seq[Path]): Unit =
+    places.find(place => NativeCompaction.JOURNALS.asScala.exists(name => Files.exists(place.resolve(name)))).foreach { place =>
+      throw new CompactFailure(s"the earlier compaction with the staging directory $place was stopped while it replaced files; without --dry-run, " +
+        "this command finishes it first")
+    }
 
   /** Refuses to change what an earlier compaction in place has changed, unless the tree is still one of plain files. */
   private def checkEarlier(spark: SparkSession, options: CompactOptions, target: Path, whatIsNot: String)(place: Path): Unit =

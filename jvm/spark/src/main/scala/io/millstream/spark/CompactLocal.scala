@@ -16,8 +16,8 @@ import org.apache.spark.{TaskContext, TaskKilledException}
 import org.apache.spark.sql.SparkSession
 
 /**
- * Makes outputs in a staging directory on a local or mounted file system, each with its manifest. They are staged under their names in
- * `out`.
+ * Makes outputs in a staging directory on a local or mounted file system, each with its manifest. They are staged in `out`, under hidden
+ * names: a pattern matches that directory.
  */
 private[spark] final class LocalTasks(spark: SparkSession, site: Site, out: String, conf: Configuration, description: String)
     extends CompactTasks(spark, site, conf, description) {
@@ -30,7 +30,7 @@ private[spark] final class LocalTasks(spark: SparkSession, site: Site, out: Stri
   }
 
   private def rewriteOne(output: Output): Made[String] = {
-    val staged = s"${output.id}.0"
+    val staged = s".${output.id}.0"
     val target = s"$out/$staged"
     val folder = s"$out/${output.id}.d"
     try {
@@ -61,7 +61,7 @@ private[spark] object LocalTasks {
     // Each attempt uses a name of its own; only the attempt whose result arrives counts.
     val context = TaskContext.get()
     if (context.isInterrupted()) throw new TaskKilledException("the compaction was cancelled")
-    val staged = s"${output.id}.${context.taskAttemptId()}"
+    val staged = s".${output.id}.${context.taskAttemptId()}"
     val target = s"$out/$staged"
     try {
       val length = output.making match {

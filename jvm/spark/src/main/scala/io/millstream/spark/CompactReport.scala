@@ -162,7 +162,9 @@ private[spark] object CompactResult {
 
 /** The files that a compaction leaves, recorded in the destination so that a recovery can report them. */
 private[spark] object CompactLeft {
-  private val Name = "left.json"
+  private val Name = ".left.json"
+  /** What earlier versions called it. */
+  private val VisibleName = "left.json"
 
   /** Writes the record beside staged outputs. It is on disk when this returns. */
   def write(out: Path, left: Seq[NativeCompaction.Left]): Unit = if (left.nonEmpty) {
@@ -172,8 +174,8 @@ private[spark] object CompactLeft {
   }
 
   def read(out: Path): Seq[NativeCompaction.Left] = {
-    val file = out.resolve(Name)
-    if (Files.exists(file)) decoded(Files.readAllBytes(file)) else Nil
+    val file = Seq(Name, VisibleName).map(out.resolve(_)).find(Files.exists(_))
+    file.fold(Seq.empty[NativeCompaction.Left])(file => decoded(Files.readAllBytes(file)))
   }
 
   def encoded(left: Seq[NativeCompaction.Left]): Array[Byte] = new ObjectMapper().writeValueAsBytes(CompactSummary.groupsAsJava(left))
