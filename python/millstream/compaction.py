@@ -47,6 +47,7 @@ class CompactSummary:
         outputs: number of files written.
         output_bytes: their size.
         merged: number of files merged into the outputs.
+        merged_bytes: their size.
         kept: files that needed no change. A new destination gets copies of them, so there they also count in `outputs` and `merged`.
         copied: files that could not be merged and were copied to the destination unchanged (`copy_left`), with the reasons. They also
             count in `outputs` and `merged`.
@@ -67,6 +68,7 @@ class CompactSummary:
     outputs: int
     output_bytes: int
     merged: int
+    merged_bytes: int
     kept: int
     recovered: int
     restored: int

@@ -292,6 +292,19 @@ def test_command_line(tmp_path):
     assert refused.returncode == 1 and "SPARK_HOME" in refused.stderr
 
 
+def test_the_command_says_how_replaced_files_come_back(tmp_path):
+    source = tmp_path / "source"
+    make_tree(source, 60)
+    size = sum(path.stat().st_size for path in source.rglob("f*"))
+    (source / "left.orc").write_text("ORC")
+    back = f"kept for 12h (--keep-for): millstream compact --undo {source} puts them back, --purge removes them"
+    for dry_run in (["--dry-run"], []):
+        done = run(source, "--in-place", "--plain-files", "--keep-for=12h", *dry_run)
+        assert f"60 of 61 files ({size} bytes)" in done.stdout and back in done.stdout, done.stdout
+    again = run(source, "--in-place", "--plain-files")
+    assert "kept for" not in again.stdout and "0 of 7 files (0 bytes)" in again.stdout, again.stdout
+
+
 def test_destination_without_what_was_left_is_told_before_and_after(tmp_path):
     source, target = tmp_path / "source", tmp_path / "target"
     make_tree(source, 60)

@@ -97,7 +97,7 @@ def test_files_are_joined_byte_for_byte_in_the_order_of_their_names(ours, tmp_pa
     assert output.endswith(".csv")
     expected = b"".join(contents[name] for name in sorted(contents))
     assert (tmp_path / "target" / output).read_bytes() == expected
-    assert (done["outputs"], done["output_bytes"], done["merged"]) == (1, len(expected), 500)
+    assert (done["outputs"], done["output_bytes"], done["merged"], done["merged_bytes"]) == (1, len(expected), 500, len(expected))
 
 
 def test_many_files_make_few_tasks_that_are_described(ours, tmp_path):
@@ -186,6 +186,7 @@ def test_what_holds_no_lines_is_left(ours, tmp_path):
     source = tree(tmp_path / "source", files)
     done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
     assert sorted(group["directory"][-1] for group in done["left"]) == ["a", "b"]
+    assert (done["merged"], done["merged_bytes"], done["bytes"]) == (2, 4, sum(map(len, files.values())))
     assert entries(f"{source}/a") == ["1", "2"] and entries(f"{source}/b") == ["x.orc"] and len(entries(f"{source}/c")) == 1
 
 

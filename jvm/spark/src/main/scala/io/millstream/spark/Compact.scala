@@ -194,7 +194,8 @@ object Compact {
     val summary = CompactResult.of(options, source.toString, target.toString, plan, made, recovered)
     applied.fold(summary) { applied =>
       val left = applied.left.asScala.toSeq
-      summary.copy(outputs = applied.outputs, merged = summary.merged - CompactSummary.filesOf(left), left = summary.left ++ left)
+      summary.copy(outputs = applied.outputs, merged = summary.merged - CompactSummary.filesOf(left), left = summary.left ++ left,
+        keepSeconds = if (applied.outputs > 0) summary.keepSeconds else 0)
     }
   }
 
@@ -319,6 +320,7 @@ object Compact {
       println(summary.json)
     } else {
       println(summary.text)
+      summary.wayBack.foreach(println)
       if (summary.dryRun) println(CompactSummary.NotLookedAt)
       summary.remarks.foreach(say)
     }

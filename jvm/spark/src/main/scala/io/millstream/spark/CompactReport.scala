@@ -11,6 +11,9 @@ import org.apache.hadoop.conf.Configuration
 /**
  * Result of a compaction or of a dry run.
  *
+ * @param bytes size of all files found
+ * @param mergedBytes size of those that were merged
+ * @param keepSeconds how long replaced files are kept; 0 if they are not, or nothing was replaced
  * @param restored replaced files that were put back
  * @param removed outputs that were removed then
  * @param purged compactions whose replaced files were removed
@@ -26,11 +29,13 @@ final case class CompactSummary(
     outputs: Long,
     outputBytes: Long,
     merged: Long,
+    mergedBytes: Long,
     kept: Long,
     recovered: Long,
     restored: Long,
     removed: Long,
     purged: Long,
+    keepSeconds: Long,
     dryRun: Boolean,
     milliseconds: Long,
     copied: Seq[NativeCompaction.Left],
@@ -46,7 +51,7 @@ final case class CompactSummary(
     fields.put("source", source)
     fields.put("destination", destination)
     Seq("directories" -> directories, "files" -> files, "bytes" -> bytes, "outputs" -> outputs, "output_bytes" -> outputBytes,
-      "merged" -> merged, "kept" -> kept, "recovered" -> recovered, "restored" -> restored, "removed" -> removed, "purged" -> purged).foreach { case (name, value) => fields.put(name, value) }
+      "merged" -> merged, "merged_bytes" -> mergedBytes, "kept" -> kept, "recovered" -> recovered, "restored" -> restored, "removed" -> removed, "purged" -> purged).foreach { case (name, value) => fields.put(name, value) }
     fields.put("dry_run", dryRun)
     fields.put("milliseconds", milliseconds)
     Seq("copied" -> copied, "left" -> left).foreach { case (name, groups) => fields.put(name, groupsAsJava(groups)) }
@@ -59,8 +64,14 @@ final case class CompactSummary(
     val would = if (dryRun) "would become" else "became"
     val again = if (recovered > 0) s"; $recovered outputs of an interrupted compaction were moved into place" else ""
     val copies = if (copied.nonEmpty) s" ${filesOf(copied)} copied as they are," else ""
-    s"$merged of $files files ($bytes bytes) in $directories directories $would $outputs files ($outputBytes bytes); " +
+    s"$merged of $files files ($mergedBytes bytes) in $directories directories $would $outputs files ($outputBytes bytes); " +
       f"$kept kept,$copies ${filesOf(left)} left; ${milliseconds / 1000.0}%.1f s$again"
+  }
+
+  /** How to get replaced files back, if any are kept. */
+  def wayBack: Option[String] = Option.when(keepSeconds > 0) {
+    s"the replaced files ${if (dryRun) "would be" else "are"} kept for ${duration(keepSeconds)} (--keep-for): " +
+      s"millstream compact --undo $source puts them back, --purge removes them"
   }
 
   /** One line for each reason why files were not merged, and advice. */
@@ -84,6 +95,10 @@ final case class CompactSummary(
 
 private[spark] object CompactSummary {
   val NotLookedAt: String = "not looked at: the files beyond their beginnings (damaged data, checksums), free space, and changes before the run"
+
+  /** A time in the largest unit in which it is a whole number, as `--keep-for` takes it. */
+  private def duration(seconds: Long): String =
+    Seq(86400 -> "d", 3600 -> "h", 60 -> "min").find { case (unit, _) => seconds % unit == 0 }.fold(s"${seconds}s") { case (unit, name) => s"${seconds / unit}$name" }
 
   def filesOf(groups: Seq[NativeCompaction.Left]): Long = groups.iterator.map(_.files).sum
 
@@ -135,11 +150,13 @@ private[spark] object CompactResult {
       outputs = ready.length,
       outputBytes = made.iterator.map(_.bytes).sum,
       merged = ready.iterator.map(_.files.toLong).sum,
+      mergedBytes = ready.iterator.map(_.bytes).sum,
       kept = plan.keptFiles,
       recovered = recovered,
       restored = 0,
       removed = 0,
       purged = 0,
+      keepSeconds = if (options.inPlace && ready.nonEmpty) options.keepSeconds else 0,
       dryRun = options.dryRun,
       milliseconds = 0,
       copied = copied(source, ready),
