@@ -8,7 +8,7 @@ import org.apache.spark.SparkContext
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions, SparkSessionExtensionsProvider}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.millstream.write.{ReplaceInserts, WarnOfSwapped}
+import org.apache.spark.sql.execution.datasources.millstream.write.{FinishBeforeChanges, ReplaceInserts, WarnOfSwapped}
 import org.apache.spark.util.Utils
 
 /**
@@ -37,6 +37,7 @@ private object MillstreamExtensions {
     extensions.injectPostHocResolutionRule(session => new ReplaceTableCommands(session))
     extensions.injectPostHocResolutionRule(session => new ReplaceInserts(session))
     extensions.injectPostHocResolutionRule(session => new WarnOfSwapped(session))
+    extensions.injectPostHocResolutionRule(session => new FinishBeforeChanges(session))
     hiveRule.foreach(rule => extensions.injectPostHocResolutionRule(rule))
   }
 
