@@ -148,7 +148,7 @@ private[sql] object ReadTables {
     }
 
   /** Whether an error means that a location cannot be read either: no file system has it, its server does not answer, or access is denied. */
-  private def isUnreachable(error: Throwable): Boolean = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).exists {
+  def isUnreachable(error: Throwable): Boolean = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).exists {
     case _: UnsupportedFileSystemException | _: ClassNotFoundException | _: UnknownHostException | _: SocketException | _: SocketTimeoutException |
         _: AccessDeniedException | _: AccessControlException => true
     case _ => false
