@@ -16,7 +16,7 @@ use crate::{Failure, guard};
 fn encoded_evidence(evidence: Option<&Evidence>) -> Vec<u8> {
     let mut output = Encoder::default();
     if let Some(evidence) = evidence {
-        output.u8(u8::from(evidence.certainty == Certainty::Known));
+        output.u8(u8::from(evidence.certainty != Certainty::Possible));
         output.prefixed(evidence.to_string().as_bytes());
     }
     output.into_bytes()

@@ -8,7 +8,7 @@ use millstream_vfs::{
 };
 use millstream_walk::{Chunk, Descend, FanOut, Fault, FollowPolicy, Place, Visitor, WalkOptions, walk};
 
-use super::names::is_hidden;
+use super::names::{COMPACTION, is_hidden};
 use super::shapes::probes;
 use super::{Care, Evidence, LISTED_ENTRIES, SEARCHED_BYTES, Search};
 use crate::names::c_string;
@@ -42,7 +42,7 @@ pub fn of_directory<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
 
 pub(super) fn judged<D: Dir>(base: &D, search: &mut Search, care: Care) -> Option<Evidence> {
     complete(base, search, care);
-    search.evidence()
+    search.unfinished(care).or_else(|| search.evidence())
 }
 
 /// Adds what is above the tree, and the contents of files.
@@ -52,6 +52,10 @@ fn complete<D: Dir>(base: &D, search: &mut Search, care: Care) {
     while let Some(at) = root[..end].iter().rposition(|&b| b == b'/') {
         let directory = &root[..at];
         list(base, directory, search);
+        let compaction = [b".", &root[at + 1..end], COMPACTION].concat();
+        if is_directory(base, &c_string(&[directory, b"/", &compaction])).unwrap_or(false) {
+            search.entry(directory, &compaction, true);
+        }
         for name in search.beside(directory) {
             list(base, &[directory, b"/", &name].concat(), search);
         }

@@ -50,6 +50,8 @@ pub enum Care {
 pub enum Certainty {
     /// The log is that of a known format.
     Known,
+    /// It is the work of a compaction that has not ended.
+    Unfinished,
     /// It is what such a log looks like.
     Possible,
 }
@@ -76,6 +78,10 @@ impl fmt::Display for Evidence {
                 f,
                 "{table}: is {}, whose log ({log}) names its files; use the table's own compaction instead",
                 self.why
+            ),
+            Certainty::Unfinished => write!(
+                f,
+                "{table}: {log} is of a compaction in place that runs or was killed, and may have some of the files; wait for it, or run it again"
             ),
             Certainty::Possible => write!(
                 f,
@@ -205,7 +211,30 @@ impl Search {
         surest(self.shapes().chain(self.contents()).chain(avro))
     }
 
-    /// The same, excluding candidates matched by name only.
+    /// Compactions in place that have not ended, of the tree, of a part of it, or of a directory that it is in. One of the tree itself does not
+    /// count where its files are to be replaced: that is done by finishing it.
+    pub(super) fn unfinished(&self, care: Care) -> Option<Evidence> {
+        let is_in = |path: &[u8], directory: &[u8]| {
+            path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        };
+        let all = self
+            .directories
+            .iter()
+            .flat_map(|(path, facts)| facts.directories().map(move |name| (path, name)));
+        all.filter_map(|(path, name)| Some((path, name, names::compacted(path, name)?)))
+            .find(|(_, _, of)| match *of == self.root {
+                true => care == Care::Names,
+                false => is_in(of, &self.root) || is_in(&self.root, of),
+            })
+            .map(|(path, name, _)| Evidence {
+                certainty: Certainty::Unfinished,
+                table: path.clone(),
+                log: name.to_vec(),
+                why: "",
+            })
+    }
+
+    /// What [`Search::evidence`] finds, excluding candidates matched by name only.
     pub fn certain_evidence(&self) -> Option<Evidence> {
         let known = self.shapes().filter(|evidence| evidence.certainty == Certainty::Known);
         surest(known.chain(self.contents()))

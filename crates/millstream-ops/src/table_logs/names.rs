@@ -53,6 +53,9 @@ const HARMLESS: [&[u8]; 19] = [
     b".AppleDouble",
 ];
 
+/// What names of the directories end with in which compactions in place work: beside a tree, or in it.
+pub(super) const COMPACTION: &[u8] = b".millstream-compact";
+
 /// What names of such directories begin with.
 const HARMLESS_PREFIXES: [&[u8]; 6] =
     [b".hive-staging", b".spark-staging", b".Trash-", b"_tmp", b".tmp", b".nfs"];
@@ -68,6 +71,14 @@ pub(super) fn is_harmless(name: &[u8]) -> bool {
     HARMLESS.contains(&name)
         || HARMLESS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || name.starts_with(b".") && ours.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// The directory whose compaction in place works in the directory `name` in `parent`.
+pub(super) fn compacted(parent: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    match name.strip_suffix(COMPACTION)? {
+        b"" => Some(parent.to_vec()),
+        hidden => Some([parent, b"/", hidden.strip_prefix(b".")?].concat()),
+    }
 }
 
 /// Whether a directory may be a log of a format that this module does not know.

@@ -184,6 +184,38 @@ fn a_list_among_the_files_that_it_names_is_found_whatever_its_name() {
     }
 }
 
+/// Issue 36: a compaction in place that was killed has some of the files, and a new tree lacked them.
+#[test]
+fn the_work_of_an_unfinished_compaction_is_found_from_above_and_from_below() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let top = scratch.path().canonicalize().expect("a path");
+    fs::create_dir_all(top.join("p/t/k=1")).expect("mkdir");
+    fs::write(top.join("p/t/k=1/a.txt"), "1\n").expect("written");
+    let judged = |root: &str, care| {
+        let root = path_of(&top.join(root));
+        of_tree(&PosixVolume, &root, &root, care).map(|found| found.certainty)
+    };
+    for work in ["p/.t.millstream-compact", "p/t/.millstream-compact"] {
+        for root in ["p", "p/t", "p/t/k=1"] {
+            assert_eq!(judged(root, Care::Names), None, "{root}");
+        }
+        fs::create_dir(top.join(work)).expect("mkdir");
+        for (root, care) in [
+            ("p", Care::All),
+            ("p", Care::Names),
+            ("p/t", Care::Names),
+            ("p/t/k=1", Care::All),
+            ("p/t/k=1", Care::Names),
+        ] {
+            assert_eq!(judged(root, care), Some(Certainty::Unfinished), "{work} {root} {care:?}");
+        }
+        assert_eq!(judged("p/t", Care::All), None, "finished by its own command");
+        fs::remove_dir(top.join(work)).expect("removed");
+    }
+    fs::create_dir(top.join("p/.other.millstream-compact")).expect("mkdir");
+    assert_eq!(judged("p/t", Care::Names), None);
+}
+
 #[test]
 fn plain_files_are_plain() {
     for more in [
