@@ -269,8 +269,8 @@ def killed_after_its_commit(top) -> tuple[str, Path]:
         found = (top / "k=1" / name).stat()
         seconds, nanoseconds = divmod(found.st_mtime_ns, 10**9)
         inputs += os.fsencode(name) + b"\0%d %d %d %d\0" % (found.st_ino, found.st_size, seconds, nanoseconds)
-    fields = [b"millstream compact 1", b"in place", os.fsencode(top), b"0.0", b"k=1", b"part-0", b"end", b""]
-    tree(staging, {"out/0.0": b"1\n2\n", "out/0.0.inputs": inputs + b"\0", "journal": b"\0".join(fields)})
+    fields = [b"millstream compact 1", b"in place", os.fsencode(top), b".0.0", b"k=1", b"part-0", b"end", b""]
+    tree(staging, {"out/.0.0": b"1\n2\n", "out/.0.0.inputs": inputs + b"\0", ".journal": b"\0".join(fields)})
     return source, staging
 
 
@@ -282,7 +282,7 @@ def test_a_killed_compaction_of_what_has_become_a_table_is_not_finished(ours, tm
     for arguments in ({"undo": True}, {"purge": True}, {"in_place": True, "plain_files": True}):
         said = ours.call("compact_calls:compact", src=source, **arguments).get("error", "")
         assert "a Delta Lake table" in said and f"{staging} is not finished" in said, said
-        assert {**state(tmp_path), f"{staging.name}/lock": b""} == {**before, f"{staging.name}/lock": b""}
+        assert {**state(tmp_path), f"{staging.name}/.lock": b""} == {**before, f"{staging.name}/.lock": b""}
     shutil.rmtree(tmp_path / "t/_delta_log")
     assert ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)["recovered"] == 1
     assert data_files(source) == ["k=1/part-0"]
@@ -299,7 +299,7 @@ def test_a_dry_run_of_undo_and_purge_changes_nothing(ours, tmp_path):
     other = tmp_path / "other/t"
     compacted(ours, other)
     # A compaction was killed before its commit.
-    tree(other.parent / ".t.millstream-compact", {"lock": b"", "out/0.7": b"torn"})
+    tree(other.parent / ".t.millstream-compact", {".lock": b"", "out/.0.7": b"torn"})
     before = state(other.parent)
     for action, field, count in (("purge", "purged", 1), ("undo", "restored", 3)):
         assert ours.call("compact_calls:compact", src=str(other), dry_run=True, **{action: True})[field] == count
