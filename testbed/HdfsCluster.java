@@ -2,6 +2,7 @@ import java.io.File;
 import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import org.apache.hadoop.conf.Configuration;
@@ -9,6 +10,7 @@ import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.minikdc.MiniKdc;
 import org.apache.hadoop.security.UserGroupInformation;
 
@@ -18,7 +20,7 @@ import org.apache.hadoop.security.UserGroupInformation;
  *
  * <p>With {@code kerberos}, there is also a key distribution center. DIRECTORY then has krb5.conf, a keytab of the user
  * {@code reader}, and core-site.xml for clients. DIRECTORY/http is where the name node tells its metrics. The file DIRECTORY/ready
- * ends the start.
+ * ends the start. DIRECTORY/stop-N stops the data node N, and is gone once it has stopped.
  */
 public final class HdfsCluster {
   private static final String SERVICE = "hdfs/localhost";
@@ -42,7 +44,21 @@ public final class HdfsCluster {
     }
     Files.writeString(directory.resolve("http"), "127.0.0.1:" + cluster.getNameNode().getHttpAddress().getPort());
     Files.createFile(directory.resolve("ready"));
-    Thread.currentThread().join();
+    stopOnDemand(List.copyOf(cluster.getDataNodes()), directory);
+  }
+
+  /** Stops data nodes until this process is ended. The name node takes a stopped one for alive for ten minutes. */
+  private static void stopOnDemand(List<DataNode> nodes, Path directory) throws Exception {
+    while (true) {
+      Thread.sleep(50);
+      for (int i = 0; i < nodes.size(); i++) {
+        Path demand = directory.resolve("stop-" + i);
+        if (Files.exists(demand)) {
+          nodes.get(i).shutdown();
+          Files.delete(demand);
+        }
+      }
+    }
   }
 
   /** Lets everybody write, except to /private. */

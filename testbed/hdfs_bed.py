@@ -28,6 +28,7 @@ from service import Server, free_port
 HADOOP_VERSION = "3.5.0"
 PROGRAM = Path(__file__).resolve().parent / "HdfsCluster.java"
 READY_WITHIN_S = 180
+STOPPED_WITHIN_S = 60
 HEAP = "512m"
 
 
@@ -207,6 +208,12 @@ class HdfsBed:
                 file.seek(-1, 1)
                 file.write(bytes((byte ^ 1,)))
         return len(blocks)
+
+    def stop_data_node(self, number: int) -> None:
+        """Ends a data node. The name node is not told, and clients ask the data node for blocks as before."""
+        demand = self._scratch / f"stop-{number}"
+        demand.touch()
+        self._server.wait_until(lambda: not demand.exists(), STOPPED_WITHIN_S)
 
     def __exit__(self, *_):
         if self._relay:
