@@ -14,6 +14,11 @@ HADOOP_OF_SPARK = {"4.0.1": "3.4.1", "4.3.0": "3.5.0"}
 # The magic committer's door into Spark; it is not released for every version.
 HADOOP_CLOUD_OF_SPARK = {"4.0.1": "4.0.1", "4.3.0": "4.1.1"}
 
+# Spark's Avro is not released for every version either.
+AVRO_OF_SPARK = {"4.0.1": "4.0.1", "4.3.0": "4.2.0"}
+# Iceberg has no runtime for other versions.
+ICEBERG_OF_SPARK = {"4.0.1": "iceberg-spark-runtime-4.0_2.13:1.10.1"}
+
 # The newest Hadoop for which there is a libhadoop.so.
 HADOOP_WITH_LIBHADOOP = "3.4.1"
 
@@ -70,6 +75,17 @@ def s3a_jars(spark_version: str) -> list[Path]:
 def hadoop_cloud_jar(spark_version: str) -> Path:
     """With it on the class path, Spark from 4.1 on writes to S3 by the magic committer."""
     return jar_of(f"org.apache.spark:spark-hadoop-cloud_2.13:{HADOOP_CLOUD_OF_SPARK[spark_version]}")
+
+
+def avro_jar(spark_version: str) -> Path:
+    """The format `avro`; Spark has the library itself."""
+    return jar_of(f"org.apache.spark:spark-avro_2.13:{AVRO_OF_SPARK[spark_version]}")
+
+
+def iceberg_jar(spark_version: str) -> Path | None:
+    """Iceberg's catalogs and tables, with what they need."""
+    artifact = ICEBERG_OF_SPARK.get(spark_version)
+    return artifact and jar_of(f"org.apache.iceberg:{artifact}")
 
 
 def distcp_jars(hadoop_version: str) -> list[Path]:
