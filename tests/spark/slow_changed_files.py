@@ -1,4 +1,4 @@
-"""Files that are deleted or replaced while a task reads: no file is read in part, and none in two versions. Run with `make test-group GROUP=reads`.
+"""Files that are deleted or replaced while a task reads: no file is read in part, and none in two versions. Run with `make test-group GROUP=reads-extreme`.
 
 What a task has read ahead it returns, so Millstream and stock Spark may read other versions of a file; what must hold for one holds for the other.
 """

@@ -1,0 +1,52 @@
+"""Functions for slow_extreme_files.py that run in a session's process."""
+
+import re
+import threading
+import time
+from pathlib import Path
+
+from answers import answer_of
+
+SCHEMAS = {"text": "b string", "csv": "a int, b string", "json": "a int, b string"}
+MATCHED = re.compile(r"VmRSS:\s+(\d+)")
+
+
+def long_lines(spark, path, format_name, options):
+    """Queries on files with a long line, and the most memory that the process had meanwhile."""
+    peak = Peak(spark)
+    frame = spark.read.options(**options).schema(SCHEMAS[format_name]).format(format_name).load(path)
+    found = {
+        "count": of(lambda: frame.count()),
+        "longest": of(lambda: frame.selectExpr("max(length(b))").first()[0]),
+        "hash": of(lambda: frame.selectExpr("sum(hash(*))").first()[0]),
+        "short": of(lambda: sorted(row.b for row in frame.filter("length(b) < 10").collect())),
+        "found": of(lambda: frame.filter("b like 'x%x'").count()),
+    }
+    return {**found, "peak kb": peak.end()}
+
+
+def of(run):
+    """A plain value, or the error without what differs from run to run."""
+    result = []
+    answer = answer_of(lambda: result.append(run()))
+    return answer if "error" in answer else result[0]
+
+
+class Peak:
+    """The resident memory of the JVM, looked at all the time."""
+
+    def __init__(self, spark):
+        self._status = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/status")
+        self._most, self._ends = 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def _watch(self):
+        while not self._ends.is_set():
+            self._most = max(self._most, int(MATCHED.search(self._status.read_text())[1]))
+            time.sleep(0.05)
+
+    def end(self):
+        self._ends.set()
+        self._thread.join()
+        return self._most
