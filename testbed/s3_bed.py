@@ -70,11 +70,12 @@ class S3Bed:
     """`data` is a directory for the objects, which is kept; without it they are deleted at the end. `log` gets a line
     for each request. `synthetic` are buckets that can only be read, and the rules of their keys
     (testbed/s3proxy/synthetic.go); if the bed `stores` nothing, there are no other buckets, and no versitygw. With `tls`, the endpoint is https, and clients must trust the file `certificate`.
+    With `versions`, buckets may keep the versions of their objects, once a client has asked for it.
     """
 
     def __init__(
         self, delay_ms: float = 0, data: Path | None = None, log: Path | None = None, synthetic: Mapping[str, str] | None = None, tls: bool = False,
-        stores: bool = True,
+        stores: bool = True, versions: bool = False,
     ):
         self._delay_ms = delay_ms
         self._data = data
@@ -82,6 +83,7 @@ class S3Bed:
         self._synthetic = synthetic or {}
         self._tls = tls
         self._stores = stores
+        self._versions = versions
         self._servers: list[Server] = []
 
     def __enter__(self):
@@ -107,9 +109,15 @@ class S3Bed:
         port = free_port()
         options = ["--port", f"127.0.0.1:{port}", "--region", REGION, "--quiet"]
         keys = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
-        server = self._start([program, *options, "posix", self.data], env={**os.environ, **keys})
+        server = self._start([program, *options, "posix", *self._versioning(), self.data], env={**os.environ, **keys})
         server.wait_until(lambda: accepts(port), READY_WITHIN_S)
         return f"http://127.0.0.1:{port}"
+
+    def _versioning(self) -> list:
+        if not self._versions:
+            return []
+        (self._scratch / "versions").mkdir()
+        return ["--versioning-dir", self._scratch / "versions"]
 
     def _start_proxy(self, program: Path) -> str:
         options = ["-log", self._request_log] if self._request_log else []

@@ -67,6 +67,28 @@ def put(spark, root, files):
         out.close()
 
 
+def delete(spark, paths):
+    for path in paths:
+        found, file_system = hadoop_path(spark, path)
+        assert file_system.delete(found, False), path
+
+
+def keep_versions(spark, path):
+    """Makes a bucket keep the versions of its objects."""
+    file_system, model = hadoop_path(spark, path)[1], spark._jvm.software.amazon.awssdk.services.s3.model
+    enabled = model.VersioningConfiguration.builder().status("Enabled").build()
+    request = model.PutBucketVersioningRequest.builder().bucket(file_system.getBucket()).versioningConfiguration(enabled).build()
+    file_system.getS3AInternals().getAmazonS3Client("tests").putBucketVersioning(request)
+
+
+def versions(spark, path):
+    """The versions of an object, the newest first."""
+    (found, file_system), model = hadoop_path(spark, path), spark._jvm.software.amazon.awssdk.services.s3.model
+    request = model.ListObjectVersionsRequest.builder().bucket(file_system.getBucket()).prefix(found.toUri().getPath()[1:]).build()
+    answer = file_system.getS3AInternals().getAmazonS3Client("tests").listObjectVersions(request)
+    return [version.versionId() for version in answer.versions()]
+
+
 def put_tree(spark, source, target, times):
     """Copies a local directory; `times` has the modification time of each file in milliseconds."""
     path, file_system = hadoop_path(spark, target)
