@@ -30,7 +30,6 @@ const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 const PYTHON_VARIABLES: [&str; 2] = ["PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"];
 /// Settings that are class paths: ours is appended to the user's own, which may have the jars of S3A.
 const CLASS_PATHS: [&str; 2] = ["spark.driver.extraClassPath", "spark.executor.extraClassPath"];
-const JARS: &str = "spark.jars";
 const MASTER: &str = "spark.master";
 /// Options that come before those of `spark.driver.extraJavaOptions`.
 const JAVA_OPTIONS: &str = "spark.driver.defaultJavaOptions";
@@ -87,7 +86,6 @@ impl Submission {
         all.push(format!("spark.log.level={level}").into());
         all.extend(self.spark_settings.iter().cloned());
         join_class_paths(&mut all, defaults);
-        leave_out_jar(&mut all, defaults, jar);
         if self.waits && self.is_local(defaults) {
             all.extend(fast_start(&all, defaults));
         }
@@ -260,18 +258,6 @@ fn join_class_paths(settings: &mut Vec<OsString>, defaults: &[u8]) {
             [theirs, ours].into_iter().filter(|path| !path.is_empty()).collect::<Vec<_>>().join(&b':')
         };
         settings.push(OsString::from_vec([prefix, joined].concat()));
-    }
-}
-
-/// Leaves the application's jar out of `spark.jars`, which is in `settings` or `defaults`: Spark adds it anyway, and logs a warning for a
-/// jar that is there twice. To Spark, jars of one name are one.
-fn leave_out_jar(settings: &mut Vec<OsString>, defaults: &[u8], jar: &OsStr) {
-    let name = |jar: &[u8]| jar.rsplit(|&b| b == b'/').next().unwrap_or_default().to_vec();
-    let theirs = given(settings, JARS).or_else(|| default_setting(defaults, JARS)).unwrap_or_default();
-    let all: Vec<_> = theirs.split(|&b| b == b',').map(<[u8]>::trim_ascii).collect();
-    let others: Vec<_> = all.iter().copied().filter(|entry| name(entry) != name(jar.as_bytes())).collect();
-    if others.len() < all.len() {
-        settings.push(setting(JARS, OsStr::from_bytes(&others.join(&b','))));
     }
 }
 
@@ -467,25 +453,6 @@ mod tests {
         assert!(!is_fast(None, &[], "spark.master yarn"));
         assert!(!is_fast(None, &["spark.driver.defaultJavaOptions=-Da=b"], ""));
         assert!(!is_fast(None, &[], "spark.driver.defaultJavaOptions -Da=b"));
-    }
-
-    /// Issue 36: Spark warned of the jar that `spark-defaults.conf` has and that it was given as the application's.
-    #[test]
-    fn the_jar_is_given_once() {
-        let jars = |given: &[&str], defaults: &str| {
-            let mut settings: Vec<OsString> = given.iter().map(OsString::from).collect();
-            leave_out_jar(&mut settings, defaults.as_bytes(), "/lib/m.jar".as_ref());
-            settings.last().map(|setting| setting.to_str().expect("UTF-8").to_owned())
-        };
-        assert_eq!(jars(&[], ""), None);
-        assert_eq!(jars(&[], "spark.jars /a.jar,/other-m.jar\n"), None);
-        assert_eq!(jars(&[], "spark.jars  /opt/m.jar\n").as_deref(), Some("spark.jars="));
-        assert_eq!(
-            jars(&[], "spark.jars=/a.jar, local:///m.jar,b.jar").as_deref(),
-            Some("spark.jars=/a.jar,b.jar")
-        );
-        let given = ["spark.jars=/a.jar,/lib/m.jar", "spark.ui.enabled=false"];
-        assert_eq!(jars(&given, "spark.jars /b.jar").as_deref(), Some("spark.jars=/a.jar"));
     }
 
     /// The jars of S3A, without which nothing of S3 could be compacted, are on the user's own class path.
