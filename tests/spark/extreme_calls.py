@@ -50,3 +50,17 @@ class Peak:
         self._ends.set()
         self._thread.join()
         return self._most
+
+
+def many_files(spark, path, format_name, options):
+    """The number of rows, the rows, the schema and the number of tasks of a read of many files; or the error."""
+    options = dict(options)
+    schema = options.pop("schema", None)
+    reader = spark.read.option("recursiveFileLookup", True).options(**options)
+    frame = []
+    made = of(lambda: frame.append((reader.schema(schema) if schema else reader).format(format_name).load(path)))
+    if made is not None:
+        return made
+    (frame,) = frame
+    rows = of(lambda: sorted(map(str, frame.collect())))
+    return {"schema": frame.schema.simpleString(), "count": of(frame.count), "rows": rows, "tasks": frame.rdd.getNumPartitions()}

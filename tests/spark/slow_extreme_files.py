@@ -1,4 +1,4 @@
-"""Lines of more than 100 MB beside stock Spark. Run with `make test-group GROUP=reads-extreme`."""
+"""Lines of more than 100 MB, and 200,000 empty files of text, beside stock Spark. Run with `make test-group GROUP=reads-extreme`."""
 
 import gzip
 import random
@@ -10,6 +10,8 @@ LONG = 120_000_000
 HEAP = "3g"
 # Five times the line.
 MORE_KB = 5 * LONG // 1000
+EMPTY, EACH = 200_000, 1000
+FEW_TASKS = 300
 # What json may have for a string is less by default.
 JSON_OPTIONS = {"default": {}, "long-strings": {"maxStringLen": str(2 * LONG)}, "failfast": {"mode": "FAILFAST"}}
 LONG_LINES = [(name, "default") for name in ("text", "text.gz", "random.gz", "csv", "csv.gz")] + [
@@ -63,3 +65,20 @@ def test_long_lines(sessions, long_lines, name, options):
     if format_name != "json" or options == "long-strings":
         assert expected["longest"] == LONG and expected["short"] == ["end", "short"]
     assert peak_kb["ours"] < peak_kb["stock"] + MORE_KB, peak_kb
+
+
+@pytest.fixture(scope="module")
+def empty_files(top):
+    directory = top / "empty"
+    for i in range(EMPTY):
+        if i % EACH == 0:
+            (directory / f"{i // EACH:03d}").mkdir(parents=True)
+        (directory / f"{i // EACH:03d}/{i:06d}").touch()
+    return directory
+
+
+def test_many_empty_files(sessions, empty_files):
+    expected, actual = both(sessions, "extreme_calls:many_files", path=str(empty_files), format_name="text", options={})
+    assert "crash" not in expected and "crash" not in actual, (expected, actual)
+    assert actual.pop("tasks") <= max(FEW_TASKS, expected.pop("tasks"))
+    assert actual == expected and expected["rows"] == []
