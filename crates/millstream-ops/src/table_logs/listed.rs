@@ -42,7 +42,11 @@ pub fn of_directory<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
 
 pub(super) fn judged<D: Dir>(base: &D, search: &mut Search, care: Care) -> Option<Evidence> {
     complete(base, search, care);
-    search.unfinished(care).or_else(|| search.evidence())
+    let has_journal = |work: &[u8]| {
+        let named = |name: &[u8]| is_directory(base, &c_string(&[work, b"/", name])).is_ok();
+        named(b".journal") || named(b"journal")
+    };
+    search.unfinished(care, has_journal).or_else(|| search.evidence())
 }
 
 /// Adds what is above the tree, and the contents of files.

@@ -211,27 +211,24 @@ impl Search {
         surest(self.shapes().chain(self.contents()).chain(avro))
     }
 
-    /// Compactions in place that have not ended, of the tree, of a part of it, or of a directory that it is in. One of the tree itself does not
-    /// count where its files are to be replaced: that is done by finishing it.
-    pub(super) fn unfinished(&self, care: Care) -> Option<Evidence> {
+    /// Compactions in place that have begun to move files and have not ended, of the tree, of a part of it, or of a directory that it is in. One
+    /// of the tree itself does not count where its files are to be replaced: that is done by finishing it. `has_journal` is asked for
+    /// the paths of the directories in which compactions work.
+    pub(super) fn unfinished(&self, care: Care, has_journal: impl Fn(&[u8]) -> bool) -> Option<Evidence> {
         let is_in = |path: &[u8], directory: &[u8]| {
             path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
         };
-        let all = self
-            .directories
-            .iter()
-            .flat_map(|(path, facts)| facts.directories().map(move |name| (path, name)));
-        all.filter_map(|(path, name)| Some((path, name, names::compacted(path, name)?)))
-            .find(|(_, _, of)| match *of == self.root {
-                true => care == Care::Names,
-                false => is_in(of, &self.root) || is_in(&self.root, of),
-            })
-            .map(|(path, name, _)| Evidence {
-                certainty: Certainty::Unfinished,
-                table: path.clone(),
-                log: name.to_vec(),
-                why: "",
-            })
+        let concerns = |tree: &[u8]| match tree == self.root {
+            true => care == Care::Names,
+            false => is_in(tree, &self.root) || is_in(&self.root, tree),
+        };
+        let all = self.directories.iter();
+        let mut all = all.flat_map(|(path, facts)| facts.directories().map(move |name| (path, name)));
+        let (table, log) = all.find(|(path, name)| {
+            names::compacted(path, name).is_some_and(|tree| concerns(&tree))
+                && has_journal(&[path, &b"/"[..], name].concat())
+        })?;
+        Some(Evidence { certainty: Certainty::Unfinished, table: table.clone(), log: log.to_vec(), why: "" })
     }
 
     /// What [`Search::evidence`] finds, excluding candidates matched by name only.

@@ -200,6 +200,8 @@ fn the_work_of_an_unfinished_compaction_is_found_from_above_and_from_below() {
             assert_eq!(judged(root, Care::Names), None, "{root}");
         }
         fs::create_dir(top.join(work)).expect("mkdir");
+        assert_eq!(judged("p", Care::All), None, "nothing has been moved");
+        fs::write(top.join(work).join(".journal"), "").expect("written");
         for (root, care) in [
             ("p", Care::All),
             ("p", Care::Names),
@@ -210,9 +212,10 @@ fn the_work_of_an_unfinished_compaction_is_found_from_above_and_from_below() {
             assert_eq!(judged(root, care), Some(Certainty::Unfinished), "{work} {root} {care:?}");
         }
         assert_eq!(judged("p/t", Care::All), None, "finished by its own command");
-        fs::remove_dir(top.join(work)).expect("removed");
+        fs::remove_dir_all(top.join(work)).expect("removed");
     }
     fs::create_dir(top.join("p/.other.millstream-compact")).expect("mkdir");
+    fs::write(top.join("p/.other.millstream-compact/.journal"), "").expect("written");
     assert_eq!(judged("p/t", Care::Names), None);
 }
 
