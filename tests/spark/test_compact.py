@@ -330,6 +330,17 @@ def test_what_a_killed_compaction_left_is_removed(ours, tmp_path):
     assert (done["outputs"], entries(tmp_path)) == (1, [".source.millstream-replaced", "source", "target"])
 
 
+@pytest.mark.parametrize("arguments", [{"src": "top/source", "dst": "target"}, {"src": "top/source/k=1", "dst": "target"}, {"src": "top", "dst": "target"},
+                                       {"src": "top", "in_place": True, "plain_files": True}, {"src": "top/source/k=1", "in_place": True, "plain_files": True}])
+def test_a_tree_that_a_killed_compaction_in_place_has_left_half_done_is_refused(ours, tmp_path, arguments):
+    tree(tmp_path / "top" / "source" / "k=1", {"a": b"1\n", "b": b"2\n"})
+    tree(tmp_path / "top" / ".source.millstream-compact", {".journal": b"", "old/c": b"3\n"})
+    places = {name: str(tmp_path / place) for name, place in arguments.items() if isinstance(place, str)}
+    refused = ours.call("compact_calls:compact", **{**arguments, **places})
+    assert ".source.millstream-compact is of a compaction in place that runs or was killed" in refused.get("error", "no error"), refused
+    assert entries(tmp_path) == ["top"]
+
+
 def test_what_was_committed_is_finished_by_the_same_command(ours, tmp_path):
     source, target = tree(tmp_path / "source", {"a": b"1\n", "b": b"2\n"}), tmp_path / "target"
     fields = [b"millstream compact 1", b"new", os.fsencode(target), b"0.0", b"k=1", b"part-0", b"1.0", b"k=1", b"part-1", b"end", b""]
