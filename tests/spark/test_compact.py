@@ -338,7 +338,7 @@ def test_a_tree_that_a_killed_compaction_in_place_has_left_half_done_is_refused(
     places = {name: str(tmp_path / place) for name, place in arguments.items() if isinstance(place, str)}
     refused = ours.call("compact_calls:compact", **{**arguments, **places})
     assert ".source.millstream-compact is of a compaction in place that runs or was killed" in refused.get("error", "no error"), refused
-    assert entries(tmp_path) == ["top"]
+    assert not (tmp_path / "target").exists() or entries(tmp_path / "target") == []
 
 
 def test_what_was_committed_is_finished_by_the_same_command(ours, tmp_path):
