@@ -12,11 +12,16 @@ use crate::compact::{bytes, c_string};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
-/// Nothing if there is no evidence, or else whether it is sure (a flag) and the message (a prefixed string).
+/// Nothing if there is no evidence, or else how sure it is (0: possible, 1: known, 2: an unfinished compaction) and the message (a prefixed
+/// string).
 fn encoded_evidence(evidence: Option<&Evidence>) -> Vec<u8> {
     let mut output = Encoder::default();
     if let Some(evidence) = evidence {
-        output.u8(u8::from(evidence.certainty != Certainty::Possible));
+        output.u8(match evidence.certainty {
+            Certainty::Possible => 0,
+            Certainty::Known => 1,
+            Certainty::Unfinished => 2,
+        });
         output.prefixed(evidence.to_string().as_bytes());
     }
     output.into_bytes()

@@ -409,16 +409,16 @@ fn links_of_a_directory() {
 /// Issue 36: the directory of a file that cannot be renamed was exchanged with it, and could not be put back.
 #[test]
 fn immutable_and_append_only_files_are_left() {
-    for (flag, place) in [(IFlags::IMMUTABLE, Where::Beside), (IFlags::APPEND, Where::Inside)] {
-        let bed = Bed::new(place);
-        let path = bed.source.join("k=1/a");
+    for (flag, name) in [(IFlags::IMMUTABLE, c"a"), (IFlags::APPEND, c"a"), (IFlags::IMMUTABLE, c".a.crc")] {
+        let bed = Bed::new(Where::Beside);
+        let path = bed.source.join("k=1").join(name.to_str().expect("ASCII"));
         let file = fs::File::open(&path).expect("opens");
         let before = bed.lines();
         ioctl_setflags(&file, flag).expect("this test needs root, and a file system with such flags");
         let applied = bed.recover();
         ioctl_setflags(&file, IFlags::empty()).expect("set back");
         let reasons: Vec<_> = applied.left.into_iter().map(|left| left.reason).collect();
-        assert_eq!(reasons, [Reason::Immovable(c"a".to_owned())]);
+        assert_eq!(reasons, [Reason::Immovable(name.to_owned())]);
         assert!(path.exists() && !bed.source.join("k=1/part-1").exists());
         assert_eq!(bed.lines(), before);
     }

@@ -8,7 +8,7 @@ use millstream_vfs::{Access, Dir, Errno, Error, Fields, File, FileKind, SymlinkB
 
 use super::CompactError;
 use super::journal::{Manifest, ManifestEntry, Planned};
-use super::kept::change;
+use super::kept::{change, may_move_checksum};
 use super::outcome::{Applied, Left, Reason};
 use super::parallel::in_parallel;
 use super::staging::{Staging, c_string, path_below};
@@ -98,7 +98,9 @@ impl<V: Volume> Work<'_, V> {
     pub(super) fn first_changed(&self, dir: &V::Dir, files: &[ManifestEntry]) -> Option<Reason> {
         let chunks: Vec<_> = files.chunks(MANY).collect();
         let found = in_parallel(&chunks, self.inner_threads, |_, chunk| {
-            chunk.iter().find_map(|entry| change(dir, entry).err())
+            chunk
+                .iter()
+                .find_map(|entry| change(dir, entry).and_then(|()| may_move_checksum(dir, entry)).err())
         });
         found.into_iter().flatten().next()
     }

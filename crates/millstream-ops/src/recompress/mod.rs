@@ -184,9 +184,8 @@ fn named(evidence: &Evidence) -> String {
     let [table, log] = [&evidence.table, &evidence.log].map(|bytes| String::from_utf8_lossy(bytes));
     match evidence.certainty {
         Certainty::Known => format!("{table} is {}, whose log ({log}) names its files", evidence.why),
-        Certainty::Possible | Certainty::Unfinished => {
-            format!("{table}/{log} has names of files in this directory")
-        }
+        Certainty::Possible => format!("{table}/{log} has names of files in this directory"),
+        Certainty::Unfinished => evidence.to_string(),
     }
 }
 

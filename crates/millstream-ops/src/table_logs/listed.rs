@@ -43,7 +43,11 @@ pub fn of_directory<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
 pub(super) fn judged<D: Dir>(base: &D, search: &mut Search, care: Care) -> Option<Evidence> {
     complete(base, search, care);
     let has_journal = |work: &[u8]| {
-        let named = |name: &[u8]| is_directory(base, &c_string(&[work, b"/", name])).is_ok();
+        // What may not be looked at may be there: the directory is its owner's alone.
+        let named = |name: &[u8]| {
+            let found = base.metadata(&c_string(&[work, b"/", name]), SymlinkBehavior::Follow, Fields::KIND);
+            !found.is_err_and(|error| error.is_vanished())
+        };
         named(b".journal") || named(b"journal")
     };
     search.unfinished(care, has_journal).or_else(|| search.evidence())
@@ -56,9 +60,10 @@ fn complete<D: Dir>(base: &D, search: &mut Search, care: Care) {
     while let Some(at) = root[..end].iter().rposition(|&b| b == b'/') {
         let directory = &root[..at];
         list(base, directory, search);
-        let compaction = [b".", &root[at + 1..end], COMPACTION].concat();
-        if is_directory(base, &c_string(&[directory, b"/", &compaction])).unwrap_or(false) {
-            search.entry(directory, &compaction, true);
+        for name in [[b".", &root[at + 1..end], COMPACTION].concat(), COMPACTION.to_vec()] {
+            if is_directory(base, &c_string(&[directory, b"/", &name])).unwrap_or(false) {
+                search.entry(directory, &name, true);
+            }
         }
         for name in search.beside(directory) {
             list(base, &[directory, b"/", &name].concat(), search);

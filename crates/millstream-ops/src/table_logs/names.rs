@@ -53,7 +53,7 @@ const HARMLESS: [&[u8]; 19] = [
     b".AppleDouble",
 ];
 
-/// What names of the directories end with in which compactions in place work: beside a tree, or in it.
+/// Suffix of the directories in which compactions work, beside a tree or in it.
 pub(super) const COMPACTION: &[u8] = b".millstream-compact";
 
 /// What names of such directories begin with.
@@ -146,7 +146,7 @@ fn is_telling_file(name: &[u8]) -> bool {
         || endings.contains(&ending(&lower))
 }
 
-/// A name with each of its words that has digits replaced by one: what names that count have in common.
+/// A name with each of its words that has digits replaced by one: so that numbered names share a pattern.
 pub(super) fn pattern_of(name: &[u8]) -> Vec<u8> {
     let mut pattern = Vec::new();
     for word in name.chunk_by(|a, b| a.is_ascii_alphanumeric() == b.is_ascii_alphanumeric()) {

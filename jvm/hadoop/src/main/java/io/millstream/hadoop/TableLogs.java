@@ -36,9 +36,10 @@ public final class TableLogs {
    * Metadata that references the tree's files.
    *
    * @param isKnown whether it is the log of a known format, and not only like one
+   * @param isUnfinished whether it is a compaction that runs or was killed
    * @param message what it is, for the user
    */
-  public record Evidence(boolean isKnown, String message) {}
+  public record Evidence(boolean isKnown, boolean isUnfinished, String message) {}
 
   private final FileSystem fs;
   private final Path root;
@@ -85,7 +86,8 @@ public final class TableLogs {
     if (!in.hasRemaining()) {
       return Optional.empty();
     }
-    return Optional.of(new Evidence(in.u8() != 0, new String(in.prefixed(), StandardCharsets.UTF_8)));
+    int certainty = in.u8();
+    return Optional.of(new Evidence(certainty != 0, certainty == 2, new String(in.prefixed(), StandardCharsets.UTF_8)));
   }
 
   private Optional<Evidence> search() throws IOException {

@@ -29,7 +29,7 @@ class TableLogsTest {
         .u8(0).prefixed("metadata/version-hint".getBytes(UTF_8)).toByteArray();
     assertArrayEquals(vector("table-logs-entries.hex"), entries);
     String message = "/t: is a Delta Lake table, whose log (_delta_log) names its files; use the table's own compaction instead";
-    assertEquals(Optional.of(new TableLogs.Evidence(true, message)), TableLogs.decoded(vector("table-logs-evidence.hex")));
+    assertEquals(Optional.of(new TableLogs.Evidence(true, false, message)), TableLogs.decoded(vector("table-logs-evidence.hex")));
     assertEquals(Optional.empty(), TableLogs.decoded(new byte[0]));
   }
 

@@ -141,8 +141,8 @@ object Compact {
       val tasks = new LocalTasks(spark, site, out.toString, spark.sparkContext.hadoopConfiguration, s"Millstream compact $source")
       val (plan, made) = CompactResult.withCopies(options, planned, tasks.make)
       if (!options.inPlace) CompactLeft.write(out, plan.left ++ CompactResult.failures(source.toString, plan, made))
-      // The tree may have become a table meanwhile.
-      if (options.inPlace) CompactTables.check(tree(spark, options, source), options)
+      // The tree may have become a table meanwhile, or another compaction may have moved files while they were listed.
+      CompactTables.check(tree(spark, options, source), options)
       val applied = put(staging, options, target, plan, made)
       staging.remove()
       finished = true

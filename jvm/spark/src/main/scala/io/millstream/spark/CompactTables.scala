@@ -36,7 +36,8 @@ private[spark] object CompactTables {
    * @param place the staging directory of the compaction
    */
   def checkEarlier(tree: SourceTree, place: Path, whatIsNot: String): Unit = {
-    tree.tableLog(true).foreach { evidence =>
+    // One of two unfinished compactions has to be the first; each knows the files that it has read.
+    tree.tableLog(true).filterNot(_.isUnfinished).foreach { evidence =>
       throw new CompactFailure(s"${evidence.message}; the earlier compaction with the staging directory $place is not $whatIsNot")
     }
     tree.refuseWrites(tree.listings().map(_.directory).filter(_ != null).distinct.toSeq)

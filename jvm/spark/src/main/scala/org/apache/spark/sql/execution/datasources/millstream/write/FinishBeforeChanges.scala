@@ -12,28 +12,30 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.command.{AlterTableDropPartitionCommand, AlterTableRenameCommand, AlterTableRenamePartitionCommand}
-import org.apache.spark.sql.execution.command.{AlterTableSetLocationCommand, DropTableCommand, LoadDataCommand, TruncateTableCommand}
+import org.apache.spark.sql.execution.command.{AlterTableSetLocationCommand, DropDatabaseCommand, DropTableCommand, LoadDataCommand}
+import org.apache.spark.sql.execution.command.TruncateTableCommand
 import org.apache.spark.sql.execution.datasources.millstream.Keys
 
 /**
- * Finishes the committed writes to a table before a statement empties, drops, renames or moves it or its partitions, or loads files into it. Such a
- * write comes first. Otherwise it would find its files gone, and could not be finished, or would bring its rows back later.
+ * Finishes the committed writes to a table before a statement empties, drops, renames or moves it or its partitions, or loads files into it. Otherwise
+ * the write could not be finished, or would bring its rows back later.
  */
 class FinishBeforeChanges(session: SparkSession) extends Rule[LogicalPlan] with Logging {
   override def apply(plan: LogicalPlan): LogicalPlan = {
-    if (Keys.get(conf, ReplaceInserts.Enabled)) changed(plan).foreach(finish)
+    if (Keys.get(conf, ReplaceInserts.Enabled)) tablesChangedBy(plan).foreach(finish)
     plan
   }
 
-  private def changed(plan: LogicalPlan): Option[TableIdentifier] = plan match {
-    case truncate: TruncateTableCommand => Some(truncate.tableName)
-    case drop: AlterTableDropPartitionCommand => Some(drop.tableName)
-    case drop: DropTableCommand if !drop.isView => Some(drop.tableName)
-    case rename: AlterTableRenameCommand if !rename.isView => Some(rename.oldName)
-    case rename: AlterTableRenamePartitionCommand => Some(rename.tableName)
-    case move: AlterTableSetLocationCommand => Some(move.tableName)
-    case load: LoadDataCommand => Some(load.table)
-    case _ => None
+  private def tablesChangedBy(plan: LogicalPlan): Seq[TableIdentifier] = plan match {
+    case truncate: TruncateTableCommand => Seq(truncate.tableName)
+    case drop: AlterTableDropPartitionCommand => Seq(drop.tableName)
+    case drop: DropTableCommand if !drop.isView => Seq(drop.tableName)
+    case rename: AlterTableRenameCommand if !rename.isView => Seq(rename.oldName)
+    case rename: AlterTableRenamePartitionCommand => Seq(rename.tableName)
+    case move: AlterTableSetLocationCommand => Seq(move.tableName)
+    case load: LoadDataCommand => Seq(load.table)
+    case drop: DropDatabaseCommand if drop.cascade => Try(session.sessionState.catalog.listTables(drop.databaseName)).getOrElse(Nil)
+    case _ => Nil
   }
 
   private def finish(name: TableIdentifier): Unit =
@@ -42,6 +44,6 @@ class FinishBeforeChanges(session: SparkSession) extends Rule[LogicalPlan] with 
       uri <- table.storage.locationUri
     } try ReadTables.finishWrites(session, new Path(uri), Some(table), session.sessionState.newHadoopConf()) catch {
       case NonFatal(e) if !ReadTables.isUnreachable(e) => logWarning(s"A write to ${table.identifier.unquotedString} is not finished before the table is changed: ${e.getMessage}")
-      case NonFatal(_) => // What cannot be reached has no write that this statement could disturb.
+      case NonFatal(_) => // An unreachable location has no unfinished write to protect.
     }
 }
