@@ -7,7 +7,6 @@ use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, SymlinkBehavior};
 
 use super::journal::ManifestEntry;
 use super::outcome::Reason;
-use super::work::checksum_name;
 
 pub(super) const STAMP: Fields = Fields::KIND.union(Fields::INO).union(Fields::SIZE).union(Fields::MTIME);
 
@@ -36,15 +35,6 @@ pub(super) fn change<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reaso
         Ok(_) => Err(Reason::Changed(entry.name.clone())),
         Err(error) if error.is_vanished() => Err(Reason::Changed(entry.name.clone())),
         Err(error) => Err(Reason::Failed(error)),
-    }
-}
-
-/// The checksum file of an input goes where the input goes.
-pub(super) fn may_move_checksum<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reason> {
-    let name = checksum_name(&entry.name);
-    match dir.metadata(&name, SymlinkBehavior::NoFollow, Fields::KIND) {
-        Ok(found) if found.is_immovable => Err(Reason::Immovable(name)),
-        _ => Ok(()),
     }
 }
 

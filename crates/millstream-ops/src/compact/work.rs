@@ -8,7 +8,7 @@ use millstream_vfs::{Access, Dir, Errno, Error, Fields, File, FileKind, SymlinkB
 
 use super::CompactError;
 use super::journal::{Manifest, ManifestEntry, Planned};
-use super::kept::{change, may_move_checksum};
+use super::kept::change;
 use super::outcome::{Applied, Left, Reason};
 use super::parallel::in_parallel;
 use super::staging::{Staging, c_string, path_below};
@@ -150,6 +150,15 @@ impl<V: Volume> Work<'_, V> {
         // An output without a manifest is already resolved.
         self.step()?;
         self.drop_output(due.planned)
+    }
+}
+
+/// The checksum file of an input goes where the input goes.
+fn may_move_checksum<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reason> {
+    let name = checksum_name(&entry.name);
+    match dir.metadata(&name, SymlinkBehavior::NoFollow, Fields::KIND) {
+        Ok(found) if found.is_immovable => Err(Reason::Immovable(name)),
+        _ => Ok(()),
     }
 }
 
