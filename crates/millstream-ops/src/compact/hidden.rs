@@ -12,6 +12,7 @@ use millstream_vfs::{Dir, Error};
 
 use super::journal::ManifestEntry;
 use super::kept::has_inode;
+use crate::names::c_string;
 
 /// Bytes of a name that is kept with dots before it: on eCryptfs, names have at most 143.
 const LONGEST: usize = 140;
@@ -20,8 +21,8 @@ const LONGEST: usize = 140;
 /// their checksum files begin with one dot only.
 pub(super) fn kept_as(entry: &ManifestEntry) -> CString {
     match entry.name.to_bytes() {
-        name if name.len() <= LONGEST => name_of([b"..", name].concat()),
-        _ => name_of(format!("...{}", entry.ino).into_bytes()),
+        name if name.len() <= LONGEST => c_string(&[b"..", name]),
+        _ => c_string(&[format!("...{}", entry.ino).as_bytes()]),
     }
 }
 
@@ -48,10 +49,5 @@ pub(super) fn hide<D: Dir>(dir: &D, names: &[&CStr]) -> Result<(), Error> {
 
 /// The name that an earlier version gave a file.
 pub(super) fn visible(hidden: &CStr) -> CString {
-    name_of(hidden.to_bytes()[1..].to_vec())
-}
-
-/// Parts of names have no NUL.
-fn name_of(bytes: Vec<u8>) -> CString {
-    CString::new(bytes).unwrap_or_default()
+    c_string(&[&hidden.to_bytes()[1..]])
 }

@@ -67,7 +67,7 @@ pub(super) fn is_hidden(name: &[u8]) -> bool {
 
 /// Whether a hidden directory is known to name no files.
 pub(super) fn is_harmless(name: &[u8]) -> bool {
-    let ours = [&b".millstream-compact"[..], b".millstream-replaced"];
+    let ours = [COMPACTION, b".millstream-replaced"];
     HARMLESS.contains(&name)
         || HARMLESS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || name.starts_with(b".") && ours.iter().any(|suffix| name.ends_with(suffix))
@@ -146,7 +146,7 @@ fn is_telling_file(name: &[u8]) -> bool {
         || endings.contains(&ending(&lower))
 }
 
-/// A name with each of its words that has digits replaced by one: so that numbered names share a pattern.
+/// A name in which each word that has digits is replaced by `0`, so that numbered names share a pattern.
 pub(super) fn pattern_of(name: &[u8]) -> Vec<u8> {
     let mut pattern = Vec::new();
     for word in name.chunk_by(|a, b| a.is_ascii_alphanumeric() == b.is_ascii_alphanumeric()) {

@@ -191,12 +191,14 @@ private[sql] object ReadTables {
     finish(session, TableLocations.outside(root, directories), None, hadoopConf)
 
   /** Finishes the committed writes to directories, which may be those of a table, and to the directories above them. */
-  private def finish(session: SparkSession, targets: Seq[Path], table: Option[CatalogTable], hadoopConf: Configuration): Boolean =
+  private def finish(session: SparkSession, targets: Seq[Path], table: Option[CatalogTable], hadoopConf: Configuration): Boolean = {
+    val names = parallel(targets)(target => target -> withoutLinks(target))
     parallel((targets ++ targets.flatMap(above)).distinct) { directory =>
       val isTarget = targets.contains(directory)
-      val below = if (isTarget) Nil else targets.filter(withoutLinks(_).exists(TableLocations.relative(directory, _).nonEmpty))
+      val below = if (isTarget) Nil else names.collect { case (target, all) if all.exists(TableLocations.relative(directory, _).nonEmpty) => target }
       open(session, directory, table.filter(_ => isTarget), below, hadoopConf)
     }.flatten.exists(_.hasHelped)
+  }
 
   /** Whether a query reads a directory, or one above or below it. */
   def doesRead(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Boolean = {
