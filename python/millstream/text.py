@@ -112,7 +112,8 @@ def is_connected(spark: SparkSession) -> bool:
 
 def warn_without_millstream_on_server(spark: SparkSession, frame: DataFrame) -> None:
     """Warns if neither the server's settings nor its plan for the lines mention Millstream."""
-    has_settings = spark.conf.get(KEY, "") != ""
+    # No text as the default: a server that knows the key takes a default only if it is a boolean.
+    has_settings = spark.conf.get(KEY, None) is not None
     if not has_settings and not any(node in frame._explain_string() for node in OURS_IN_PLANS):
         warnings.warn(
             "Spark reads these files itself, more slowly: the Spark Connect server does not have Millstream. Start it with the "
