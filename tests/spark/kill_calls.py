@@ -32,11 +32,11 @@ def killed(spark, how, paths, by):
     readers = 0
     if by == "group":
         readers = most_readers(pid, within_s=2)
-        started = time.monotonic()
+        begin = time.monotonic()
         sc.cancelJobGroup(group)
         job.join(PATIENCE_S)
         wait_until(lambda: not in_native_code(jvm))
-        seconds, kills = time.monotonic() - started, 0
+        seconds, kills = time.monotonic() - begin, 0
     else:
         seconds, kills = 0, kill_attempts(sc, group)
         job.join(PATIENCE_S)
