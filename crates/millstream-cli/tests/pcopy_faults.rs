@@ -192,7 +192,12 @@ fn a_resumed_copy_does_not_forget_what_failed() {
     let scratch = tempfile::tempdir().expect("scratch");
     grow(&scratch.path().join("source"), 1, 2, 100);
     let attributes = Command::new("sh")
-        .args(["-c", "mkfifo source/d0/pipe && setfattr -n trusted.secret -v x source/d0/f0 source/d0/pipe"])
+        .args([
+            "-c",
+            // A copy that is made within one tick of the clock has its source's time anyway.
+            "mkfifo source/d0/pipe && setfattr -n trusted.secret -v x source/d0/f0 source/d0/pipe &&
+             touch -d '1 hour ago' source/d0/f0 source/d0/pipe",
+        ])
         .current_dir(scratch.path())
         .status();
     assert!(attributes.expect("sh runs").success());
