@@ -55,9 +55,9 @@ pub use apply::apply;
 pub use journal::{Journal, Kind, Malformed, Manifest, ManifestEntry, Planned};
 pub use manifest::ListedFile;
 pub use outcome::{Applied, Left, Reason};
-pub use replaced::{has_kept, purge};
-pub use staging::Staging;
-pub use undo::{Attempt, Undone, undo};
+pub use replaced::{has_kept, predict_purge, purge};
+pub use staging::{Staging, has_journal};
+pub use undo::{Undone, predict_undo, undo};
 
 pub(crate) use paths::parent_below;
 pub(crate) use staging::entries;

@@ -15,25 +15,18 @@ use millstream_vfs::{Dir, Errno, Error, Fields, File, RemoveKind, SymlinkBehavio
 
 use super::CompactError;
 use super::ManifestEntry;
-use super::hidden::find_kept;
+use super::hidden::{find_kept, hide};
 use super::in_place::hidden_name;
 use super::kept::{are_links, change, is_same};
 use super::outcome::{Left, Reason};
 use super::paths::parent_below;
 use super::record::{Record, Replacement};
-use super::replaced::{FILES, Generation, UNDOING, UNDONE, exchanged_index};
-use super::staging::{RECORD, Staging, c_string, entries, make_dir, path_below, remove_entries, write_file};
+use super::replaced::{FILES, Generation, UNDOING, UNDONE, exchanged_index, generations, kept_path};
+use super::staging::{
+    RECORD, Staging, c_string, entries, lock_unchanged, make_dir, path_below, remove_entries, write_file,
+};
 use super::work::{Done, checksum_name, lacks_checksum};
 use crate::names::rename_new;
-
-/// Whether anything is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt {
-    /// It is done.
-    Real,
-    /// It is only checked whether it can be done.
-    Dry,
-}
 
 /// What was undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,10 +46,11 @@ pub struct Undone {
 /// If there is none, if files have changed since, and if `should_continue` returns false.
 pub fn undo<V: Volume>(
     staging: &Staging<V>,
-    attempt: Attempt,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<Undone, CompactError> {
     let kept = staging.generations()?.pop().ok_or(CompactError::NothingKept)?;
+    hide(&kept.dir, &[RECORD, UNDOING])
+        .map_err(|error| CompactError::Volume { path: kept.path.clone(), error })?;
     let is_begun = kept.is_undoing()?;
     let Some(record) = kept.record()? else {
         if !is_begun {
@@ -66,14 +60,9 @@ pub fn undo<V: Volume>(
         staging.forget(&kept)?;
         return Ok(Undone::default());
     };
-    let undoing = Undoing::new(staging, &kept, &record, should_continue)?;
+    let undoing = Undoing::<V>::new(&staging.base, &kept, &record, should_continue)?;
     if !is_begun {
         undoing.check()?;
-    }
-    if attempt == Attempt::Dry {
-        return Ok(undoing.prediction());
-    }
-    if !is_begun {
         undoing.step()?;
         write_file(&kept.dir, UNDOING, b"").map_err(|error| undoing.failed(UNDOING, error))?;
         kept.dir.as_file().and_then(|dir| dir.sync()).map_err(|error| undoing.failed(UNDOING, error))?;
@@ -88,6 +77,28 @@ pub fn undo<V: Volume>(
         undoing.keep_only(&changed)?
     }
     Ok(undone)
+}
+
+/// What [`undo`] would do; nothing is changed. `staging` is the path of the staging directory on `volume`. There must be no journal.
+///
+/// # Errors
+/// Those of [`undo`] that show in advance, and if another compaction holds the lock.
+pub fn predict_undo<V: Volume>(volume: &V, staging: &CStr) -> Result<Undone, CompactError> {
+    let base = volume.base();
+    let _locks = lock_unchanged(&base, staging)?;
+    let kept = generations(&base, &kept_path(staging))?.pop().ok_or(CompactError::NothingKept)?;
+    let is_begun = kept.is_undoing()?;
+    match kept.record()? {
+        Some(record) => {
+            let undoing = Undoing::<V>::new(&base, &kept, &record, &|| true)?;
+            if !is_begun {
+                undoing.check()?;
+            }
+            Ok(undoing.prediction())
+        }
+        None if is_begun => Ok(Undone::default()),
+        None => Err(CompactError::NothingKept),
+    }
 }
 
 /// An output whose inputs are to be put back.
@@ -107,13 +118,13 @@ struct Undoing<'a, V: Volume> {
 
 impl<'a, V: Volume> Undoing<'a, V> {
     fn new(
-        staging: &Staging<V>,
+        base: &V::Dir,
         kept: &'a Generation<V::Dir>,
         record: &'a Record,
         should_continue: &'a dyn Fn() -> bool,
     ) -> Done<Self> {
         let failed = |error| CompactError::Volume { path: path_below(&kept.path, FILES), error };
-        let root = staging.base.open_dir(&record.root, SymlinkBehavior::Follow);
+        let root = base.open_dir(&record.root, SymlinkBehavior::Follow);
         let root = root.map_err(|error| CompactError::Volume { path: record.root.clone(), error })?;
         let mut pending = Vec::new();
         let files = match kept.dir.open_dir(FILES, SymlinkBehavior::NoFollow) {

@@ -11,6 +11,7 @@ use millstream_walk::{Chunk, Descend, FanOut, Fault, FollowPolicy, Place, Visito
 use super::names::{COMPACTION, is_hidden};
 use super::shapes::probes;
 use super::{Care, Evidence, LISTED_ENTRIES, SEARCHED_BYTES, Search};
+use crate::compact::has_journal;
 use crate::names::c_string;
 
 /// Bytes of directory entries read at once.
@@ -42,14 +43,8 @@ pub fn of_directory<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
 
 pub(super) fn judged<D: Dir>(base: &D, search: &mut Search, care: Care) -> Option<Evidence> {
     complete(base, search, care);
-    let has_journal = |work: &[u8]| {
-        // What may not be looked at may be there: the directory is its owner's alone.
-        let named = |name: &[u8]| {
-            let found = base.metadata(&c_string(&[work, b"/", name]), SymlinkBehavior::Follow, Fields::KIND);
-            !found.is_err_and(|error| error.is_vanished())
-        };
-        named(b".journal") || named(b"journal")
-    };
+    // What may not be looked at may be there: the directory is its owner's alone.
+    let has_journal = |work: &[u8]| has_journal(base, &c_string(&[work])).unwrap_or(true);
     search.unfinished(care, has_journal).or_else(|| search.evidence())
 }
 

@@ -40,7 +40,7 @@ fn kept(bed: &Bed) -> PathBuf {
 
 fn undone(bed: &Bed) -> Result<Undone, CompactError> {
     let staging = bed.open();
-    let undone = undo(&staging, Attempt::Real, &|| true);
+    let undone = undo(&staging, &|| true);
     staging.close().expect("removed");
     undone
 }
@@ -48,7 +48,7 @@ fn undone(bed: &Bed) -> Result<Undone, CompactError> {
 /// Undoes up to step `last`; whether there was such a step.
 fn undone_until(bed: &Bed, last: usize) -> bool {
     let (steps, staging) = (AtomicUsize::new(0), bed.open());
-    let result = undo(&staging, Attempt::Real, &|| steps.fetch_add(1, Ordering::Relaxed) < last);
+    let result = undo(&staging, &|| steps.fetch_add(1, Ordering::Relaxed) < last);
     assert!(result.is_ok() || result == Err(CompactError::Interrupted), "{result:?}");
     steps.into_inner() > last
 }
@@ -62,11 +62,9 @@ fn replaced_files_are_kept_and_put_back() {
         assert_eq!(bed.lines(), lines);
         let kept_files = state(&kept(&bed));
         assert_eq!(kept_files.len(), 12 + 1 + 1, "the inputs, a checksum and the record: {kept_files:?}");
-        let staging = bed.open();
-        let predicted = undo(&staging, Attempt::Dry, &|| true).expect("can be undone");
+        let predicted = predict_undo(&PosixVolume, &c_path(&bed.staging)).expect("can be undone");
         assert_eq!((predicted.outputs, predicted.restored), (5, 12));
         assert_eq!(state(&kept(&bed)), kept_files);
-        drop(staging);
         assert_eq!(undone(&bed), Ok(predicted));
         assert_eq!(state(&bed.source), before, "{place:?}");
         assert!(!kept(&bed).exists() && !bed.staging.exists());
@@ -234,7 +232,7 @@ fn a_flat_tree_is_put_back() {
     opened.commit(&Journal { kind, root: c_path(&source), outputs: vec![planned] }).expect("written");
     assert_eq!(apply(&opened, 1, &|| true).map(|applied| applied.replaced), Ok(2));
     assert_eq!(state(&source).len(), 2);
-    assert_eq!(undo(&opened, Attempt::Real, &|| true).map(|undone| undone.restored), Ok(2));
+    assert_eq!(undo(&opened, &|| true).map(|undone| undone.restored), Ok(2));
     assert_eq!(state(&source), before);
 }
 
@@ -243,17 +241,17 @@ fn kept_files_are_removed_when_their_time_is_over() {
     for (now, removed) in [(Some(99), 0), (Some(100), 1), (None, 1)] {
         let bed = Bed::keeping(Where::Beside, Some(100));
         bed.recover();
+        assert_eq!(predict_purge(&PosixVolume, &c_path(&bed.staging), now), Ok(removed));
+        assert!(kept(&bed).exists() && !bed.staging.exists());
         let staging = bed.open();
-        assert_eq!(purge(&staging, now, Attempt::Dry), Ok(removed));
-        assert!(kept(&bed).exists());
-        assert_eq!(purge(&staging, now, Attempt::Real), Ok(removed));
+        assert_eq!(purge(&staging, now), Ok(removed));
         staging.close().expect("removed");
         assert_eq!(kept(&bed).exists(), removed == 0);
     }
     let bed = Bed::keeping(Where::Beside, Some(100));
     bed.recover();
     assert!(undone_until(&bed, 3));
-    assert_eq!(purge(&bed.open(), None, Attempt::Real), Ok(0), "what has begun to be undone is finished");
+    assert_eq!(purge(&bed.open(), None), Ok(0), "what has begun to be undone is finished");
     for keep_until in [None, LATER] {
         let journal =
             Journal { kind: Kind::InPlace { keep_until }, root: c_path(&bed.source), outputs: Vec::new() };
