@@ -57,9 +57,10 @@ pub use manifest::ListedFile;
 pub use outcome::{Applied, Left, Reason};
 pub use replaced::{has_kept, predict_purge, purge};
 pub use staging::{Staging, has_journal};
-pub use undo::{Undone, predict_undo, undo};
+pub use undo::{Undone, predict_undo, undo, undo_command};
 
 pub(crate) use paths::parent_below;
+pub(crate) use replaced::has_undoing;
 pub(crate) use staging::entries;
 pub(crate) use swap::like_the_old;
 

@@ -150,6 +150,14 @@ fn partly_undone<D: Dir>(all: Vec<Generation<D>>) -> Result<Option<Generation<D>
     Ok(None)
 }
 
+/// Whether files that are kept in the directory `kept` are being put back, or were when that was interrupted.
+///
+/// # Errors
+/// If that cannot be seen.
+pub(crate) fn has_undoing<D: Dir>(base: &D, kept: &CStr) -> Result<bool, CompactError> {
+    Ok(partly_undone(generations(base, kept)?)?.is_some())
+}
+
 /// Whether files are kept that a compaction replaced. `staging` is the path of its staging directory on `volume`.
 ///
 /// # Errors

@@ -148,12 +148,16 @@ impl<V: Volume> Staging<V> {
         self.dir.as_file().and_then(|dir| dir.sync_volume()).map_err(|error| self.failed(c"", error))
     }
 
-    /// Removes the directory.
+    /// Removes the directory. It stays while an undoing is unfinished: to users who may not look into the directory of the kept files, it
+    /// is the only sign of that.
     ///
     /// # Errors
     /// As [`Staging::clear`]. Files that are still open on NFS stay until the next compaction.
     pub fn close(self) -> std::result::Result<(), CompactError> {
         self.clear()?;
+        if self.partly_undone()?.is_some() {
+            return Ok(());
+        }
         let earlier_lock = visible(LOCK);
         for (name, kind) in [
             (OUT, RemoveKind::Directory),

@@ -27,6 +27,7 @@ use super::staging::{
 };
 use super::work::{Done, checksum_name, lacks_checksum};
 use crate::names::rename_new;
+use crate::quote::shell_word;
 
 /// What was undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,6 +100,11 @@ pub fn predict_undo<V: Volume>(volume: &V, staging: &CStr) -> Result<Undone, Com
         None if is_begun => Ok(Undone::default()),
         None => Err(CompactError::NothingKept),
     }
+}
+
+/// The command that undoes the latest compaction in place of the directory `tree`.
+pub fn undo_command(tree: &[u8]) -> Vec<u8> {
+    [b"millstream compact --undo ", &shell_word(tree)[..]].concat()
 }
 
 /// An output whose inputs are to be put back.

@@ -10,6 +10,7 @@ use millstream_vfs::PosixVolume;
 
 use crate::compact::tests::{Bed, Where, c_path, interrupted};
 use crate::compact::*;
+use crate::table_logs::{Care, of_tree};
 
 const LATER: Option<i64> = Some(i64::MAX);
 
@@ -110,6 +111,53 @@ fn whatever_step_the_undoing_is_interrupted_at_the_rest_is_done() {
             }
             assert_eq!(state(&bed.source), before, "{place:?}, step {last}");
             assert!(!kept(&bed).exists());
+            if !more {
+                assert!(last > 15);
+                break;
+            }
+        }
+    }
+}
+
+/// What others are told about a directory that was compacted, is in such a directory, or has one in it.
+fn told(directory: &Path, care: Care) -> Option<String> {
+    let path = c_path(directory);
+    of_tree(&PosixVolume, &path, &path, care, |_| None).map(|evidence| evidence.to_string())
+}
+
+#[test]
+fn whatever_step_the_undoing_is_interrupted_at_no_other_compaction_misses_files() {
+    for place in [Where::Beside, Where::Inside] {
+        for last in 0.. {
+            let bed = Bed::keeping(place, LATER);
+            let before = state(&bed.source);
+            bed.recover();
+            let compacted = state(&bed.source);
+            let more = undone_until(&bed, last);
+            let has_begun = kept(&bed).join("1/.undoing").exists();
+            assert!(
+                has_begun || [&before, &compacted].contains(&&state(&bed.source)),
+                "{place:?}, step {last}"
+            );
+            let top = bed.source.parent().expect("a parent");
+            for directory in [top, &bed.source, &bed.source.join("k=1"), &bed.source.join("k=2/deep")] {
+                for care in [Care::Names, Care::All] {
+                    let said = told(directory, care).unwrap_or_default();
+                    let end = format!("end it with millstream compact --undo {}", bed.source.display());
+                    assert_eq!(
+                        said.ends_with(&end),
+                        has_begun,
+                        "{place:?}, step {last}, {directory:?}, {care:?}: {said}"
+                    );
+                }
+            }
+            if has_begun {
+                bed.open().close().expect("closed");
+                assert!(bed.staging.exists(), "users who may not look at the kept files see it");
+                undone(&bed).expect("the rest");
+            }
+            assert!(has_begun || last == 0 || !more, "{place:?}, step {last}");
+            assert_eq!((told(top, Care::Names), told(&bed.source, Care::All)), (None, None));
             if !more {
                 assert!(last > 15);
                 break;
