@@ -7,7 +7,7 @@ use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
 use millstream_ops::compact::{
     Applied, CompactError, Journal, ListedFile, Manifest, Staging, Undone, apply, has_journal, has_kept,
-    links, predict_purge, predict_undo, purge, undo,
+    links, predict_purge, predict_undo, purge, undo, undo_command,
 };
 use millstream_scan::{Contents, Header, Input, JoinRule, Joiner, Place, concatenate};
 use millstream_vfs::Volume;
@@ -294,6 +294,18 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_predictUndo<'l
         let staging = c_string(bytes(env, &staging)?)?;
         let undone = predict_undo(&SharedProcessVolume::default(), &staging).map_err(|e| failure(&e))?;
         Ok(env.byte_array_from_slice(&encoded_undone(undone))?.into_raw())
+    })
+}
+
+/// `static native byte[] undoCommand(byte[] tree)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_undoCommand<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    tree: JByteArray<'local>,
+) -> jbyteArray {
+    guard(&mut env, std::ptr::null_mut(), |env| {
+        Ok(env.byte_array_from_slice(&undo_command(&bytes(env, &tree)?))?.into_raw())
     })
 }
 

@@ -102,6 +102,16 @@ public final class NativeCompaction implements AutoCloseable {
   }
 
   /**
+   * The shell command that undoes the latest compaction of a tree.
+   *
+   * @param tree absolute path
+   */
+  public static String undoCommand(String tree) throws IOException {
+    requireLibrary();
+    return new String(undoCommand(LocalPaths.require(tree)), FileNames.LOCAL.charset());
+  }
+
+  /**
    * Removes the kept files of compactions whose time is over.
    *
    * @param nowSeconds the time since 1970
@@ -321,6 +331,8 @@ public final class NativeCompaction implements AutoCloseable {
   private static native byte[] undo(long handle) throws IOException;
 
   private static native byte[] predictUndo(byte[] staging) throws IOException;
+
+  private static native byte[] undoCommand(byte[] tree);
 
   private static native long purge(long handle, long now) throws IOException;
 

@@ -71,7 +71,7 @@ final case class CompactSummary(
   /** How to get replaced files back, if any are kept. */
   def wayBack: Option[String] = Option.when(keepSeconds > 0) {
     s"the replaced files ${if (dryRun) "would be" else "are"} kept for ${duration(keepSeconds)} (--keep-for): " +
-      s"millstream compact --undo $source puts them back, --purge removes them"
+      s"${NativeCompaction.undoCommand(source)} puts them back, --purge removes them"
   }
 
   /** One line for each reason why files were not merged, and advice. */
