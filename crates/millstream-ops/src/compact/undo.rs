@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
@@ -25,7 +25,7 @@ use super::replaced::{FILES, Generation, UNDOING, UNDONE, exchanged_index, gener
 use super::staging::{
     RECORD, Staging, c_string, entries, lock_unchanged, make_dir, path_below, remove_entries, write_file,
 };
-use super::work::{Done, checksum_name, lacks_checksum};
+use super::work::{Done, checksum_name, lacks_checksum, may_move_checksum};
 use crate::names::rename_new;
 use crate::quote::shell_word;
 
@@ -62,8 +62,8 @@ pub fn undo<V: Volume>(
         return Ok(Undone::default());
     };
     let undoing = Undoing::<V>::new(&staging.base, &kept, &record, should_continue)?;
+    undoing.check(is_begun)?;
     if !is_begun {
-        undoing.check()?;
         undoing.step()?;
         write_file(&kept.dir, UNDOING, b"").map_err(|error| undoing.failed(UNDOING, error))?;
         kept.dir.as_file().and_then(|dir| dir.sync()).map_err(|error| undoing.failed(UNDOING, error))?;
@@ -92,9 +92,7 @@ pub fn predict_undo<V: Volume>(volume: &V, staging: &CStr) -> Result<Undone, Com
     match kept.record()? {
         Some(record) => {
             let undoing = Undoing::<V>::new(&base, &kept, &record, &|| true)?;
-            if !is_begun {
-                undoing.check()?;
-            }
+            undoing.check(is_begun)?;
             Ok(undoing.prediction())
         }
         None if is_begun => Ok(Undone::default()),
@@ -112,6 +110,17 @@ struct Pending<'a, D> {
     replacement: &'a Replacement,
     /// Has the inputs.
     from: D,
+    /// Its path.
+    from_path: CString,
+}
+
+/// What prevents inputs from being put back.
+#[derive(Default)]
+struct Obstacles {
+    /// Paths of files and directories that are immutable or append-only.
+    immovable: BTreeSet<CString>,
+    /// A sentence about each other one.
+    others: Vec<String>,
 }
 
 struct Undoing<'a, V: Volume> {
@@ -150,7 +159,8 @@ impl<'a, V: Volume> Undoing<'a, V> {
                 let Some(place) = places.iter().find(|name| **name == hidden).or(exchanged) else { continue };
                 let from = files.open_dir(place, SymlinkBehavior::NoFollow).map_err(failed)?;
                 if was_replaced(kept, replacement, &from).map_err(failed)? {
-                    pending.push(Pending { replacement, from });
+                    let from_path = path_below(&path_below(&kept.path, FILES), place);
+                    pending.push(Pending { replacement, from, from_path });
                 }
             }
         }
@@ -178,17 +188,29 @@ impl<'a, V: Volume> Undoing<'a, V> {
         parent.open_dir(&name, SymlinkBehavior::NoFollow)
     }
 
-    /// Refuses if anything is not as the compaction left it.
-    fn check(&self) -> Done<()> {
-        let mut reasons = Vec::new();
+    /// Refuses if a file cannot be moved and, unless the undoing has begun, if anything is not as the compaction left it.
+    fn check(&self, is_begun: bool) -> Done<()> {
+        let mut found = Obstacles::default();
+        let away = self.kept.dir.open_dir(UNDONE, SymlinkBehavior::NoFollow).ok();
         for pending in &self.pending {
             let path = self.path_of(pending.replacement);
             match self.directory_of(pending.replacement) {
-                Ok(dir) => reasons.extend(obstacles(&dir, &path, pending)),
-                Err(error) => reasons.push(format!("{}: {error}", path.to_string_lossy())),
+                Ok(dir) => found.add_all(&dir, &path, pending),
+                Err(error) => found.others.push(format!("{}: {error}", path.to_string_lossy())),
+            }
+            if let Some(away) = &away
+                && let Err(Reason::Immovable(name)) = change(away, &moved(pending.replacement))
+            {
+                found.immovable.insert(path_below(&path_below(&self.kept.path, UNDONE), &name));
             }
         }
-        if reasons.is_empty() { Ok(()) } else { Err(CompactError::NotUndoable { reasons }) }
+        if !found.immovable.is_empty() {
+            return Err(CompactError::Immovable { paths: found.immovable.into_iter().collect() });
+        }
+        if is_begun || found.others.is_empty() {
+            return Ok(());
+        }
+        Err(CompactError::NotUndoable { reasons: found.others })
     }
 
     fn prediction(&self) -> Undone {
@@ -343,29 +365,38 @@ impl From<Reason> for Stopped {
     }
 }
 
-/// What prevents the inputs of an output from being put back.
-fn obstacles<D: Dir>(dir: &D, path: &CStr, pending: &Pending<'_, D>) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut add = |name: &CStr, why: &str| {
-        found.push(format!("{} {why}", path_below(path, name).to_string_lossy()));
-    };
-    let output = &pending.replacement.output;
-    if change(dir, output).is_err() {
-        add(&output.name, "has changed since the compaction");
-    }
-    for entry in &pending.replacement.inputs.entries {
-        if entry.name != output.name
-            && dir.metadata(&entry.name, SymlinkBehavior::NoFollow, Fields::INO).is_ok()
-        {
-            add(&entry.name, "exists again");
+impl Obstacles {
+    /// Adds what prevents the inputs of an output from being put back in `dir`, whose path is `path`.
+    fn add_all<D: Dir>(&mut self, dir: &D, path: &CStr, pending: &Pending<'_, D>) {
+        let Pending { replacement, from, from_path } = pending;
+        for (directory, path) in [(dir, path), (from, from_path.as_c_str())] {
+            if directory.own_metadata(Fields::KIND).is_ok_and(|found| found.is_immovable) {
+                self.immovable.insert(path.to_owned());
+            }
         }
-        let name = find_kept(&pending.from, entry).ok().flatten();
-        let is_as_it_was = |name| change(&pending.from, &ManifestEntry { name, ..entry.clone() }).is_ok();
-        if !name.is_some_and(is_as_it_was) {
-            add(&entry.name, "is no longer kept as it was");
+        let output = &replacement.output;
+        self.add(change(dir, output), path, (path, &output.name), "has changed since the compaction");
+        for entry in &replacement.inputs.entries {
+            let name = &entry.name;
+            if *name != output.name && dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO).is_ok() {
+                self.add(Err(Reason::Taken(name.clone())), path, (path, name), "exists again");
+            }
+            let kept = find_kept(from, entry).ok().flatten().ok_or(Reason::Changed(name.clone()));
+            let state = kept.and_then(|name| change(from, &ManifestEntry { name, ..entry.clone() }));
+            let state = state.and_then(|()| may_move_checksum(from, entry));
+            self.add(state, from_path, (path, name), "is no longer kept as it was");
         }
     }
-    found
+
+    /// Adds a file if there is a reason. If it cannot be moved, it is in the directory `path`; otherwise `named` has its directory and name
+    /// for the message.
+    fn add(&mut self, state: Result<(), Reason>, path: &CStr, named: (&CStr, &CStr), why: &str) {
+        match state {
+            Ok(()) => {}
+            Err(Reason::Immovable(name)) => drop(self.immovable.insert(path_below(path, &name))),
+            Err(_) => self.others.push(format!("{} {why}", path_below(named.0, named.1).to_string_lossy())),
+        }
+    }
 }
 
 /// The name of a file that is put back, or that of its nth substitute.

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use millstream_vfs::PosixVolume;
+use rustix::fs::{IFlags, ioctl_setflags};
 
 use crate::compact::tests::{Bed, Where, c_path, interrupted};
 use crate::compact::*;
+use crate::quote::shell_word;
 use crate::table_logs::{Care, of_tree};
 
 const LATER: Option<i64> = Some(i64::MAX);
@@ -164,6 +166,51 @@ fn whatever_step_the_undoing_is_interrupted_at_no_other_compaction_misses_files(
             }
         }
     }
+}
+
+/// Kept files, an output, a checksum file and directories, each made immutable or append-only before or during the undoing.
+#[test]
+fn files_that_cannot_be_moved_are_named_before_anything_is_undone() {
+    for (begun, flag, name) in [
+        (0, IFlags::IMMUTABLE, "source/k=1/part-1"),
+        (0, IFlags::APPEND, "source/k=2/deep/part-3"),
+        (0, IFlags::IMMUTABLE, "source/k=2"),
+        (0, IFlags::IMMUTABLE, "..c"),
+        (0, IFlags::APPEND, ".a.crc"),
+        (0, IFlags::IMMUTABLE, "..x"),
+        (3, IFlags::IMMUTABLE, "..x"),
+        (3, IFlags::APPEND, "source/k=2/deep/part-3"),
+        (3, IFlags::IMMUTABLE, ".0.0"),
+    ] {
+        let bed = Bed::keeping(Where::Beside, LATER);
+        let before = state(&bed.source);
+        bed.recover();
+        assert!(begun == 0 || undone_until(&bed, begun));
+        let top = bed.source.parent().expect("a parent");
+        let path = if name.contains('/') { top.join(name) } else { named(&kept(&bed), name).expect(name) };
+        let file = fs::File::open(&path).expect("opens");
+        let between = (state(&bed.source), state(&kept(&bed)));
+        ioctl_setflags(&file, flag).expect("this test needs root, and a file system with such flags");
+        let refused = undone(&bed);
+        let predicted = predict_undo(&PosixVolume, &c_path(&bed.staging));
+        ioctl_setflags(&file, IFlags::empty()).expect("set back");
+        assert_eq!(refused, Err(CompactError::Immovable { paths: vec![c_path(&path)] }), "{name}");
+        assert_eq!(predicted, refused);
+        let said = refused.expect_err("refused").to_string();
+        let command = [b"first run chattr -i -a ", &shell_word(c_path(&path).to_bytes())[..]].concat();
+        assert!(said.ends_with(&*String::from_utf8_lossy(&command)), "{said}");
+        assert_eq!((state(&bed.source), state(&kept(&bed))), between, "{name}");
+        assert_eq!(undone(&bed).expect("undone").left, []);
+        assert_eq!(state(&bed.source), before, "{name}");
+    }
+}
+
+/// The first file with this name below a directory.
+fn named(top: &Path, name: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(top).expect("readdir").map(|entry| entry.expect("an entry").path());
+    let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let found = files.into_iter().find(|path| path.file_name().is_some_and(|found| found == name));
+    found.or_else(|| directories.iter().find_map(|below| named(below, name)))
 }
 
 #[test]
