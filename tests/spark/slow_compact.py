@@ -293,11 +293,11 @@ def test_command_line(tmp_path):
 
 
 def test_the_command_says_how_replaced_files_come_back(tmp_path):
-    source = tmp_path / "source"
+    source = tmp_path / "it's a source"
     make_tree(source, 60)
     size = sum(path.stat().st_size for path in source.rglob("f*"))
     (source / "left.orc").write_text("ORC")
-    back = f"kept for 12h (--keep-for): millstream compact --undo {source} puts them back, --purge removes them"
+    back = f"kept for 12h (--keep-for): millstream compact --undo '{tmp_path}/it'\\''s a source' puts them back, --purge removes them"
     for dry_run in (["--dry-run"], []):
         done = run(source, "--in-place", "--plain-files", "--keep-for=12h", *dry_run)
         assert f"60 of 61 files ({size} bytes)" in done.stdout and back in done.stdout, done.stdout

@@ -341,6 +341,40 @@ def test_a_tree_that_a_killed_compaction_in_place_has_left_half_done_is_refused(
     assert not (tmp_path / "target").exists() or entries(tmp_path / "target") == []
 
 
+@pytest.mark.parametrize("arguments", [{"src": "top/the source", "dst": "target"}, {"src": "top", "dst": "target"}, {"src": "link", "dst": "target"},
+                                       {"src": "links", "dst": "target"}, {"src": "top/the source", "in_place": True, "plain_files": True},
+                                       {"src": "top/the source/k=1", "in_place": True, "plain_files": True, "dry_run": True}])
+def test_a_tree_that_a_killed_undo_has_left_half_done_is_refused(ours, tmp_path, arguments):
+    source = tree(tmp_path / "top" / "the source", {"k=1/a": b"1\n", "k=1/b": b"2\n"})
+    tree(tmp_path / "top" / ".the source.millstream-replaced", {"1/.undoing": b"", "1/files/.0.0.hidden/..c": b"3\n"})
+    (tmp_path / "links").mkdir()
+    for link in (tmp_path / "link", tmp_path / "links" / "to"):
+        link.symlink_to(source)
+    places = {name: str(tmp_path / place) for name, place in arguments.items() if isinstance(place, str)}
+    refused = ours.call("compact_calls:compact", **{**arguments, **places})
+    assert f"end it with millstream compact --undo '{source}'" in refused.get("error", "no error"), refused
+    assert not (tmp_path / "target").exists() or entries(tmp_path / "target") == []
+
+
+@pytest.mark.parametrize("action", ["undo", "purge"])
+def test_a_dry_run_of_undo_and_purge_changes_nothing(ours, tmp_path, action):
+    source = tree(tmp_path / "source", {"k=1/a": b"1\n", "k=1/b": b"2\n"})
+    ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
+    kept = tmp_path / ".source.millstream-replaced" / "1"
+    # What an earlier version called it.
+    (kept / ".record").rename(kept / "record")
+
+    def state():
+        return {path: path.lstat().st_ctime_ns for path in [tmp_path, *tmp_path.rglob("*")]}
+
+    before = state()
+    foretold = ours.call("compact_calls:compact", src=source, dry_run=True, **{action: True})
+    assert state() == before
+    done = ours.call("compact_calls:compact", src=source, **{action: True})
+    numbers = ("restored", "removed", "purged")
+    assert [foretold.get(name) for name in numbers] == [done.get(name) for name in numbers] == ([2, 1, 0] if action == "undo" else [0, 0, 1]), foretold
+
+
 def test_what_was_committed_is_finished_by_the_same_command(ours, tmp_path):
     source, target = tree(tmp_path / "source", {"a": b"1\n", "b": b"2\n"}), tmp_path / "target"
     fields = [b"millstream compact 1", b"new", os.fsencode(target), b"0.0", b"k=1", b"part-0", b"1.0", b"k=1", b"part-1", b"end", b""]

@@ -6,10 +6,11 @@ use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
 use millstream_ops::compact::{
-    Applied, Attempt, CompactError, Journal, ListedFile, Manifest, Staging, apply, has_kept, links, purge,
-    undo,
+    Applied, CompactError, Journal, ListedFile, Manifest, Staging, Undone, apply, has_journal, has_kept,
+    links, predict_purge, predict_undo, purge, undo, undo_command,
 };
 use millstream_scan::{Contents, Header, Input, JoinRule, Joiner, Place, concatenate};
+use millstream_vfs::Volume;
 use millstream_wire::Encoder;
 
 use crate::cancellation::Cancellation;
@@ -235,53 +236,106 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_apply<'local>(
     })
 }
 
-/// `static native boolean hasKept(long handle)`
+/// `static native boolean hasJournal(byte[] staging)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_hasJournal<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    staging: JByteArray<'local>,
+) -> jboolean {
+    guard(&mut env, 0, |env| {
+        let staging = c_string(bytes(env, &staging)?)?;
+        let found = has_journal(&SharedProcessVolume::default().base(), &staging);
+        Ok(jboolean::from(found.map_err(|error| unreadable(&staging, &error))?))
+    })
+}
+
+/// `static native boolean hasKept(byte[] staging)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_hasKept<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
-    handle: jlong,
+    staging: JByteArray<'local>,
 ) -> jboolean {
-    guard(&mut env, 0, |_| {
-        // SAFETY: see `staging`.
-        Ok(jboolean::from(has_kept(unsafe { staging(handle) }).map_err(|e| failure(&e))?))
+    guard(&mut env, 0, |env| {
+        let staging = c_string(bytes(env, &staging)?)?;
+        let found = has_kept(&SharedProcessVolume::default(), &staging);
+        Ok(jboolean::from(found.map_err(|e| failure(&e))?))
     })
 }
 
-fn attempt(dry: jboolean) -> Attempt {
-    if dry == 0 { Attempt::Real } else { Attempt::Dry }
+/// What `encoded_result` makes of an undoing: the numbers are of outputs removed and of files put back.
+fn encoded_undone(undone: Undone) -> Vec<u8> {
+    encoded_result(&Applied { outputs: undone.outputs, replaced: undone.restored, left: undone.left })
 }
 
-/// `static native byte[] undo(long handle, boolean dry)`: returns what `encoded_result` makes of the result: the numbers are of outputs
-/// removed and of files put back.
+/// `static native byte[] undo(long handle)`: returns what `encoded_undone` makes of the result.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_undo<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
-    dry: jboolean,
 ) -> jbyteArray {
     guard(&mut env, std::ptr::null_mut(), |env| {
         // SAFETY: see `staging`.
-        let undone = undo(unsafe { staging(handle) }, attempt(dry), &|| true).map_err(|e| failure(&e))?;
-        let applied = Applied { outputs: undone.outputs, replaced: undone.restored, left: undone.left };
-        Ok(env.byte_array_from_slice(&encoded_result(&applied))?.into_raw())
+        let undone = undo(unsafe { staging(handle) }, &|| true).map_err(|e| failure(&e))?;
+        Ok(env.byte_array_from_slice(&encoded_undone(undone))?.into_raw())
     })
 }
 
-/// `static native long purge(long handle, long now, boolean dry)`: of all compactions if `now` is negative.
+/// `static native byte[] predictUndo(byte[] staging)`: returns what `encoded_undone` makes of what would be done.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_predictUndo<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    staging: JByteArray<'local>,
+) -> jbyteArray {
+    guard(&mut env, std::ptr::null_mut(), |env| {
+        let staging = c_string(bytes(env, &staging)?)?;
+        let undone = predict_undo(&SharedProcessVolume::default(), &staging).map_err(|e| failure(&e))?;
+        Ok(env.byte_array_from_slice(&encoded_undone(undone))?.into_raw())
+    })
+}
+
+/// `static native byte[] undoCommand(byte[] tree)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_undoCommand<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    tree: JByteArray<'local>,
+) -> jbyteArray {
+    guard(&mut env, std::ptr::null_mut(), |env| {
+        Ok(env.byte_array_from_slice(&undo_command(&bytes(env, &tree)?))?.into_raw())
+    })
+}
+
+/// `static native long purge(long handle, long now)`: of all compactions if `now` is negative.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_purge<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
     now: jlong,
-    dry: jboolean,
 ) -> jlong {
     guard(&mut env, 0, |_| {
         // SAFETY: see `staging`.
-        let staging = unsafe { staging(handle) };
-        let removed = purge(staging, (now >= 0).then_some(now), attempt(dry)).map_err(|e| failure(&e))?;
+        let removed =
+            purge(unsafe { staging(handle) }, (now >= 0).then_some(now)).map_err(|e| failure(&e))?;
+        Ok(jlong::try_from(removed).unwrap_or(jlong::MAX))
+    })
+}
+
+/// `static native long predictPurge(byte[] staging)`: of all compactions.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_predictPurge<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    staging: JByteArray<'local>,
+) -> jlong {
+    guard(&mut env, 0, |env| {
+        let staging = c_string(bytes(env, &staging)?)?;
+        let removed =
+            predict_purge(&SharedProcessVolume::default(), &staging, None).map_err(|e| failure(&e))?;
         Ok(jlong::try_from(removed).unwrap_or(jlong::MAX))
     })
 }

@@ -1,5 +1,8 @@
 //! `io.millstream.hadoop.TableLogs`.
 
+use std::ffi::{CStr, CString, OsStr};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
@@ -12,7 +15,7 @@ use crate::compact::{bytes, c_string};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
-/// Nothing if there is no evidence, or else how sure it is (0: possible, 1: known, 2: an unfinished compaction) and the message (a prefixed
+/// Nothing if there is no evidence, or else how sure it is (0: possible, 1: known, 2: an unfinished compaction or undoing) and the message (a prefixed
 /// string).
 fn encoded_evidence(evidence: Option<&Evidence>) -> Vec<u8> {
     let mut output = Encoder::default();
@@ -20,7 +23,7 @@ fn encoded_evidence(evidence: Option<&Evidence>) -> Vec<u8> {
         output.u8(match evidence.certainty {
             Certainty::Possible => 0,
             Certainty::Known => 1,
-            Certainty::Unfinished => 2,
+            Certainty::Unfinished | Certainty::PartlyUndone => 2,
         });
         output.prefixed(evidence.to_string().as_bytes());
     }
@@ -82,9 +85,14 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_ofLocal<'local>(
     guard(&mut env, std::ptr::null_mut(), |env| {
         let (root, given) = (c_string(bytes(env, &root)?)?, c_string(bytes(env, &given)?)?);
         let care = if is_replaced == 0 { Care::Names } else { Care::All };
-        let found = of_tree(&SharedProcessVolume::default(), &root, &given, care);
+        let found = of_tree(&SharedProcessVolume::default(), &root, &given, care, real_path);
         array(env, &encoded_evidence(found.as_ref()))
     })
+}
+
+fn real_path(directory: &CStr) -> Option<CString> {
+    let path = std::fs::canonicalize(OsStr::from_bytes(directory.to_bytes())).ok()?;
+    CString::new(path.into_os_string().into_vec()).ok()
 }
 
 /// `static native int listedEntries()`

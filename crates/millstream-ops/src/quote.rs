@@ -331,6 +331,15 @@ fn write_escapes(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// `text` as one word of a shell's command line, in quotes where it needs them, whatever the locale.
+pub fn shell_word(text: &[u8]) -> Vec<u8> {
+    if !text.is_empty() && text.iter().all(|&b| PLAIN[usize::from(b)] || b >= 0x80) {
+        return text.to_vec();
+    }
+    let escaped = text.iter().flat_map(|b| if *b == b'\'' { &b"'\\''"[..] } else { std::slice::from_ref(b) });
+    [b'\''].iter().chain(escaped).chain(b"'").copied().collect()
+}
+
 /// Whether a shell would read `name` as anything but one word that is itself.
 fn needs_shell_quotes(name: &[u8]) -> bool {
     match name {
@@ -367,6 +376,8 @@ fn needs_shell_quotes(name: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
     use super::*;
 
     fn shown(style: QuotingStyle, name: &[u8]) -> String {
@@ -403,6 +414,33 @@ mod tests {
         ] {
             assert_eq!(shown(style, name.as_bytes()), expected, "{style:?} {name:?}");
         }
+    }
+
+    #[test]
+    fn words_of_a_shell() {
+        for text in [
+            "plain/k_1.txt",
+            "é",
+            "a b",
+            "it's",
+            "''",
+            "{a,b}",
+            "~",
+            "$x",
+            "new\nline",
+            "\x01",
+            "-a",
+            "k=1",
+            "",
+            "*",
+        ] {
+            let command = [b"printf %s ", &shell_word(text.as_bytes())[..]].concat();
+            let command = std::ffi::OsString::from_vec(command);
+            let printed =
+                std::process::Command::new("bash").arg("-c").arg(command).output().expect("bash runs");
+            assert_eq!(printed.stdout, text.as_bytes(), "{text:?}");
+        }
+        assert_eq!([shell_word(b"/a/b-1"), shell_word(b"it's")], [&b"/a/b-1"[..], b"'it'\\''s'"]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn applied(volume: &MemoryVolume) -> Result<Applied, CompactError> {
 
 fn undone(volume: &MemoryVolume) -> Result<Undone, CompactError> {
     let staging = Staging::open(volume, STAGING)?;
-    let undone = undo(&staging, Attempt::Real, &|| true)?;
+    let undone = undo(&staging, &|| true)?;
     staging.close()?;
     Ok(undone)
 }
@@ -162,13 +162,12 @@ fn an_output_that_was_written_to_gets_its_name_back_without_rename_new() {
     let staging = Staging::open(&volume, STAGING).expect("opens");
     let steps = std::sync::atomic::AtomicUsize::new(0);
     // The third step is the first input's.
-    let first =
-        undo(&staging, Attempt::Real, &|| steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 2);
+    let first = undo(&staging, &|| steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 2);
     assert_eq!(first, Err(CompactError::Interrupted));
     let output = "/.t.millstream-replaced/1/undone/0.0";
     let text = [volume.read(output).expect("moved away"), b"late\n".to_vec()].concat();
     volume.write(output, &text).expect("written");
     volume.fail(output, millstream_vfs::Operation::Rename, Errno::INVAL);
-    assert_eq!(undo(&staging, Attempt::Real, &|| true).expect("the others are undone").left.len(), 1);
+    assert_eq!(undo(&staging, &|| true).expect("the others are undone").left.len(), 1);
     assert_eq!(volume.read("/t/part-0"), Ok(text));
 }

@@ -8,7 +8,7 @@ mod tests;
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Dir, Error};
+use millstream_vfs::{Dir, Error, Fields, SymlinkBehavior};
 
 use super::journal::ManifestEntry;
 use super::kept::has_inode;
@@ -31,6 +31,18 @@ pub(super) fn find_kept<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<Option
     for name in [kept_as(entry), entry.name.clone()] {
         if has_inode(dir, &name, entry.ino)? {
             return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// The name that the file `hidden` in `dir` has, in this version or in an earlier one; [`None`] if there is no such file.
+pub(super) fn find_hidden<D: Dir>(dir: &D, hidden: &CStr) -> Result<Option<CString>, Error> {
+    for name in [hidden.to_owned(), visible(hidden)] {
+        match dir.metadata(&name, SymlinkBehavior::NoFollow, Fields::INO) {
+            Ok(_) => return Ok(Some(name)),
+            Err(error) if error.is_vanished() => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(None)

@@ -51,15 +51,18 @@ use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Dir, Error, FileKind, SymlinkBehavior, Volume};
 
+use crate::quote::shell_word;
+
 pub use apply::apply;
 pub use journal::{Journal, Kind, Malformed, Manifest, ManifestEntry, Planned};
 pub use manifest::ListedFile;
 pub use outcome::{Applied, Left, Reason};
-pub use replaced::{has_kept, purge};
-pub use staging::Staging;
-pub use undo::{Attempt, Undone, undo};
+pub use replaced::{has_kept, predict_purge, purge};
+pub use staging::{Staging, has_journal};
+pub use undo::{Undone, predict_undo, undo, undo_command};
 
 pub(crate) use paths::parent_below;
+pub(crate) use replaced::has_undoing;
 pub(crate) use staging::entries;
 pub(crate) use swap::like_the_old;
 
@@ -115,6 +118,15 @@ pub enum CompactError {
         /// A sentence about each file or directory.
         reasons: Vec<String>,
     },
+    /// Files or directories are immutable or append-only, so an undoing can neither move nor remove files.
+    #[error(
+        "cannot be undone, and nothing was changed: immutable and append-only files cannot be moved; first run chattr -i -a {}",
+        words(paths)
+    )]
+    Immovable {
+        /// Their paths.
+        paths: Vec<CString>,
+    },
     /// An output was written to after the undoing had moved it away, and its other lines are back.
     #[error("{}: was written to while the compaction was undone; move this file away, add its new lines by hand, and run --undo again", path.to_string_lossy())]
     WrittenTo {
@@ -126,9 +138,22 @@ pub enum CompactError {
     Interrupted,
 }
 
+/// How many of several files or sentences a message has.
+const SHOWN: usize = 5;
+
+/// The first few of several paths, as words of a shell's command line.
+fn words(paths: &[CString]) -> String {
+    let shown =
+        paths.iter().take(SHOWN).map(|path| shell_word(path.to_bytes())).collect::<Vec<_>>().join(&b' ');
+    let shown = String::from_utf8_lossy(&shown);
+    match paths.len().saturating_sub(SHOWN) {
+        0 => shown.into_owned(),
+        more => format!("{shown} (and {more} more)"),
+    }
+}
+
 /// The first few of several sentences.
 fn list(reasons: &[String]) -> String {
-    const SHOWN: usize = 5;
     let shown = reasons.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
     match reasons.len().saturating_sub(SHOWN) {
         0 => shown,

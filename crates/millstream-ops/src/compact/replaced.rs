@@ -3,19 +3,20 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, RemoveKind, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, Errno, Error, File, FileKind, RemoveKind, SymlinkBehavior, Volume};
 
-use super::hidden::{hide, kept_as};
+use super::CompactError;
+use super::hidden::{find_hidden, kept_as};
 use super::in_place::HIDDEN;
 use super::journal::{Journal, ManifestEntry, Planned};
 use super::kept::{is_link, stamped};
 use super::paths::parent_below;
 use super::record::{Record, Replacement};
 use super::staging::{
-    RECORD, Staging, c_string, entries, make_dir, path_below, read_file, remove_entries, write_file,
+    RECORD, Staging, c_string, entries, lock_unchanged, make_dir, path_below, read_file, remove_entries,
+    write_file,
 };
 use super::work::{Done, Work, checksum_name};
-use super::{Attempt, CompactError};
 
 /// The replaced files of a compaction.
 pub(super) const FILES: &CStr = c"files";
@@ -24,7 +25,7 @@ pub(super) const UNDONE: &CStr = c"undone";
 /// Once this file exists, the compaction will be undone.
 pub(super) const UNDOING: &CStr = c".undoing";
 
-/// The ends of the names of staging directories and of those that keep replaced files.
+/// The suffixes of staging directories and of those that keep replaced files.
 const STAGING_END: &[u8] = b"-compact";
 const KEPT_END: &[u8] = b"-replaced";
 
@@ -56,33 +57,14 @@ impl<V: Volume> Staging<V> {
         write_file(&self.dir, RECORD, &record.encode()).map_err(|error| self.failed(RECORD, error))
     }
 
-    /// Refuses to compact a tree from which some outputs have been taken away, and whose inputs are not back.
-    pub(super) fn refuse_partly_undone(&self) -> Result<(), CompactError> {
-        for kept in self.generations()? {
-            if kept.is_undoing()? {
-                return Err(CompactError::PartlyUndone { path: kept.path });
-            }
-        }
-        Ok(())
+    /// The compaction from whose tree some outputs have been taken away, and whose inputs are not back.
+    pub(super) fn partly_undone(&self) -> Result<Option<Generation<V::Dir>>, CompactError> {
+        partly_undone(self.generations()?)
     }
 
     /// The compactions whose replaced files are kept, oldest first.
     pub(super) fn generations(&self) -> Result<Vec<Generation<V::Dir>>, CompactError> {
-        let path = kept_path(&self.path);
-        let failed = |error| CompactError::Volume { path: path.clone(), error };
-        let kept = match self.base.open_dir(&path, SymlinkBehavior::NoFollow) {
-            Err(error) if error.errno == Errno::NOENT => return Ok(Vec::new()),
-            opened => opened.map_err(failed)?,
-        };
-        let mut found = Vec::new();
-        for (name, _) in entries(&kept).map_err(failed)? {
-            let Some(number) = name.to_str().ok().and_then(|name| name.parse().ok()) else { continue };
-            let dir = kept.open_dir(&name, SymlinkBehavior::NoFollow).map_err(failed)?;
-            hide(&dir, &[RECORD, UNDOING]).map_err(failed)?;
-            found.push(Generation { number, dir, path: path_below(&path, &name) });
-        }
-        found.sort_by_key(|kept| kept.number);
-        Ok(found)
+        generations(&self.base, &kept_path(&self.path))
     }
 
     /// Removes what is kept of a compaction.
@@ -113,32 +95,75 @@ impl<V: Volume> Staging<V> {
 impl<D: Dir> Generation<D> {
     /// Whether the compaction is already being undone.
     pub(super) fn is_undoing(&self) -> Result<bool, CompactError> {
-        match self.dir.metadata(UNDOING, SymlinkBehavior::NoFollow, Fields::INO) {
-            Ok(_) => Ok(true),
-            Err(error) if error.is_vanished() => Ok(false),
-            Err(error) => Err(CompactError::Volume { path: path_below(&self.path, UNDOING), error }),
-        }
+        let found = find_hidden(&self.dir, UNDOING);
+        Ok(found.map_err(|error| self.failed(UNDOING, error))?.is_some())
     }
 
     /// What was replaced; [`None`] if the compaction has not ended.
     pub(super) fn record(&self) -> Result<Option<Record>, CompactError> {
-        match read_file(&self.dir, RECORD) {
-            Ok(text) => Record::decode(&text).map(Some).map_err(|malformed| CompactError::Malformed {
-                path: path_below(&self.path, RECORD),
-                malformed,
-            }),
-            Err(error) if error.errno == Errno::NOENT => Ok(None),
-            Err(error) => Err(CompactError::Volume { path: path_below(&self.path, RECORD), error }),
-        }
+        let name = find_hidden(&self.dir, RECORD).map_err(|error| self.failed(RECORD, error))?;
+        let Some(name) = name else { return Ok(None) };
+        let text = read_file(&self.dir, &name).map_err(|error| self.failed(&name, error))?;
+        let path = || path_below(&self.path, &name);
+        Record::decode(&text)
+            .map(Some)
+            .map_err(|malformed| CompactError::Malformed { path: path(), malformed })
+    }
+
+    /// Whether its files may be removed at `now`, in seconds since 1970, or at any time.
+    fn is_over(&self, now: Option<i64>) -> Result<bool, CompactError> {
+        let is_late = match now {
+            None => true,
+            Some(now) => self.record()?.is_none_or(|record| record.keep_until <= now),
+        };
+        Ok(is_late && !self.is_undoing()?)
+    }
+
+    fn failed(&self, name: &CStr, error: Error) -> CompactError {
+        CompactError::Volume { path: path_below(&self.path, name), error }
     }
 }
 
-/// Whether files are kept that a compaction with this staging directory replaced.
+/// The compactions whose replaced files are kept in the directory `path`, oldest first.
+pub(super) fn generations<D: Dir>(base: &D, path: &CStr) -> Result<Vec<Generation<D>>, CompactError> {
+    let failed = |error| CompactError::Volume { path: path.to_owned(), error };
+    let kept = match base.open_dir(path, SymlinkBehavior::NoFollow) {
+        Err(error) if error.errno == Errno::NOENT => return Ok(Vec::new()),
+        opened => opened.map_err(failed)?,
+    };
+    let mut found = Vec::new();
+    for (name, _) in entries(&kept).map_err(failed)? {
+        let Some(number) = name.to_str().ok().and_then(|name| name.parse().ok()) else { continue };
+        let dir = kept.open_dir(&name, SymlinkBehavior::NoFollow).map_err(failed)?;
+        found.push(Generation { number, dir, path: path_below(path, &name) });
+    }
+    found.sort_by_key(|kept| kept.number);
+    Ok(found)
+}
+
+fn partly_undone<D: Dir>(all: Vec<Generation<D>>) -> Result<Option<Generation<D>>, CompactError> {
+    for kept in all {
+        if kept.is_undoing()? {
+            return Ok(Some(kept));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether files that are kept in the directory `kept` are being put back, or were when that was interrupted.
 ///
 /// # Errors
 /// If that cannot be seen.
-pub fn has_kept<V: Volume>(staging: &Staging<V>) -> Result<bool, CompactError> {
-    Ok(!staging.generations()?.is_empty())
+pub(crate) fn has_undoing<D: Dir>(base: &D, kept: &CStr) -> Result<bool, CompactError> {
+    Ok(partly_undone(generations(base, kept)?)?.is_some())
+}
+
+/// Whether files are kept that a compaction replaced. `staging` is the path of its staging directory on `volume`.
+///
+/// # Errors
+/// If that cannot be seen.
+pub fn has_kept<V: Volume>(volume: &V, staging: &CStr) -> Result<bool, CompactError> {
+    Ok(!generations(&volume.base(), &kept_path(staging))?.is_empty())
 }
 
 /// Removes the kept files of compactions whose time is over at `now`, in seconds since 1970, or of all. Returns the number of these
@@ -146,24 +171,28 @@ pub fn has_kept<V: Volume>(staging: &Staging<V>) -> Result<bool, CompactError> {
 ///
 /// # Errors
 /// If something cannot be read or removed.
-pub fn purge<V: Volume>(
-    staging: &Staging<V>,
-    now: Option<i64>,
-    attempt: Attempt,
-) -> Result<u64, CompactError> {
+pub fn purge<V: Volume>(staging: &Staging<V>, now: Option<i64>) -> Result<u64, CompactError> {
     let mut removed = 0;
     for kept in staging.generations()? {
-        let is_over = match now {
-            None => true,
-            Some(now) => kept.record()?.is_none_or(|record| record.keep_until <= now),
-        };
-        let is_undone = kept.is_undoing()?;
-        if is_over && !is_undone {
-            if attempt == Attempt::Real {
-                staging.forget(&kept)?;
-            }
+        if kept.is_over(now)? {
+            staging.forget(&kept)?;
             removed += 1;
         }
+    }
+    Ok(removed)
+}
+
+/// The number of compactions whose files [`purge`] would remove; nothing is changed. `staging` is the path of their staging directory on
+/// `volume`.
+///
+/// # Errors
+/// If something cannot be read, and if another compaction holds the lock.
+pub fn predict_purge<V: Volume>(volume: &V, staging: &CStr, now: Option<i64>) -> Result<u64, CompactError> {
+    let base = volume.base();
+    let _locks = lock_unchanged(&base, staging)?;
+    let mut removed = 0;
+    for kept in generations(&base, &kept_path(staging))? {
+        removed += u64::from(kept.is_over(now)?);
     }
     Ok(removed)
 }

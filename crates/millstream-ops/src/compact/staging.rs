@@ -8,7 +8,7 @@ use millstream_vfs::{
 };
 
 use super::CompactError;
-use super::hidden::{hide, visible};
+use super::hidden::{find_hidden, hide, visible};
 use super::journal::{Journal, Kind, Manifest};
 
 const LOCK: &CStr = c".lock";
@@ -50,19 +50,15 @@ impl<V: Volume> Staging<V> {
     pub fn open(volume: &V, path: &CStr) -> std::result::Result<Self, CompactError> {
         let base = volume.base();
         loop {
-            let opened = Self::try_open(&base, path);
-            let failed = |error: Error| match error.errno {
-                Errno::AGAIN => CompactError::Busy { path: path.to_owned() },
-                _ => CompactError::Volume { path: path.to_owned(), error },
-            };
-            let (dir, lock) = opened.map_err(failed)?;
+            let failed = |error| not_opened(path, error);
+            let (dir, lock) = Self::try_open(&base, path).map_err(failed)?;
             // The previous owner of the lock may have removed the directory before releasing it.
             let ino = |metadata: Result<millstream_vfs::Metadata>| metadata.ok().map(|m| m.identity());
             let named = ino(dir.metadata(LOCK, SymlinkBehavior::NoFollow, Fields::INO));
             if named.is_none() || named != ino(lock.metadata(Fields::INO)) {
                 continue;
             }
-            let earlier_lock = lock_earlier(&dir).map_err(failed)?;
+            let earlier_lock = lock_existing(&dir, &visible(LOCK)).map_err(failed)?;
             // The journal last: it says that the record is complete.
             hide(&dir, &[RECORD, JOURNAL]).map_err(failed)?;
             let room = |name: &CStr| make_dir(&dir, name).map_err(failed);
@@ -130,7 +126,9 @@ impl<V: Volume> Staging<V> {
     /// If it cannot be written; then there is no journal.
     pub fn commit(&self, journal: &Journal) -> std::result::Result<(), CompactError> {
         if let Kind::InPlace { keep_until } = journal.kind {
-            self.refuse_partly_undone()?;
+            if let Some(kept) = self.partly_undone()? {
+                return Err(CompactError::PartlyUndone { path: kept.path });
+            }
             keep_until.map_or(Ok(()), |time| self.write_record(journal, time))?;
         }
         write_file(&self.dir, NEW_JOURNAL, &journal.encode())
@@ -150,12 +148,16 @@ impl<V: Volume> Staging<V> {
         self.dir.as_file().and_then(|dir| dir.sync_volume()).map_err(|error| self.failed(c"", error))
     }
 
-    /// Removes the directory.
+    /// Removes the directory. It stays while an undoing is unfinished: to users who may not look into the directory of the kept files, it
+    /// is the only sign of that.
     ///
     /// # Errors
     /// As [`Staging::clear`]. Files that are still open on NFS stay until the next compaction.
     pub fn close(self) -> std::result::Result<(), CompactError> {
         self.clear()?;
+        if self.partly_undone()?.is_some() {
+            return Ok(());
+        }
         let earlier_lock = visible(LOCK);
         for (name, kind) in [
             (OUT, RemoveKind::Directory),
@@ -261,11 +263,38 @@ pub(super) fn path_below(path: &CStr, name: &CStr) -> CString {
     c_string([path.to_bytes(), b"/", name.to_bytes()].concat())
 }
 
-/// Locks what earlier versions lock.
-fn lock_earlier<D: Dir>(dir: &D) -> Result<Option<D::File>> {
-    match dir.open_file(&visible(LOCK), Access::Write, SymlinkBehavior::NoFollow) {
-        Err(error) if error.errno == Errno::NOENT => Ok(None),
+/// Whether a compaction has begun to move files and has not ended. `staging` is the path of its staging directory.
+///
+/// # Errors
+/// If that cannot be seen.
+pub fn has_journal<D: Dir>(base: &D, staging: &CStr) -> Result<bool> {
+    match base.open_dir(staging, SymlinkBehavior::NoFollow) {
+        Err(error) if error.is_vanished() || error.errno == Errno::NOTDIR => Ok(false),
+        opened => Ok(find_hidden(&opened?, JOURNAL)?.is_some()),
+    }
+}
+
+/// Locks the staging directory `path` against others, if it exists, and changes nothing.
+pub(super) fn lock_unchanged<D: Dir>(
+    base: &D,
+    path: &CStr,
+) -> std::result::Result<Vec<D::File>, CompactError> {
+    let locks = [LOCK, &visible(LOCK)].map(|name| lock_existing(base, &path_below(path, name)).transpose());
+    locks.into_iter().flatten().collect::<Result<_>>().map_err(|error| not_opened(path, error))
+}
+
+fn lock_existing<D: Dir>(dir: &D, name: &CStr) -> Result<Option<D::File>> {
+    match dir.open_file(name, Access::Write, SymlinkBehavior::NoFollow) {
+        Err(error) if error.is_vanished() => Ok(None),
         opened => opened.and_then(|file| file.try_lock().map(|()| Some(file))),
+    }
+}
+
+/// Why the staging directory `path` was not opened.
+fn not_opened(path: &CStr, error: Error) -> CompactError {
+    match error.errno {
+        Errno::AGAIN => CompactError::Busy { path: path.to_owned() },
+        _ => CompactError::Volume { path: path.to_owned(), error },
     }
 }
 

@@ -8,32 +8,26 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
 
 use super::CompactError;
 use super::ManifestEntry;
-use super::hidden::find_kept;
+use super::hidden::{find_kept, hide};
 use super::in_place::hidden_name;
 use super::kept::{are_links, change, is_same};
 use super::outcome::{Left, Reason};
 use super::paths::parent_below;
 use super::record::{Record, Replacement};
-use super::replaced::{FILES, Generation, UNDOING, UNDONE, exchanged_index};
-use super::staging::{RECORD, Staging, c_string, entries, make_dir, path_below, remove_entries, write_file};
-use super::work::{Done, checksum_name, lacks_checksum};
+use super::replaced::{FILES, Generation, UNDOING, UNDONE, exchanged_index, generations, kept_path};
+use super::staging::{
+    RECORD, Staging, c_string, entries, lock_unchanged, make_dir, path_below, remove_entries, write_file,
+};
+use super::work::{Done, checksum_name, lacks_checksum, may_move_checksum};
 use crate::names::rename_new;
-
-/// Whether anything is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempt {
-    /// It is done.
-    Real,
-    /// It is only checked whether it can be done.
-    Dry,
-}
+use crate::quote::shell_word;
 
 /// What was undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,10 +47,11 @@ pub struct Undone {
 /// If there is none, if files have changed since, and if `should_continue` returns false.
 pub fn undo<V: Volume>(
     staging: &Staging<V>,
-    attempt: Attempt,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<Undone, CompactError> {
     let kept = staging.generations()?.pop().ok_or(CompactError::NothingKept)?;
+    hide(&kept.dir, &[RECORD, UNDOING])
+        .map_err(|error| CompactError::Volume { path: kept.path.clone(), error })?;
     let is_begun = kept.is_undoing()?;
     let Some(record) = kept.record()? else {
         if !is_begun {
@@ -66,13 +61,8 @@ pub fn undo<V: Volume>(
         staging.forget(&kept)?;
         return Ok(Undone::default());
     };
-    let undoing = Undoing::new(staging, &kept, &record, should_continue)?;
-    if !is_begun {
-        undoing.check()?;
-    }
-    if attempt == Attempt::Dry {
-        return Ok(undoing.prediction());
-    }
+    let undoing = Undoing::<V>::new(&staging.base, &kept, &record, should_continue)?;
+    undoing.check(is_begun)?;
     if !is_begun {
         undoing.step()?;
         write_file(&kept.dir, UNDOING, b"").map_err(|error| undoing.failed(UNDOING, error))?;
@@ -90,11 +80,47 @@ pub fn undo<V: Volume>(
     Ok(undone)
 }
 
+/// What [`undo`] would do; nothing is changed. `staging` is the path of the staging directory on `volume`. There must be no journal.
+///
+/// # Errors
+/// Those of [`undo`] that show in advance, and if another compaction holds the lock.
+pub fn predict_undo<V: Volume>(volume: &V, staging: &CStr) -> Result<Undone, CompactError> {
+    let base = volume.base();
+    let _locks = lock_unchanged(&base, staging)?;
+    let kept = generations(&base, &kept_path(staging))?.pop().ok_or(CompactError::NothingKept)?;
+    let is_begun = kept.is_undoing()?;
+    match kept.record()? {
+        Some(record) => {
+            let undoing = Undoing::<V>::new(&base, &kept, &record, &|| true)?;
+            undoing.check(is_begun)?;
+            Ok(undoing.prediction())
+        }
+        None if is_begun => Ok(Undone::default()),
+        None => Err(CompactError::NothingKept),
+    }
+}
+
+/// The command that undoes the latest compaction in place of the directory `tree`.
+pub fn undo_command(tree: &[u8]) -> Vec<u8> {
+    [b"millstream compact --undo ", &shell_word(tree)[..]].concat()
+}
+
 /// An output whose inputs are to be put back.
 struct Pending<'a, D> {
     replacement: &'a Replacement,
     /// Has the inputs.
     from: D,
+    /// Its path.
+    from_path: CString,
+}
+
+/// What prevents inputs from being put back.
+#[derive(Default)]
+struct Obstacles {
+    /// Paths of files and directories that are immutable or append-only.
+    immovable: BTreeSet<CString>,
+    /// A sentence about each other one.
+    others: Vec<String>,
 }
 
 struct Undoing<'a, V: Volume> {
@@ -107,13 +133,13 @@ struct Undoing<'a, V: Volume> {
 
 impl<'a, V: Volume> Undoing<'a, V> {
     fn new(
-        staging: &Staging<V>,
+        base: &V::Dir,
         kept: &'a Generation<V::Dir>,
         record: &'a Record,
         should_continue: &'a dyn Fn() -> bool,
     ) -> Done<Self> {
         let failed = |error| CompactError::Volume { path: path_below(&kept.path, FILES), error };
-        let root = staging.base.open_dir(&record.root, SymlinkBehavior::Follow);
+        let root = base.open_dir(&record.root, SymlinkBehavior::Follow);
         let root = root.map_err(|error| CompactError::Volume { path: record.root.clone(), error })?;
         let mut pending = Vec::new();
         let files = match kept.dir.open_dir(FILES, SymlinkBehavior::NoFollow) {
@@ -133,7 +159,8 @@ impl<'a, V: Volume> Undoing<'a, V> {
                 let Some(place) = places.iter().find(|name| **name == hidden).or(exchanged) else { continue };
                 let from = files.open_dir(place, SymlinkBehavior::NoFollow).map_err(failed)?;
                 if was_replaced(kept, replacement, &from).map_err(failed)? {
-                    pending.push(Pending { replacement, from });
+                    let from_path = path_below(&path_below(&kept.path, FILES), place);
+                    pending.push(Pending { replacement, from, from_path });
                 }
             }
         }
@@ -161,17 +188,29 @@ impl<'a, V: Volume> Undoing<'a, V> {
         parent.open_dir(&name, SymlinkBehavior::NoFollow)
     }
 
-    /// Refuses if anything is not as the compaction left it.
-    fn check(&self) -> Done<()> {
-        let mut reasons = Vec::new();
+    /// Refuses if a file cannot be moved and, unless the undoing has begun, if anything is not as the compaction left it.
+    fn check(&self, is_begun: bool) -> Done<()> {
+        let mut found = Obstacles::default();
+        let away = self.kept.dir.open_dir(UNDONE, SymlinkBehavior::NoFollow).ok();
         for pending in &self.pending {
             let path = self.path_of(pending.replacement);
             match self.directory_of(pending.replacement) {
-                Ok(dir) => reasons.extend(obstacles(&dir, &path, pending)),
-                Err(error) => reasons.push(format!("{}: {error}", path.to_string_lossy())),
+                Ok(dir) => found.add_all(&dir, &path, pending),
+                Err(error) => found.others.push(format!("{}: {error}", path.to_string_lossy())),
+            }
+            if let Some(away) = &away
+                && let Err(Reason::Immovable(name)) = change(away, &moved(pending.replacement))
+            {
+                found.immovable.insert(path_below(&path_below(&self.kept.path, UNDONE), &name));
             }
         }
-        if reasons.is_empty() { Ok(()) } else { Err(CompactError::NotUndoable { reasons }) }
+        if !found.immovable.is_empty() {
+            return Err(CompactError::Immovable { paths: found.immovable.into_iter().collect() });
+        }
+        if is_begun || found.others.is_empty() {
+            return Ok(());
+        }
+        Err(CompactError::NotUndoable { reasons: found.others })
     }
 
     fn prediction(&self) -> Undone {
@@ -326,29 +365,38 @@ impl From<Reason> for Stopped {
     }
 }
 
-/// What prevents the inputs of an output from being put back.
-fn obstacles<D: Dir>(dir: &D, path: &CStr, pending: &Pending<'_, D>) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut add = |name: &CStr, why: &str| {
-        found.push(format!("{} {why}", path_below(path, name).to_string_lossy()));
-    };
-    let output = &pending.replacement.output;
-    if change(dir, output).is_err() {
-        add(&output.name, "has changed since the compaction");
-    }
-    for entry in &pending.replacement.inputs.entries {
-        if entry.name != output.name
-            && dir.metadata(&entry.name, SymlinkBehavior::NoFollow, Fields::INO).is_ok()
-        {
-            add(&entry.name, "exists again");
+impl Obstacles {
+    /// Adds what prevents the inputs of an output from being put back in `dir`, whose path is `path`.
+    fn add_all<D: Dir>(&mut self, dir: &D, path: &CStr, pending: &Pending<'_, D>) {
+        let Pending { replacement, from, from_path } = pending;
+        for (directory, path) in [(dir, path), (from, from_path.as_c_str())] {
+            if directory.own_metadata(Fields::KIND).is_ok_and(|found| found.is_immovable) {
+                self.immovable.insert(path.to_owned());
+            }
         }
-        let name = find_kept(&pending.from, entry).ok().flatten();
-        let is_as_it_was = |name| change(&pending.from, &ManifestEntry { name, ..entry.clone() }).is_ok();
-        if !name.is_some_and(is_as_it_was) {
-            add(&entry.name, "is no longer kept as it was");
+        let output = &replacement.output;
+        self.add(change(dir, output), path, (path, &output.name), "has changed since the compaction");
+        for entry in &replacement.inputs.entries {
+            let name = &entry.name;
+            if *name != output.name && dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO).is_ok() {
+                self.add(Err(Reason::Taken(name.clone())), path, (path, name), "exists again");
+            }
+            let kept = find_kept(from, entry).ok().flatten().ok_or(Reason::Changed(name.clone()));
+            let state = kept.and_then(|name| change(from, &ManifestEntry { name, ..entry.clone() }));
+            let state = state.and_then(|()| may_move_checksum(from, entry));
+            self.add(state, from_path, (path, name), "is no longer kept as it was");
         }
     }
-    found
+
+    /// Adds a file if there is a reason. If it cannot be moved, it is in the directory `path`; otherwise `named` has its directory and name
+    /// for the message.
+    fn add(&mut self, state: Result<(), Reason>, path: &CStr, named: (&CStr, &CStr), why: &str) {
+        match state {
+            Ok(()) => {}
+            Err(Reason::Immovable(name)) => drop(self.immovable.insert(path_below(path, &name))),
+            Err(_) => self.others.push(format!("{} {why}", path_below(named.0, named.1).to_string_lossy())),
+        }
+    }
 }
 
 /// The name of a file that is put back, or that of its nth substitute.

@@ -154,7 +154,7 @@ impl<V: Volume> Work<'_, V> {
 }
 
 /// The checksum file of an input goes where the input goes.
-fn may_move_checksum<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reason> {
+pub(super) fn may_move_checksum<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reason> {
     let name = checksum_name(&entry.name);
     match dir.metadata(&name, SymlinkBehavior::NoFollow, Fields::KIND) {
         Ok(found) if found.is_immovable => Err(Reason::Immovable(name)),

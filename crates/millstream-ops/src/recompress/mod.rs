@@ -185,7 +185,7 @@ fn named(evidence: &Evidence) -> String {
     match evidence.certainty {
         Certainty::Known => format!("{table} is {}, whose log ({log}) names its files", evidence.why),
         Certainty::Possible => format!("{table}/{log} has names of files in this directory"),
-        Certainty::Unfinished => evidence.to_string(),
+        Certainty::Unfinished | Certainty::PartlyUndone => evidence.to_string(),
     }
 }
 

@@ -1,33 +1,64 @@
 //! Lists directories of a volume for a [`Search`].
 
-use std::ffi::CStr;
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
 use std::sync::{Mutex, PoisonError};
 
 use millstream_vfs::{
-    Access, At, Dir, DirentBatch, Fields, File, FileKind, ReadState, Result, SymlinkBehavior, Volume,
+    Access, At, Dir, DirentBatch, Errno, Fields, File, FileKind, ReadState, Result, SymlinkBehavior, Volume,
 };
-use millstream_walk::{Chunk, Descend, FanOut, Fault, FollowPolicy, Place, Visitor, WalkOptions, walk};
+use millstream_walk::{
+    Chunk, Descend, Entry, FanOut, Fault, FollowPolicy, Place, Visitor, WalkOptions, walk,
+};
 
-use super::names::{COMPACTION, is_hidden};
+use super::names::{COMPACTION, REPLACED, is_hidden};
 use super::shapes::probes;
-use super::{Care, Evidence, LISTED_ENTRIES, SEARCHED_BYTES, Search};
+use super::{Care, Certainty, Evidence, LISTED_ENTRIES, SEARCHED_BYTES, Search};
+use crate::compact::{CompactError, has_journal, has_undoing};
 use crate::names::c_string;
 
 /// Bytes of directory entries read at once.
 const BATCH: usize = 64 << 10;
 
 /// Metadata that references files of the tree at an absolute path. `given` is the path by which the user knows the tree, if it leads there by
-/// symbolic links: a table that has a link to the tree is above that path.
+/// symbolic links: a table that has a link to the tree is above that path. `real_path` returns the absolute path of a directory, without
+/// links.
 ///
 /// What cannot be read is taken for absent: a log that this user cannot read is none that he may write.
-pub fn of_tree<V: Volume>(volume: &V, root: &CStr, given: &CStr, care: Care) -> Option<Evidence> {
-    let search = Mutex::new(Search::new(root.to_bytes()));
-    let listing = Listing { search: &search, volume: std::marker::PhantomData };
+pub fn of_tree<V: Volume>(
+    volume: &V,
+    root: &CStr,
+    given: &CStr,
+    care: Care,
+    real_path: fn(&CStr) -> Option<CString>,
+) -> Option<Evidence> {
+    let found = Mutex::new(Found { search: Search::new(root.to_bytes()), links: BTreeSet::new() });
+    let listing = Listing { found: &found, volume: std::marker::PhantomData };
     let options = WalkOptions { follow: FollowPolicy::Always, ..WalkOptions::default() };
     walk(volume, &[root.to_owned()], &listing, &options);
-    let mut search = search.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Found { mut search, links } = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let base = volume.base();
-    judged(&base, &mut search, care).or_else(|| judged(&base, &mut Search::new(given.to_bytes()), care))
+    let mut all = vec![judged(&base, &mut search, care)];
+    if given != root {
+        all.push(judged(&base, &mut Search::new(given.to_bytes()), care));
+    }
+    // Files behind links are read, but not replaced.
+    if care == Care::Names {
+        let targets: BTreeSet<CString> = links.iter().filter_map(|link| real_path(link)).collect();
+        all.extend(targets.iter().map(|target| unfinished_around(&base, target)));
+    }
+    all.into_iter().flatten().min_by_key(|evidence| rank(evidence, care))
+}
+
+/// The order of evidence. What [`Care::Names`] only warns of hides no unfinished compaction, and an unfinished compaction hides nothing
+/// from [`Care::All`]: the same command finishes it, unless the tree has a log.
+fn rank(evidence: &Evidence, care: Care) -> u8 {
+    match evidence.certainty {
+        Certainty::Known => 0,
+        Certainty::Possible if care == Care::All => 1,
+        Certainty::Unfinished | Certainty::PartlyUndone => 2,
+        Certainty::Possible => 3,
+    }
 }
 
 /// Metadata that references files in one directory, given by an absolute path: the log of a known format, or a file that has their names. What is below
@@ -42,33 +73,61 @@ pub fn of_directory<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
 
 pub(super) fn judged<D: Dir>(base: &D, search: &mut Search, care: Care) -> Option<Evidence> {
     complete(base, search, care);
-    let has_journal = |work: &[u8]| {
-        // What may not be looked at may be there: the directory is its owner's alone.
-        let named = |name: &[u8]| {
-            let found = base.metadata(&c_string(&[work, b"/", name]), SymlinkBehavior::Follow, Fields::KIND);
-            !found.is_err_and(|error| error.is_vanished())
-        };
-        named(b".journal") || named(b"journal")
+    let both = [search.evidence(), unfinished(base, search, care)];
+    both.into_iter().flatten().min_by_key(|evidence| rank(evidence, care))
+}
+
+fn unfinished<D: Dir>(base: &D, search: &Search, care: Care) -> Option<Evidence> {
+    // What may not be looked at may be there: the directory is its owner's alone.
+    let has_journal = |work: &[u8]| has_journal(base, &c_string(&[work])).unwrap_or(true);
+    let has_undoing = |kept: &[u8]| match has_undoing(base, &c_string(&[kept])) {
+        // Another user's is usually no undoing. If it is one, there is a directory in which it works, too.
+        Err(CompactError::Volume { error, .. }) => !matches!(error.errno, Errno::ACCESS | Errno::PERM),
+        found => found.unwrap_or(true),
     };
-    search.unfinished(care, has_journal).or_else(|| search.evidence())
+    search.unfinished(care, has_journal, has_undoing)
+}
+
+/// Unfinished compactions of a directory without links in its path, or of one that it is in. Those in it are not looked for.
+fn unfinished_around<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
+    let mut search = Search::new(directory.to_bytes());
+    for (directory, name) in above(&search.root.clone()) {
+        add_work(base, directory, name, &mut search);
+    }
+    unfinished(base, &search, Care::Names)
+}
+
+/// The directories above a path, from the lowest, and the name of the next on the way to it in each.
+fn above(path: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut rest = path;
+    std::iter::from_fn(move || {
+        let at = rest.iter().rposition(|&b| b == b'/')?;
+        let name = &rest[at + 1..];
+        rest = &rest[..at];
+        Some((rest, name))
+    })
+}
+
+/// Adds the directories of compactions of `directory`, which is above the tree, and of the directory `name` in it.
+fn add_work<D: Dir>(base: &D, directory: &[u8], name: &[u8], search: &mut Search) {
+    for suffix in [COMPACTION, REPLACED] {
+        for work in [[b".", name, suffix].concat(), suffix.to_vec()] {
+            if is_directory(base, &c_string(&[directory, b"/", &work])).unwrap_or(false) {
+                search.entry(directory, &work, true);
+            }
+        }
+    }
 }
 
 /// Adds what is above the tree, and the contents of files.
 fn complete<D: Dir>(base: &D, search: &mut Search, care: Care) {
     let root = search.root.clone();
-    let mut end = root.len();
-    while let Some(at) = root[..end].iter().rposition(|&b| b == b'/') {
-        let directory = &root[..at];
+    for (directory, name) in above(&root) {
         list(base, directory, search);
-        for name in [[b".", &root[at + 1..end], COMPACTION].concat(), COMPACTION.to_vec()] {
-            if is_directory(base, &c_string(&[directory, b"/", &name])).unwrap_or(false) {
-                search.entry(directory, &name, true);
-            }
-        }
+        add_work(base, directory, name, search);
         for name in search.beside(directory) {
             list(base, &[directory, b"/", &name].concat(), search);
         }
-        end = at;
     }
     for path in search.suspects(care) {
         if let Ok(content) = beginning(base, &path) {
@@ -138,9 +197,25 @@ fn beginning<D: Dir>(base: &D, path: &[u8]) -> Result<Vec<u8>> {
     Ok(content)
 }
 
+/// What the traversal of a tree finds.
+struct Found {
+    search: Search,
+    /// Paths of symbolic links to directories.
+    links: BTreeSet<CString>,
+}
+
+fn is_link<V: Volume, S>(entry: &Entry<'_, V, S>) -> bool {
+    match entry.listed_kind() {
+        FileKind::Unknown => {
+            entry.link_metadata(Fields::KIND).is_ok_and(|found| found.kind() == FileKind::Symlink)
+        }
+        kind => kind == FileKind::Symlink,
+    }
+}
+
 /// The traversal of a tree. Hidden directories are seen, and not entered: nothing in them is replaced.
 struct Listing<'a, V> {
-    search: &'a Mutex<Search>,
+    found: &'a Mutex<Found>,
     volume: std::marker::PhantomData<fn(V)>,
 }
 
@@ -162,12 +237,16 @@ impl<V: Volume> Visitor for Listing<'_, V> {
         let mut path = Vec::new();
         chunk.directory().write_prefix(&mut path);
         let directory = path.strip_suffix(b"/").unwrap_or(&path);
-        let mut search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let Found { search, links } = &mut *found;
         for entry in chunk.entries() {
             let name = entry.name().to_bytes();
             let is_directory = entry.kind().is_ok_and(|kind| kind == FileKind::Directory);
             if !is_root {
                 search.entry(directory, name, is_directory);
+            }
+            if is_directory && !is_hidden(name) && is_link(&entry) {
+                links.insert(c_string(&[directory, b"/", name]));
             }
             if is_directory && (is_root || !is_hidden(name)) {
                 descend.into_entry(&entry, ());

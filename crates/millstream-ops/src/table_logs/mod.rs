@@ -31,6 +31,8 @@ pub use shapes::probes;
 use contents::{Suspect, Suspects};
 use facts::{Facts, Sample};
 
+use crate::compact::undo_command;
+
 /// Bytes of a suspected file that are searched.
 pub const SEARCHED_BYTES: usize = 1 << 20;
 /// Entries of a directory above a tree, or beside one, that are listed.
@@ -52,6 +54,8 @@ pub enum Certainty {
     Known,
     /// It is the work of a compaction that has not ended.
     Unfinished,
+    /// It has files of a compaction whose undoing has not ended.
+    PartlyUndone,
     /// It is what such a log looks like.
     Possible,
 }
@@ -83,6 +87,15 @@ impl fmt::Display for Evidence {
                 f,
                 "{table}: {log} is of a compaction in place that runs or was killed, and may have some of the files; wait for it, or run it again"
             ),
+            Certainty::PartlyUndone => {
+                let tree = names::compacted(&self.table, &self.log, names::REPLACED).unwrap_or_default();
+                let command = undo_command(if tree.is_empty() { b"/" } else { &tree });
+                write!(
+                    f,
+                    "{table}: {log} is of a compaction whose undoing runs or was killed, and may have some of the files; wait for it, or end it with {}",
+                    String::from_utf8_lossy(&command)
+                )
+            }
             Certainty::Possible => write!(
                 f,
                 "{table}: {log} {}; files that are not known to be plain files are left alone",
@@ -211,24 +224,37 @@ impl Search {
         surest(self.shapes().chain(self.contents()).chain(avro))
     }
 
-    /// Compactions in place that have begun to move files and have not ended, of the tree, of a part of it, or of a directory that it is in. One
-    /// of the tree itself does not count where its files are to be replaced: that is done by finishing it. `has_journal` is asked for
-    /// the paths of the directories in which compactions work.
-    pub(super) fn unfinished(&self, care: Care, has_journal: impl Fn(&[u8]) -> bool) -> Option<Evidence> {
+    /// Compactions in place, and undoings, that have begun to move files and have not ended, of the tree, of a part of it, or of a
+    /// directory that it is in. A compaction of the tree itself does not count where its files are to be replaced: that is done by
+    /// finishing it. `has_journal` is asked for the paths of the directories in which compactions work, `has_undoing` for those of the
+    /// directories that keep replaced files.
+    pub(super) fn unfinished(
+        &self,
+        care: Care,
+        has_journal: impl Fn(&[u8]) -> bool,
+        has_undoing: impl Fn(&[u8]) -> bool,
+    ) -> Option<Evidence> {
         let is_in = |path: &[u8], directory: &[u8]| {
             path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
         };
-        let concerns = |tree: &[u8]| match tree == self.root {
-            true => care == Care::Names,
-            false => is_in(tree, &self.root) || is_in(&self.root, tree),
+        let concerns = |tree: &[u8]| is_in(tree, &self.root) || is_in(&self.root, tree);
+        let of = |path: &[u8], name: &[u8]| {
+            let work = || [path, b"/", name].concat();
+            let tree = |suffix| names::compacted(path, name, suffix).filter(|tree| concerns(tree));
+            if tree(names::COMPACTION).is_some_and(|tree| care == Care::Names || tree != self.root) {
+                has_journal(&work()).then_some(Certainty::Unfinished)
+            } else if tree(names::REPLACED).is_some() {
+                has_undoing(&work()).then_some(Certainty::PartlyUndone)
+            } else {
+                None
+            }
         };
         let all = self.directories.iter();
         let mut all = all.flat_map(|(path, facts)| facts.directories().map(move |name| (path, name)));
-        let (table, log) = all.find(|(path, name)| {
-            names::compacted(path, name).is_some_and(|tree| concerns(&tree))
-                && has_journal(&[path, &b"/"[..], name].concat())
-        })?;
-        Some(Evidence { certainty: Certainty::Unfinished, table: table.clone(), log: log.to_vec(), why: "" })
+        all.find_map(|(path, name)| {
+            let certainty = of(path, name)?;
+            Some(Evidence { certainty, table: path.clone(), log: name.to_vec(), why: "" })
+        })
     }
 
     /// What [`Search::evidence`] finds, excluding candidates matched by name only.

@@ -56,6 +56,9 @@ const HARMLESS: [&[u8]; 19] = [
 /// Suffix of the directories in which compactions work, beside a tree or in it.
 pub(super) const COMPACTION: &[u8] = b".millstream-compact";
 
+/// Suffix of the directories that keep what compactions have replaced.
+pub(super) const REPLACED: &[u8] = b".millstream-replaced";
+
 /// What names of such directories begin with.
 const HARMLESS_PREFIXES: [&[u8]; 6] =
     [b".hive-staging", b".spark-staging", b".Trash-", b"_tmp", b".tmp", b".nfs"];
@@ -67,15 +70,15 @@ pub(super) fn is_hidden(name: &[u8]) -> bool {
 
 /// Whether a hidden directory is known to name no files.
 pub(super) fn is_harmless(name: &[u8]) -> bool {
-    let ours = [COMPACTION, b".millstream-replaced"];
+    let ours = [COMPACTION, REPLACED];
     HARMLESS.contains(&name)
         || HARMLESS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || name.starts_with(b".") && ours.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// The directory whose compaction in place works in the directory `name` in `parent`.
-pub(super) fn compacted(parent: &[u8], name: &[u8]) -> Option<Vec<u8>> {
-    match name.strip_suffix(COMPACTION)? {
+/// The tree to whose compactions in place the directory `name` in `parent` belongs, if its name has this suffix.
+pub(super) fn compacted(parent: &[u8], name: &[u8], suffix: &[u8]) -> Option<Vec<u8>> {
+    match name.strip_suffix(suffix)? {
         b"" => Some(parent.to_vec()),
         hidden => Some([parent, b"/", hidden.strip_prefix(b".")?].concat()),
     }

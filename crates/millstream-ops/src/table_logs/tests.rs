@@ -1,7 +1,9 @@
 //! Trees that are tables, by the names that their formats give, and trees that are not.
 
+use std::ffi::{CStr, CString, OsStr};
 use std::fs;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use millstream_memory::MemoryVolume;
 use millstream_vfs::{Errno, Operation, PosixVolume};
@@ -9,12 +11,16 @@ use millstream_vfs::{Errno, Operation, PosixVolume};
 use super::*;
 use crate::names::c_string;
 
-fn path_of(path: &Path) -> std::ffi::CString {
+fn path_of(path: &Path) -> CString {
     c_string(&[path.as_os_str().as_encoded_bytes()])
 }
 
-/// What is found about the directory `root` of a tree with these files; a name that ends with a slash is a directory.
-fn found(files: &[(&str, &str)], root: &str) -> Option<Evidence> {
+fn real_path(directory: &CStr) -> Option<CString> {
+    std::fs::canonicalize(OsStr::from_bytes(directory.to_bytes())).ok().map(|path| path_of(&path))
+}
+
+/// A directory with these files; a name that ends with a slash is a directory.
+fn made(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
     let scratch = tempfile::tempdir().expect("scratch");
     // Names as they are met above a real tree.
     let top = scratch.path().canonicalize().expect("a path").join("home/data");
@@ -27,14 +33,20 @@ fn found(files: &[(&str, &str)], root: &str) -> Option<Evidence> {
             fs::write(&path, content).expect("written");
         }
     }
+    (scratch, top)
+}
+
+/// What is found about the directory `root` of a tree with these files.
+fn found(files: &[(&str, &str)], root: &str) -> Option<Evidence> {
+    let (_scratch, top) = made(files);
     let root = path_of(&if root.is_empty() { top.clone() } else { top.join(root) });
-    let local = of_tree(&PosixVolume, &root, &root, Care::All);
+    let local = of_tree(&PosixVolume, &root, &root, Care::All, real_path);
     assert_eq!(by_files(&top, &root), local, "from a flat listing");
     local
 }
 
 /// The same from a flat listing of files, as object stores give it.
-fn by_files(top: &Path, root: &std::ffi::CStr) -> Option<Evidence> {
+fn by_files(top: &Path, root: &CStr) -> Option<Evidence> {
     let mut search = Search::new(root.to_bytes());
     let mut waiting = vec![top.to_owned()];
     while let Some(directory) = waiting.pop() {
@@ -193,7 +205,7 @@ fn the_work_of_an_unfinished_compaction_is_found_from_above_and_from_below() {
     fs::write(top.join("p/t/k=1/a.txt"), "1\n").expect("written");
     let judged = |root: &str, care| {
         let root = path_of(&top.join(root));
-        of_tree(&PosixVolume, &root, &root, care).map(|found| found.certainty)
+        of_tree(&PosixVolume, &root, &root, care, real_path).map(|found| found.certainty)
     };
     for work in ["p/.t.millstream-compact", "p/t/.millstream-compact"] {
         for root in ["p", "p/t", "p/t/k=1"] {
@@ -217,6 +229,78 @@ fn the_work_of_an_unfinished_compaction_is_found_from_above_and_from_below() {
     fs::create_dir(top.join("p/.other.millstream-compact")).expect("mkdir");
     fs::write(top.join("p/.other.millstream-compact/.journal"), "").expect("written");
     assert_eq!(judged("p/t", Care::Names), None);
+}
+
+#[test]
+fn an_unfinished_compaction_behind_a_link_is_found() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let top = scratch.path().canonicalize().expect("a path");
+    fs::create_dir_all(top.join("real/t/k=1")).expect("mkdir");
+    fs::create_dir_all(top.join("source")).expect("mkdir");
+    fs::write(top.join("real/t/k=1/a.txt"), "1\n").expect("written");
+    std::os::unix::fs::symlink("../real/t", top.join("source/to-t")).expect("a link");
+    std::os::unix::fs::symlink(top.join("real/t/k=1"), top.join("source/to-k")).expect("a link");
+    std::os::unix::fs::symlink("real/t", top.join("link")).expect("a link");
+    for work in [
+        "real/.t.millstream-compact/.journal",
+        "real/.t.millstream-replaced/1/.undoing",
+        "real/t/.millstream-replaced/1/.undoing",
+    ] {
+        let judged = |link: &str, care| {
+            let given = path_of(&top.join(link));
+            let real = real_path(&given).expect("exists");
+            of_tree(&PosixVolume, &real, &given, care, real_path).map(|found| found.certainty)
+        };
+        let unfinished =
+            if work.ends_with(".journal") { Certainty::Unfinished } else { Certainty::PartlyUndone };
+        for link in ["source", "link", "source/to-t", "source/to-k"] {
+            assert_eq!(judged(link, Care::Names), None, "{link}");
+        }
+        let work = top.join(work);
+        fs::create_dir_all(work.parent().expect("a parent")).expect("mkdir");
+        fs::write(&work, "").expect("written");
+        for link in ["source", "link", "source/to-t", "source/to-k"] {
+            assert_eq!(judged(link, Care::Names), Some(unfinished), "{link}, {work:?}");
+        }
+        fs::remove_file(&work).expect("removed");
+    }
+}
+
+/// The command that finishes a compaction must not do so if the tree has become a table.
+#[test]
+fn unfinished_compactions_hide_no_log() {
+    let judged = |more: &[(&str, &str)], care| {
+        let (_scratch, top) = made(&with(more));
+        let root = path_of(&top.join("t"));
+        of_tree(&PosixVolume, &root, &root, care, real_path).map(|found| found.certainty)
+    };
+    for (work, unfinished) in [
+        ("t/k=1/.millstream-compact/.journal", Certainty::Unfinished),
+        (".t.millstream-replaced/1/.undoing", Certainty::PartlyUndone),
+    ] {
+        let delta = [(work, ""), ("t/_delta_log/0.json", "")];
+        assert_eq!([Care::All, Care::Names].map(|care| judged(&delta, care)), [Some(Certainty::Known); 2]);
+        let unknown = [(work, ""), ("t/_five_years/1", "")];
+        assert_eq!(judged(&unknown, Care::All), Some(Certainty::Possible));
+        // Of this one a new tree is only warned.
+        assert_eq!(judged(&unknown, Care::Names), Some(unfinished));
+        assert_eq!(judged(&[(work, "")], Care::All), Some(unfinished));
+    }
+}
+
+/// Kept files are their owner's: others must not be kept away for as long as there are any.
+#[test]
+fn kept_files_that_may_not_be_looked_at_are_taken_for_complete() {
+    let volume = in_memory();
+    for directory in ["w/.t.millstream-replaced", "w/.t.millstream-replaced/1"] {
+        volume.create_dir(directory).expect("made");
+    }
+    volume.write("w/.t.millstream-replaced/1/.undoing", b"").expect("written");
+    let certainty =
+        |volume| of_tree(volume, c"/w/t", c"/w/t", Care::Names, |_| None).map(|found| found.certainty);
+    assert_eq!(certainty(&volume), Some(Certainty::PartlyUndone));
+    volume.fail("w/.t.millstream-replaced", Operation::OpenDir, Errno::ACCESS);
+    assert_eq!(certainty(&volume), None);
 }
 
 #[test]
@@ -256,8 +340,8 @@ fn a_table_that_has_a_link_to_the_tree_counts() {
     fs::create_dir_all(top.join("t/_delta_log")).expect("mkdir");
     std::os::unix::fs::symlink(top.join("elsewhere/k=1"), top.join("t/k=1")).expect("a link");
     let [real, given] = ["elsewhere/k=1", "t/k=1"].map(|name| path_of(&top.join(name)));
-    assert_eq!(of_tree(&PosixVolume, &real, &real, Care::All), None);
-    assert!(of_tree(&PosixVolume, &real, &given, Care::All).is_some());
+    assert_eq!(of_tree(&PosixVolume, &real, &real, Care::All, real_path), None);
+    assert!(of_tree(&PosixVolume, &real, &given, Care::All, real_path).is_some());
 }
 
 #[test]
@@ -268,7 +352,7 @@ fn a_pipe_is_not_opened() {
     fs::write(tree.join("part-00000-aa.txt"), "1\n").expect("written");
     let made = std::process::Command::new("mkfifo").arg(tree.join("_pipe")).status().expect("mkfifo runs");
     assert!(made.success());
-    assert_eq!(of_tree(&PosixVolume, &path_of(&tree), &path_of(&tree), Care::All), None);
+    assert_eq!(of_tree(&PosixVolume, &path_of(&tree), &path_of(&tree), Care::All, real_path), None);
 }
 
 /// A volume with the data files of a table, or a part of it, in `/w/t`.
@@ -284,7 +368,7 @@ fn in_memory() -> MemoryVolume {
 }
 
 fn found_in(volume: &MemoryVolume) -> Option<&'static str> {
-    of_tree(volume, c"/w/t", c"/w/t", Care::All).map(|evidence| evidence.why)
+    of_tree(volume, c"/w/t", c"/w/t", Care::All, |_| None).map(|evidence| evidence.why)
 }
 
 const ICEBERG: &str = "w/metadata/00000-5f6d.metadata.json";

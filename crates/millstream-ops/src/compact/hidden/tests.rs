@@ -1,7 +1,9 @@
 //! Issue 36: a pattern such as `/t/*/*` matches hidden directories, and Spark reads the visible files in them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,7 +40,7 @@ fn kept(bed: &Bed) -> PathBuf {
 /// Undoes up to step `last`; whether there was such a step.
 fn undone_until(bed: &Bed, last: usize) -> bool {
     let (steps, staging) = (AtomicUsize::new(0), bed.open());
-    let result = undo(&staging, Attempt::Real, &|| steps.fetch_add(1, Ordering::Relaxed) < last);
+    let result = undo(&staging, &|| steps.fetch_add(1, Ordering::Relaxed) < last);
     assert!(result.is_ok() || result == Err(CompactError::Interrupted), "{result:?}");
     drop(staging);
     bed.open().close().expect("removed");
@@ -138,9 +140,47 @@ fn what_an_earlier_version_has_kept_is_undone_or_purged() {
     bed.recover();
     as_earlier(&bed);
     let staging = bed.open();
-    assert_eq!(purge(&staging, Some(99), Attempt::Real), Ok(0));
-    assert_eq!(purge(&staging, Some(100), Attempt::Real), Ok(1));
+    assert_eq!(purge(&staging, Some(99)), Ok(0));
+    assert_eq!(purge(&staging, Some(100)), Ok(1));
     assert!(!kept(&bed).exists());
+}
+
+/// Paths and inode numbers of everything in the hidden directories of a compaction.
+fn hidden_files(bed: &Bed) -> BTreeMap<PathBuf, u64> {
+    let (mut found, mut waiting) = (BTreeMap::new(), vec![bed.staging.clone(), kept(bed)]);
+    while let Some(directory) = waiting.pop().filter(|directory| directory.exists()) {
+        for entry in fs::read_dir(&directory).expect("readdir") {
+            let path = entry.expect("an entry").path();
+            let metadata = fs::symlink_metadata(&path).expect("stat");
+            found.insert(path.clone(), metadata.ino());
+            waiting.extend(metadata.is_dir().then_some(path));
+        }
+    }
+    found
+}
+
+#[test]
+fn predictions_change_nothing_of_what_any_version_has_kept() {
+    for (steps, is_earlier) in [(None, false), (None, true), (Some(3), false), (Some(3), true)] {
+        let bed = Bed::keeping(Where::Beside, LATER);
+        bed.recover();
+        if let Some(steps) = steps {
+            assert!(undone_until(&bed, steps));
+        }
+        if is_earlier {
+            as_earlier(&bed);
+        }
+        let (before, staging) = (hidden_files(&bed), c_path(&bed.staging));
+        let predicted = predict_undo(&PosixVolume, &staging).expect("can be undone");
+        let purged = predict_purge(&PosixVolume, &staging, None);
+        assert_eq!((has_kept(&PosixVolume, &staging), purged), (Ok(true), Ok(u64::from(steps.is_none()))));
+        assert_eq!(hidden_files(&bed), before, "{steps:?}, {is_earlier}");
+        assert_eq!(predicted.outputs, 5, "{steps:?}, {is_earlier}");
+        let locked = bed.open();
+        let busy = Err(CompactError::Busy { path: staging.clone() });
+        assert_eq!(predict_undo(&PosixVolume, &staging), busy);
+        drop(locked);
+    }
 }
 
 #[test]

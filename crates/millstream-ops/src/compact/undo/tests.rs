@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use millstream_vfs::PosixVolume;
+use rustix::fs::{IFlags, ioctl_setflags};
 
 use crate::compact::tests::{Bed, Where, c_path, interrupted};
 use crate::compact::*;
+use crate::quote::shell_word;
+use crate::table_logs::{Care, of_tree};
 
 const LATER: Option<i64> = Some(i64::MAX);
 
@@ -40,7 +43,7 @@ fn kept(bed: &Bed) -> PathBuf {
 
 fn undone(bed: &Bed) -> Result<Undone, CompactError> {
     let staging = bed.open();
-    let undone = undo(&staging, Attempt::Real, &|| true);
+    let undone = undo(&staging, &|| true);
     staging.close().expect("removed");
     undone
 }
@@ -48,7 +51,7 @@ fn undone(bed: &Bed) -> Result<Undone, CompactError> {
 /// Undoes up to step `last`; whether there was such a step.
 fn undone_until(bed: &Bed, last: usize) -> bool {
     let (steps, staging) = (AtomicUsize::new(0), bed.open());
-    let result = undo(&staging, Attempt::Real, &|| steps.fetch_add(1, Ordering::Relaxed) < last);
+    let result = undo(&staging, &|| steps.fetch_add(1, Ordering::Relaxed) < last);
     assert!(result.is_ok() || result == Err(CompactError::Interrupted), "{result:?}");
     steps.into_inner() > last
 }
@@ -62,11 +65,9 @@ fn replaced_files_are_kept_and_put_back() {
         assert_eq!(bed.lines(), lines);
         let kept_files = state(&kept(&bed));
         assert_eq!(kept_files.len(), 12 + 1 + 1, "the inputs, a checksum and the record: {kept_files:?}");
-        let staging = bed.open();
-        let predicted = undo(&staging, Attempt::Dry, &|| true).expect("can be undone");
+        let predicted = predict_undo(&PosixVolume, &c_path(&bed.staging)).expect("can be undone");
         assert_eq!((predicted.outputs, predicted.restored), (5, 12));
         assert_eq!(state(&kept(&bed)), kept_files);
-        drop(staging);
         assert_eq!(undone(&bed), Ok(predicted));
         assert_eq!(state(&bed.source), before, "{place:?}");
         assert!(!kept(&bed).exists() && !bed.staging.exists());
@@ -118,6 +119,98 @@ fn whatever_step_the_undoing_is_interrupted_at_the_rest_is_done() {
             }
         }
     }
+}
+
+/// What others are told about a directory that was compacted, is in such a directory, or has one in it.
+fn told(directory: &Path, care: Care) -> Option<String> {
+    let path = c_path(directory);
+    of_tree(&PosixVolume, &path, &path, care, |_| None).map(|evidence| evidence.to_string())
+}
+
+#[test]
+fn whatever_step_the_undoing_is_interrupted_at_no_other_compaction_misses_files() {
+    for place in [Where::Beside, Where::Inside] {
+        for last in 0.. {
+            let bed = Bed::keeping(place, LATER);
+            let before = state(&bed.source);
+            bed.recover();
+            let compacted = state(&bed.source);
+            let more = undone_until(&bed, last);
+            let has_begun = kept(&bed).join("1/.undoing").exists();
+            assert!(
+                has_begun || [&before, &compacted].contains(&&state(&bed.source)),
+                "{place:?}, step {last}"
+            );
+            let top = bed.source.parent().expect("a parent");
+            for directory in [top, &bed.source, &bed.source.join("k=1"), &bed.source.join("k=2/deep")] {
+                for care in [Care::Names, Care::All] {
+                    let said = told(directory, care).unwrap_or_default();
+                    let end = format!("end it with millstream compact --undo {}", bed.source.display());
+                    assert_eq!(
+                        said.ends_with(&end),
+                        has_begun,
+                        "{place:?}, step {last}, {directory:?}, {care:?}: {said}"
+                    );
+                }
+            }
+            if has_begun {
+                bed.open().close().expect("closed");
+                assert!(bed.staging.exists(), "users who may not look at the kept files see it");
+                undone(&bed).expect("the rest");
+            }
+            assert!(has_begun || last == 0 || !more, "{place:?}, step {last}");
+            assert_eq!((told(top, Care::Names), told(&bed.source, Care::All)), (None, None));
+            if !more {
+                assert!(last > 15);
+                break;
+            }
+        }
+    }
+}
+
+/// Kept files, an output, a checksum file and directories, each made immutable or append-only before or during the undoing.
+#[test]
+fn files_that_cannot_be_moved_are_named_before_anything_is_undone() {
+    for (begun, flag, name) in [
+        (0, IFlags::IMMUTABLE, "source/k=1/part-1"),
+        (0, IFlags::APPEND, "source/k=2/deep/part-3"),
+        (0, IFlags::IMMUTABLE, "source/k=2"),
+        (0, IFlags::IMMUTABLE, "..c"),
+        (0, IFlags::APPEND, ".a.crc"),
+        (0, IFlags::IMMUTABLE, "..x"),
+        (3, IFlags::IMMUTABLE, "..x"),
+        (3, IFlags::APPEND, "source/k=2/deep/part-3"),
+        (3, IFlags::IMMUTABLE, ".0.0"),
+    ] {
+        let bed = Bed::keeping(Where::Beside, LATER);
+        let before = state(&bed.source);
+        bed.recover();
+        assert!(begun == 0 || undone_until(&bed, begun));
+        let top = bed.source.parent().expect("a parent");
+        let path = if name.contains('/') { top.join(name) } else { named(&kept(&bed), name).expect(name) };
+        let file = fs::File::open(&path).expect("opens");
+        let between = (state(&bed.source), state(&kept(&bed)));
+        ioctl_setflags(&file, flag).expect("this test needs root, and a file system with such flags");
+        let refused = undone(&bed);
+        let predicted = predict_undo(&PosixVolume, &c_path(&bed.staging));
+        ioctl_setflags(&file, IFlags::empty()).expect("set back");
+        assert_eq!(refused, Err(CompactError::Immovable { paths: vec![c_path(&path)] }), "{name}");
+        assert_eq!(predicted, refused);
+        let said = refused.expect_err("refused").to_string();
+        let command = [b"first run chattr -i -a ", &shell_word(c_path(&path).to_bytes())[..]].concat();
+        assert!(said.ends_with(&*String::from_utf8_lossy(&command)), "{said}");
+        assert_eq!((state(&bed.source), state(&kept(&bed))), between, "{name}");
+        assert_eq!(undone(&bed).expect("undone").left, []);
+        assert_eq!(state(&bed.source), before, "{name}");
+    }
+}
+
+/// The first file with this name below a directory.
+fn named(top: &Path, name: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(top).expect("readdir").map(|entry| entry.expect("an entry").path());
+    let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let found = files.into_iter().find(|path| path.file_name().is_some_and(|found| found == name));
+    found.or_else(|| directories.iter().find_map(|below| named(below, name)))
 }
 
 #[test]
@@ -234,7 +327,7 @@ fn a_flat_tree_is_put_back() {
     opened.commit(&Journal { kind, root: c_path(&source), outputs: vec![planned] }).expect("written");
     assert_eq!(apply(&opened, 1, &|| true).map(|applied| applied.replaced), Ok(2));
     assert_eq!(state(&source).len(), 2);
-    assert_eq!(undo(&opened, Attempt::Real, &|| true).map(|undone| undone.restored), Ok(2));
+    assert_eq!(undo(&opened, &|| true).map(|undone| undone.restored), Ok(2));
     assert_eq!(state(&source), before);
 }
 
@@ -243,17 +336,17 @@ fn kept_files_are_removed_when_their_time_is_over() {
     for (now, removed) in [(Some(99), 0), (Some(100), 1), (None, 1)] {
         let bed = Bed::keeping(Where::Beside, Some(100));
         bed.recover();
+        assert_eq!(predict_purge(&PosixVolume, &c_path(&bed.staging), now), Ok(removed));
+        assert!(kept(&bed).exists() && !bed.staging.exists());
         let staging = bed.open();
-        assert_eq!(purge(&staging, now, Attempt::Dry), Ok(removed));
-        assert!(kept(&bed).exists());
-        assert_eq!(purge(&staging, now, Attempt::Real), Ok(removed));
+        assert_eq!(purge(&staging, now), Ok(removed));
         staging.close().expect("removed");
         assert_eq!(kept(&bed).exists(), removed == 0);
     }
     let bed = Bed::keeping(Where::Beside, Some(100));
     bed.recover();
     assert!(undone_until(&bed, 3));
-    assert_eq!(purge(&bed.open(), None, Attempt::Real), Ok(0), "what has begun to be undone is finished");
+    assert_eq!(purge(&bed.open(), None), Ok(0), "what has begun to be undone is finished");
     for keep_until in [None, LATER] {
         let journal =
             Journal { kind: Kind::InPlace { keep_until }, root: c_path(&bed.source), outputs: Vec::new() };

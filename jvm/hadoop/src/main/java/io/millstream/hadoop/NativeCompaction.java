@@ -18,8 +18,6 @@ import java.util.function.BooleanSupplier;
 public final class NativeCompaction implements AutoCloseable {
   /** Directory of the outputs, below the staging directory. */
   public static final String OUT = "out";
-  /** File below the staging directory that exists from the commit of a compaction until it is finished; the second of earlier versions. */
-  public static final List<String> JOURNALS = List.of(".journal", "journal");
 
   private long handle;
 
@@ -60,22 +58,57 @@ public final class NativeCompaction implements AutoCloseable {
     return new Applied(apply(handle(), threads));
   }
 
-  /** Whether files are kept that an earlier compaction replaced. */
-  public synchronized boolean hasKept() throws IOException {
-    return hasKept(handle());
+  /**
+   * Whether a compaction is committed but not finished. Nothing is changed.
+   *
+   * @param staging absolute path of its staging directory, which need not exist
+   */
+  public static boolean hasJournal(String staging) throws IOException {
+    requireLibrary();
+    return hasJournal(LocalPaths.require(staging));
+  }
+
+  /**
+   * Whether files are kept that an earlier compaction replaced. Nothing is changed.
+   *
+   * @param staging absolute path of its staging directory, which need not exist
+   */
+  public static boolean hasKept(String staging) throws IOException {
+    requireLibrary();
+    return hasKept(LocalPaths.require(staging));
   }
 
   /**
    * Undoes the latest compaction whose replaced files are kept, or the rest of it if an earlier call was interrupted. No compaction may
    * be committed but unfinished.
    *
-   * @param isDry whether only to check that it can be undone
    * @return the outputs removed, the files put back in place of {@link Applied#replaced}, and the files that were put back under other
    *     names or not at all
    * @throws IOException if nothing is kept, or files have changed since
    */
-  public synchronized Applied undo(boolean isDry) throws IOException {
-    return new Applied(undo(handle(), isDry));
+  public synchronized Applied undo() throws IOException {
+    return new Applied(undo(handle()));
+  }
+
+  /**
+   * What {@link #undo} would do. Nothing is changed.
+   *
+   * @param staging absolute path of the staging directory, which need not exist
+   * @throws IOException if it could not be done, or another compaction is using the staging directory
+   */
+  public static Applied predictUndo(String staging) throws IOException {
+    requireLibrary();
+    return new Applied(predictUndo(LocalPaths.require(staging)));
+  }
+
+  /**
+   * The shell command that undoes the latest compaction of a tree.
+   *
+   * @param tree absolute path
+   */
+  public static String undoCommand(String tree) throws IOException {
+    requireLibrary();
+    return new String(undoCommand(LocalPaths.require(tree)), FileNames.LOCAL.charset());
   }
 
   /**
@@ -84,17 +117,27 @@ public final class NativeCompaction implements AutoCloseable {
    * @param nowSeconds the time since 1970
    */
   public synchronized void purgeExpired(long nowSeconds) throws IOException {
-    purge(handle(), nowSeconds, false);
+    purge(handle(), nowSeconds);
   }
 
   /**
    * Removes all kept files.
    *
-   * @param isDry whether only to count
    * @return the number of compactions that can no longer be undone
    */
-  public synchronized long purgeAll(boolean isDry) throws IOException {
-    return purge(handle(), -1, isDry);
+  public synchronized long purgeAll() throws IOException {
+    return purge(handle(), -1);
+  }
+
+  /**
+   * The number of compactions whose kept files {@link #purgeAll} would remove. Nothing is changed.
+   *
+   * @param staging absolute path of their staging directory, which need not exist
+   * @throws IOException if another compaction is using it
+   */
+  public static long predictPurge(String staging) throws IOException {
+    requireLibrary();
+    return predictPurge(LocalPaths.require(staging));
   }
 
   private long handle() throws IOException {
@@ -281,11 +324,19 @@ public final class NativeCompaction implements AutoCloseable {
 
   private static native byte[] apply(long handle, int threads) throws IOException;
 
-  private static native boolean hasKept(long handle) throws IOException;
+  private static native boolean hasJournal(byte[] staging) throws IOException;
 
-  private static native byte[] undo(long handle, boolean isDry) throws IOException;
+  private static native boolean hasKept(byte[] staging) throws IOException;
 
-  private static native long purge(long handle, long now, boolean dry) throws IOException;
+  private static native byte[] undo(long handle) throws IOException;
+
+  private static native byte[] predictUndo(byte[] staging) throws IOException;
+
+  private static native byte[] undoCommand(byte[] tree);
+
+  private static native long purge(long handle, long now) throws IOException;
+
+  private static native long predictPurge(byte[] staging) throws IOException;
 
   private static native void close(long handle, boolean remove) throws IOException;
 }

@@ -36,7 +36,7 @@ public final class TableLogs {
    * Metadata that references the tree's files.
    *
    * @param isKnown whether it is the log of a known format, and not only like one
-   * @param isUnfinished whether it is a compaction that runs or was killed
+   * @param isUnfinished whether it is a compaction, or the undoing of one, that runs or was killed
    * @param message what it is, for the user
    */
   public record Evidence(boolean isKnown, boolean isUnfinished, String message) {}

@@ -100,7 +100,7 @@ object Compact {
 
   /** A dry run cannot tell what can be undone or removed before it is complete. */
   private def refuseUnfinished(places: Seq[Path]): Unit =
-    places.find(place => NativeCompaction.JOURNALS.asScala.exists(name => Files.exists(place.resolve(name)))).foreach { place =>
+    places.find(place => NativeCompaction.hasJournal(place.toString)).foreach { place =>
       throw new CompactFailure(s"the earlier compaction with the staging directory $place was stopped while it replaced files; without --dry-run, " +
         "this command finishes it first")
     }

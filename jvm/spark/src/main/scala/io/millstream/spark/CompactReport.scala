@@ -60,7 +60,7 @@ final case class CompactSummary(
 
   def text: String = {
     if (restored > 0) return s"$restored files ${if (dryRun) "would be" else "were"} put back in place of $removed outputs"
-    if (purged > 0) return s"the replaced files of $purged compactions were removed"
+    if (purged > 0) return s"the replaced files of $purged compactions ${if (dryRun) "would be" else "were"} removed"
     val would = if (dryRun) "would become" else "became"
     val again = if (recovered > 0) s"; $recovered outputs of an interrupted compaction were moved into place" else ""
     val copies = if (copied.nonEmpty) s" ${filesOf(copied)} copied as they are," else ""
@@ -71,7 +71,7 @@ final case class CompactSummary(
   /** How to get replaced files back, if any are kept. */
   def wayBack: Option[String] = Option.when(keepSeconds > 0) {
     s"the replaced files ${if (dryRun) "would be" else "are"} kept for ${duration(keepSeconds)} (--keep-for): " +
-      s"millstream compact --undo $source puts them back, --purge removes them"
+      s"${NativeCompaction.undoCommand(source)} puts them back, --purge removes them"
   }
 
   /** One line for each reason why files were not merged, and advice. */

@@ -1,6 +1,6 @@
 package io.millstream.spark
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 import java.util.OptionalLong
 
 import io.millstream.hadoop.NativeCompaction
@@ -21,25 +21,26 @@ private[spark] object CompactUndo {
    * @param check refuses to undo what has this staging directory
    */
   def undo(options: CompactOptions, source: Path, places: Seq[Path], open: Path => NativeCompaction, check: Path => Unit): CompactSummary = {
-    def undone(place: Path)(staging: NativeCompaction) = Option.when(staging.hasKept) {
+    def undone(place: Path) = {
       check(place)
-      staging.undo(options.dryRun)
+      if (options.dryRun) NativeCompaction.predictUndo(place.toString) else withOpened(place, open)(_.undo())
     }
-    val done = places.iterator.flatMap(place => withOpened(options, place, open)(undone(place))).nextOption()
+    val done = places.find(place => NativeCompaction.hasKept(place.toString)).map(undone)
       .getOrElse(throw new CompactFailure(s"$source: no files are kept that an earlier compaction replaced"))
     of(options, source).copy(removed = done.outputs, restored = done.replaced, left = CompactResult.asScala(done.left))
   }
 
   /** Removes what earlier compactions of a tree replaced. */
   def purge(options: CompactOptions, source: Path, places: Seq[Path], open: Path => NativeCompaction): CompactSummary = {
-    val counts = places.map(place => withOpened(options, place, open)(_.purgeAll(options.dryRun)))
+    val counts = places.map { place =>
+      if (options.dryRun) NativeCompaction.predictPurge(place.toString) else withOpened(place, open)(_.purgeAll())
+    }
     of(options, source).copy(purged = counts.sum)
   }
 
-  private def withOpened[T](options: CompactOptions, place: Path, open: Path => NativeCompaction)(action: NativeCompaction => T): T = {
-    val stays = options.dryRun && Files.exists(place)
+  private def withOpened[T](place: Path, open: Path => NativeCompaction)(action: NativeCompaction => T): T = {
     val staging = open(place)
-    try action(staging) finally if (stays) staging.close() else staging.remove()
+    try action(staging) finally staging.remove()
   }
 
   private def of(options: CompactOptions, source: Path): CompactSummary =
