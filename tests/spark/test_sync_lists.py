@@ -102,6 +102,18 @@ def test_an_empty_directory_that_is_listed_empties_its_copy(ours, tmp_path):
     assert sorted(path.name for path in destination.rglob("*")) == ["d", "e"]
 
 
+def test_a_listed_directory_that_is_excluded_is_deleted_with_its_contents(ours, tmp_path):
+    """It is listed by its name, and in another one; the source has all of it."""
+    source, destination = tmp_path / "source", tmp_path / "destination"
+    for path in [top / name for top in (source, destination) for name in ("d/a", "d/out/a", "d/out/in/b")]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("1")
+    paths = write_list(tmp_path / "list", "d", "d/out")
+    done = sync(ours, source, destination, files_from=str(paths), from0=True, recursive=True, delete_excluded=True, filters=["- out"])
+    assert (done["exit_code"], done["deleted"], done["notices"]) == (0, 4, []), done
+    assert sorted(path.name for path in destination.rglob("*")) == ["a", "d"]
+
+
 def test_nothing_of_a_mount_makes_way_for_what_is_listed(ours, tmp_path):
     source, destination = tmp_path / "source", tmp_path / "destination"
     (source / "m").mkdir(parents=True)
@@ -112,7 +124,7 @@ def test_nothing_of_a_mount_makes_way_for_what_is_listed(ours, tmp_path):
         (destination / "m/d").mkdir()
         (destination / "m/d/kept").write_text("1")
         done = sync(ours, source, destination, files_from=str(write_list(tmp_path / "list", "m/d")), from0=True, force=True)
-        assert done["exit_code"] == 23 and "mounted" in done["problems"][0]["message"], done
+        assert done["exit_code"] == 23 and "a mount in the destination" in done["problems"][0]["message"], done
         assert (destination / "m/d/kept").read_text() == "1"
     finally:
         subprocess.run(["umount", destination / "m"], check=True)

@@ -40,10 +40,12 @@ private[sync] final class Filter(rules: NativeFilter, prefix: String, deletes: B
   /** Whether an entry of the source does not take part, whatever is said about the directories that it is in. */
   def hides(path: String, isDirectory: Boolean): Boolean = !rules.isCopied(named(path), isDirectory)
 
-  /** Whether an entry of the source does not take part. */
+  /** Whether an entry of the source does not take part. A beginning that is hidden has nothing in it that does. */
   def hidesWithin(path: String, isDirectory: Boolean): Boolean =
-    hides(path, isDirectory) || !isBeginning(path) &&
-      Paths.ancestors(path).takeWhile(above => above.nonEmpty && !isBeginning(above)).exists(hides(_, isDirectory = true))
+    hides(path, isDirectory) || !isBeginning(path) && {
+      val (within, from) = Paths.ancestors(path).filter(_.nonEmpty).span(!isBeginning(_))
+      (within ++ from.take(1)).exists(hides(_, isDirectory = true))
+    }
 
   /** Whether an entry of the destination is not deleted, nor what is in it. */
   def protects(path: String, isDirectory: Boolean, isInDeleted: Boolean): Boolean = !rules.isDeletable(named(path), isDirectory, isInDeleted)
