@@ -32,6 +32,11 @@ LAYOUTS = {
         "insert into a partition(p='1') select a + 100 from b"]),
     "a table in a partition": ([["table", "{kind}", "a", "a"], ["table", "flat {kind}", "b", "a/p=1/inner"]], BOTH),
     "a table in another table": ([["table", "{kind}", "a", "a"], ["table", "flat {kind}", "b", "a/inner"]], BOTH),
+    "a link to another table in a partition": ([["table", "{kind}", "a", "a"], ["table", "flat {kind}", "b", "b"]], [
+        STATEMENTS[0], "insert into b select 20", ["link", "b", "a/p=1/link"], "insert into a partition(p='1') select 50",
+        "insert overwrite a partition(p='1') select 51", ["link", "b", "a/p=2/link"], "insert overwrite a partition(p) select 52, '2'"]),
+    "a link to another table in a table": ([["table", "flat {kind}", "a", "a"], ["table", "flat {kind}", "b", "b"]], [
+        "insert into a select 1", "insert into b select 20", ["link", "b", "a/link"], "insert overwrite a select 51"]),
     "a table around another table": ([["table", "flat {kind}", "b", "b"], ["table", "{kind}", "a", "b/inner"]], BOTH),
 }
 

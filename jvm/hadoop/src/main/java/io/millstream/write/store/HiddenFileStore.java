@@ -215,11 +215,19 @@ public abstract class HiddenFileStore implements Store {
     return all;
   }
 
+  /**
+   * Whether a directory is behind a symbolic link that is not in the place of a partition. Such a link is data like a file: an overwrite removes
+   * it, and nothing behind it.
+   */
+  protected boolean isForeign(Path directory) throws IOException {
+    return false;
+  }
+
   private <T> Level<T> look(String directory, Predicate<String> descendsInto, Picker<T> picker) throws IOException {
     Level<T> found = new Level<>(new ArrayList<>(), new ArrayList<>());
     for (FileStatus status : entries(directory(directory))) {
       String name = status.getPath().getName();
-      if (status.isDirectory()) {
+      if (status.isDirectory() && !isForeign(status.getPath())) {
         if (descendsInto.test(name)) {
           found.below.add(directory.isEmpty() ? name : directory + "/" + name);
         }

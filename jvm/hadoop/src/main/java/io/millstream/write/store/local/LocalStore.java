@@ -161,6 +161,11 @@ public final class LocalStore extends HiddenFileStore {
   }
 
   @Override
+  protected boolean isForeign(Path directory) throws IOException {
+    return !directory.getName().contains("=") && Files.isSymbolicLink(local(directory));
+  }
+
+  @Override
   public byte[] content(Path file) throws IOException {
     try {
       return Files.readAllBytes(local(file));
