@@ -159,18 +159,12 @@ impl<'a, V: Volume> Remover<'a, V> {
         match self.options.directories {
             Directories::Refuse => return Err(refused(Errno::ISDIR)),
             // The removal itself shows best whether it is empty, unless the directory may not be read.
-            Directories::Empty => {
-                let is_dots = ends_in_dots(entry.name());
-                if (is_dots || self.options.execution == Execution::DryRun)
-                    && contents(entry) == Contents::Some
-                {
+            Directories::Empty if self.options.execution == Execution::DryRun => {
+                if let Contents::Some = contents(entry) {
                     return Err(refused(Errno::NOTEMPTY));
                 }
-                // The kernel's error for `.` is one that -f passes over.
-                if is_dots {
-                    return Err(Cause::Dots);
-                }
             }
+            Directories::Empty => {}
             Directories::Recursive => self.check_operand(entry, metadata.identity())?,
         }
         let device = match self.options.file_systems {
