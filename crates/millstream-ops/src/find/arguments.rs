@@ -131,13 +131,18 @@ impl AgeUnit {
     }
 }
 
+/// A second in nanoseconds.
+const SECOND: i128 = 1_000_000_000;
+
 /// When a file's time must lie for its age at `now` to be `N`, `+N` or `-N` units.
 pub(super) fn age(text: &[u8], unit: AgeUnit, now: i128) -> Option<Window> {
     let (comparison, digits) = comparison(text);
     let count = real(digits)?;
     let before = |count: f64| now.saturating_sub((count * unit.nanoseconds()) as i128);
     Some(match (comparison, unit) {
-        (Comparison::Less, _) => Window::later_than(before(count)),
+        // findutils 4.9 and 4.11 also take what is less than a second older.
+        (Comparison::Less, AgeUnit::Days) => Window::later_than(before(count).saturating_sub(SECOND)),
+        (Comparison::Less, AgeUnit::Minutes) => Window::later_than(before(count)),
         (Comparison::Greater, AgeUnit::Days) => Window::earlier_than(before(count + 1.0)),
         (Comparison::Greater, AgeUnit::Minutes) => Window::earlier_than(before(count)),
         (Comparison::Equal, AgeUnit::Days) => Window { after: before(count + 1.0), until: before(count) },
@@ -280,8 +285,7 @@ mod tests {
 
     #[test]
     fn ages_match_as_documented() {
-        const HOUR: i128 = 3_600_000_000_000;
-        const SECOND: i128 = 1_000_000_000;
+        const HOUR: i128 = 3600 * SECOND;
         for (text, unit, age_of_file, expected) in [
             (&b"0"[..], AgeUnit::Days, 23 * HOUR, true),
             (b"0", AgeUnit::Days, 24 * HOUR, false),
@@ -289,7 +293,10 @@ mod tests {
             (b"+1", AgeUnit::Days, 47 * HOUR, false),
             (b"+1", AgeUnit::Days, 49 * HOUR, true),
             (b"-1", AgeUnit::Days, 23 * HOUR, true),
-            (b"-1", AgeUnit::Days, 24 * HOUR, false),
+            (b"-1", AgeUnit::Days, 24 * HOUR + SECOND - 1, true),
+            (b"-1", AgeUnit::Days, 24 * HOUR + SECOND, false),
+            (b"-0", AgeUnit::Days, SECOND - 1, true),
+            (b"-0", AgeUnit::Days, SECOND, false),
             (b"1.5", AgeUnit::Days, 36 * HOUR, true),
             (b"1.5", AgeUnit::Days, 35 * HOUR, false),
             (b"2", AgeUnit::Minutes, 61 * SECOND, true),
