@@ -231,6 +231,21 @@ def test_writers(both):
     assert "PATH_ALREADY_EXISTS" in answer["errors"][0]
 
 
+SINK = """
+spark.range(3).selectExpr("cast(id as string) value").write.text(home + "/in")
+rows = spark.readStream.text(home + "/in").writeStream.option("checkpointLocation", home + "/progress").trigger(availableNow=True)
+rows.start(home + "/sink", "text").awaitTermination()
+spark.range(10, 15).selectExpr("cast(id as string) value").write.mode("overwrite").text(home + "/sink")
+spark.read.text(home + "/sink").write.saveAsTable("u")
+"""
+
+
+def test_the_output_of_a_stream_is_replaced_with_its_log(both):
+    """Readers believe the log, which an overwrite that keeps hidden files would leave."""
+    rows = same(both, is_direct=False, statements=[], tables=("u",), code=SINK, conf={"spark.sql.sources.partitionOverwriteMode": "static"})["tables"]["u"]["rows"]
+    assert sorted(rows) == [f"Row(value='{number}')" for number in range(10, 15)]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_static_overwrite_mode(both, kind):
     same(both, conf={"spark.sql.sources.partitionOverwriteMode": "static"}, statements=[

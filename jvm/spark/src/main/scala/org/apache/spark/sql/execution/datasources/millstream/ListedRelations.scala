@@ -157,7 +157,8 @@ private[millstream] object SchemaUse {
 }
 
 private[millstream] object ListedRelations {
-  private val StreamingMetadata = "_spark_metadata"
+  /** The directory of a streaming query's log in the directory that it writes to. */
+  val StreamingMetadata = "_spark_metadata"
 
   /** Spark 4.3's default of `spark.sql.files.ignoredPathSegmentRegex`; earlier versions have only this rule. */
   private val DefaultIgnoredNames = "^[._]"

@@ -20,6 +20,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.datasources.millstream.ListedRelations.StreamingMetadata
 import org.apache.spark.sql.execution.datasources.millstream.Reflected
 import org.apache.spark.sql.util.SchemaUtils
 
@@ -62,7 +63,8 @@ class DirectInsertIntoHadoopFsRelation(
     val found = try Some(fileSystem.getFileStatus(location)) catch { case _: FileNotFoundException => None }
     lazy val visibility = TableLocations.visibility(name(root), root, mode == SaveMode.Overwrite && found.nonEmpty,
       partitionColumns.nonEmpty, hadoopConf)(whyNoSwap)
-    if (leavesToSpark(found, known) || lacksNames(root, hadoopConf) || locations.isOutOfReach(name(root), visibility, mode == SaveMode.Overwrite, hadoopConf)) {
+    if (leavesToSpark(found, known) || replacesSink(fileSystem, found, hadoopConf) || lacksNames(root, hadoopConf)
+        || locations.isOutOfReach(name(root), visibility, mode == SaveMode.Overwrite, hadoopConf)) {
       super.run(session, child)
     } else {
       checkColumns()
@@ -117,6 +119,20 @@ class DirectInsertIntoHadoopFsRelation(
       case SaveMode.ErrorIfExists | SaveMode.Ignore => found.nonEmpty
     }
     isNoInsert || found.exists(_.isFile)
+  }
+
+  /**
+   * Whether everything below the path is replaced, the log of a streaming query among it; logs a warning if so. Readers
+   * believe such a log, and direct writes keep hidden files.
+   */
+  private def replacesSink(fileSystem: FileSystem, found: Option[FileStatus], hadoopConf: Configuration): Boolean = {
+    val replacesAll = mode == SaveMode.Overwrite && !dynamicPartitionOverwrite && staticPartitions.isEmpty
+    val isSink = replacesAll && found.exists(directory => fileSystem.exists(new Path(directory.getPath, StreamingMetadata)))
+    if (isSink) {
+      val reason = s"it is the output of a streaming query, whose log ($StreamingMetadata) is replaced with it"
+      ReplaceInserts.leave(name(outputPath), reason, overwrites = true, hadoopConf)
+    }
+    isSink
   }
 
   private def directory(spec: TablePartitionSpec): String = TableLocations.directory(partitionColumns.map(_.name), spec)
