@@ -11,9 +11,11 @@ NUMBERS = count()
 OTHER = 12345
 TABLES = {
     "serde": "create external table {name} (a int) partitioned by (k string) stored as textfile location '{folder}'",
+    "deep serde": "create external table {name} (a int) partitioned by (k string, l string, m string, n string) stored as textfile location '{folder}'",
     "source": "create table {name} (a int, k string) using parquet partitioned by (k) location '{folder}'",
     "flat serde": "create external table {name} (a int) stored as textfile location '{folder}'",
 }
+FIRST = {"flat serde": "select 0", "deep serde": "partition(k, l, m, n) select 0, 'k', 'l', 'm', 'n'"}
 DYNAMIC = "insert overwrite {name} partition(k) select 7, k from values ('1'), ('3') v(k)"
 STATIC = "insert overwrite {name} partition(k='1') select 7"
 WHOLE = "insert overwrite {name} partition(k) select 7, '3'"
@@ -36,8 +38,7 @@ class Table:
         self.session, self.folder, self.name, self.kind = session, folder, f"t{next(NUMBERS)}", kind
         self.conf = {f"fs.millstream.write.{key}": value for key, value in conf.items()}
         self.works(TABLES[kind].format(name=self.name, folder=folder))
-        first = "select 0" if kind.startswith("flat") else "partition(k) select 0, k from values ('1'), ('2') v(k)"
-        self.works(f"insert into {{name}} {first}")
+        self.works("insert into {name} " + FIRST.get(kind, "partition(k) select 0, k from values ('1'), ('2') v(k)"))
 
     def run(self, statement, **conf):
         (error,) = self.session.call("lost_row_calls:run", statements=[statement.format(name=self.name)], conf={**self.conf, **conf})
@@ -138,3 +139,33 @@ def test_an_overwrite_that_executors_carry_out(session, tmp_path):
     table.refused(STATIC, "k=1/part-", "chmod -t")
     (table.folder / "k=1").chmod(0o777)
     table.works(STATIC)
+
+
+LONG = "insert into {name} partition(k, l, m, n) select 1, " + ", ".join(f"'{letter * 240}'" for letter in "klmn")
+# Derby takes 'x' and 'x ' for one value, and stores no name of a partition that is longer than 767 characters.
+NAMES = {
+    "two new ones": ([], "insert overwrite {name} partition(k) select 1, k from values ('x'), ('x ') v(k)", "'x'", "'x '"),
+    "one is there": (["insert into {name} partition(k='x') select 0"], "insert into {name} partition(k) select 1, 'x '", "'x'", "'x '"),
+    "one is there and written": (["insert into {name} partition(k='x') select 0"], "insert into {name} partition(k) select 1, k from values ('x '), ('x') v(k)", "'x '"),
+    "too long": ([], LONG, "the metastore cannot add 'k=kkk"),
+}
+
+
+@pytest.mark.parametrize("visibility", ["in-place", "metastore-swap"])
+@pytest.mark.parametrize("case", NAMES)
+def test_partitions_that_the_metastore_confuses_or_cannot_store(session, tmp_path, case, visibility):
+    before, statement, *texts = NAMES[case]
+    table = Table(session, tmp_path / "t", "deep serde" if case == "too long" else "serde", visibility=visibility)
+    for each in before:
+        table.works(each)
+    known = session.call("lost_row_calls:partition_names", table=table.name)
+    table.refused(statement.replace("insert into", "insert overwrite") if visibility == "metastore-swap" else statement, *texts)
+    assert session.call("lost_row_calls:partition_names", table=table.name) == known
+    table.works("insert into {name} partition(k) select 2, 'y'" if case != "too long" else "insert into {name} partition(k, l, m, n) select 2, 'y', 'l', 'm', 'n'")
+
+
+def test_partitions_whose_names_are_only_doubtful(session, tmp_path):
+    table = Table(session, tmp_path / "t", "serde")
+    values = ["x", "X", "é", "e\u0301", "日本", "x" * 240, "x" * 239 + "X"]
+    table.works("insert into {name} partition(k) select 1, k from values " + ", ".join(f"('{value}')" for value in values) + " v(k)")
+    assert table.state()[1] == sorted([[0, "1"], [0, "2"], *([1, value] for value in values)])
