@@ -44,6 +44,10 @@ def location_of_partition(spark, table, partition):
     return next(row[1] for row in spark.sql(f"describe extended {table} partition({partition})").collect() if row[0] == "Location")
 
 
+def partition_names(spark, table):
+    return [row[0] for row in spark.sql(f"show partitions {table}").collect()]
+
+
 def recover(spark, target, **choices):
     """The findings, or the error as text."""
     import millstream

@@ -144,6 +144,16 @@ public final class MetastoreChange implements Serializable {
   }
 
   /**
+   * A change of the same table that only drops partitions.
+   *
+   * @param names of these partitions
+   * @return the change
+   */
+  public MetastoreChange dropping(List<String> names) {
+    return new MetastoreChange(database, table, List.of(), names, Map.of(), Set.of(), false, null, null, tableId);
+  }
+
+  /**
    * The same change for a table that has been renamed since.
    *
    * @param newDatabase of the table

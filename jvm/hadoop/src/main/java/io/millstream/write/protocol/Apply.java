@@ -627,7 +627,7 @@ final class Apply {
 
   /** Publishes files; returns those that are neither staged nor published. */
   private List<StagedFile> publish(List<StagedFile> files) throws IOException {
-    if (isDistributed(files.size())) {
+    if (isDistributed(distribution, table, files.size())) {
       List<ApplyBatch> batches = slices(files, BATCH_FILES).stream()
           .map(slice -> new ApplyBatch(table.root(), slice, List.of(), record.exchanges()))
           .toList();
@@ -702,7 +702,7 @@ final class Apply {
   }
 
   private Void delete(List<OldFile> deleted) throws IOException {
-    if (isDistributed(deleted.size())) {
+    if (isDistributed(distribution, table, deleted.size())) {
       distribute(slices(deleted, BATCH_FILES).stream().map(files -> new ApplyBatch(table.root(), List.of(), files, Map.of())).toList());
       return null;
     }
@@ -715,7 +715,8 @@ final class Apply {
     return null;
   }
 
-  private boolean isDistributed(int files) {
+  /** Whether other processes publish or delete this number of files. */
+  static boolean isDistributed(CommitPlan.Distribution distribution, TableAccess table, int files) {
     return distribution != null && files >= table.options().distributeFiles;
   }
 

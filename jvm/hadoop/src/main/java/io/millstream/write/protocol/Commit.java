@@ -72,6 +72,7 @@ final class Commit {
     }
     CommitRecord record = phases.time(Phase.LIST, () -> record(plan));
     return phases.time(Phase.RECORD, () -> {
+      requireRights(plan, record);
       // A task's directories may be new; their names are stored in the directories above.
       table.store().persist(touched(plan.files).stream().filter(d -> !d.isEmpty()).map(Names::parent).collect(Collectors.toSet()));
       if (record.isExchange()) {
@@ -147,6 +148,13 @@ final class Commit {
     Set<String> directories = new LinkedHashSet<>();
     files.forEach(f -> directories.add(f.directory()));
     return directories;
+  }
+
+  /** Refuses to commit what this process, or the executors that carry out parts of a large commit, may not carry out. */
+  private void requireRights(CommitPlan plan, CommitRecord record) throws IOException {
+    List<OldFile> removed = record.isSwap() ? List.of() : record.deleted();
+    boolean isDistributed = Apply.isDistributed(plan.distribution, table, Math.max(removed.size(), plan.files.size()));
+    table.store().requireRights(Journal.begin(job), isDistributed ? plan.files.stream().limit(1).toList() : List.of(), removed, plan.files);
   }
 
   /** Refuses to commit if another program has removed staged files, because a committed job could not publish them. */

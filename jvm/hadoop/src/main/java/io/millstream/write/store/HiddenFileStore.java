@@ -17,6 +17,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * File systems with directories and a rename: a staged file is {@code .direct-JOB-ATTEMPT.NAME} in the destination directory of
@@ -24,6 +26,7 @@ import org.apache.hadoop.fs.Path;
  * runs renames between directories one at a time in the whole file system, over NFS as well.
  */
 public abstract class HiddenFileStore implements Store {
+  private static final Logger LOG = LoggerFactory.getLogger(HiddenFileStore.class);
   protected static final String PREFIX = ".direct-";
   private static final String SUCCESS = "_SUCCESS";
   private static final String RESERVED = ".reserved";
@@ -273,8 +276,7 @@ public abstract class HiddenFileStore implements Store {
         isHollow &= status.isDirectory() ? isIdleJournal(status.getPath(), isOver) : isMark(status.getPath().getName(), names);
       }
       if (isHollow) {
-        removeAll(found);
-        removeIfEmpty(path);
+        removeIfAllowed(path, found);
       }
     }
   }
@@ -299,6 +301,16 @@ public abstract class HiddenFileStore implements Store {
       }
     }
     return true;
+  }
+
+  /** Like {@link #removeIfEmpty}, no failure: nothing depends on it. */
+  private void removeIfAllowed(Path directory, List<FileStatus> found) {
+    try {
+      removeAll(found);
+      removeIfEmpty(directory);
+    } catch (IOException e) {
+      LOG.debug("{} may not be removed", directory, e);
+    }
   }
 
   private void removeAll(List<FileStatus> found) throws IOException {

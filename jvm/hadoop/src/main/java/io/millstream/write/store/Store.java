@@ -142,6 +142,15 @@ public interface Store {
     return new Holdings(list(directories, true), List.of());
   }
 
+  /**
+   * Checks that this process may remove and rename files, as far as this is certain without trying.
+   *
+   * @param own a journal entry that this process has created
+   * @param others files of the processes that do it in its place; nothing is certain if they have another user
+   * @throws IOException if it may not; the message names the path and says that nothing is written
+   */
+  default void requireRights(String own, Collection<StagedFile> others, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException { }
+
   /** Deletes files; missing ones are no error. */
   void delete(List<OldFile> files) throws IOException;
 

@@ -162,6 +162,11 @@ final class FaultyStore implements Store {
   }
 
   @Override
+  public void requireRights(String own, Collection<StagedFile> others, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException {
+    store.requireRights(own, others, removed, renamed);
+  }
+
+  @Override
   public void delete(List<OldFile> files) throws IOException {
     for (OldFile file : files) {
       step("delete " + file.name(), () -> {

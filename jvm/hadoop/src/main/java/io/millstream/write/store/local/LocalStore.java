@@ -4,8 +4,10 @@ import io.millstream.write.store.Exchange;
 import io.millstream.write.store.HiddenFileStore;
 import io.millstream.write.store.Names;
 import io.millstream.write.store.NotWrittenException;
+import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Parallel;
 import io.millstream.write.store.Pause;
+import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.SwapDirectories;
 import io.millstream.write.store.UnsuitedException;
 import io.millstream.write.store.WriteOptions;
@@ -36,14 +38,17 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
@@ -394,7 +399,8 @@ public final class LocalStore extends HiddenFileStore {
     Files.createDirectories(root);
     try {
       java.nio.file.Path made = Files.createDirectory(local(journal));
-      Files.setAttribute(made, MODE, Files.getAttribute(root, MODE));
+      // With the sticky bit, no other user could remove the entries of a job that it has resolved.
+      Files.setAttribute(made, MODE, (int) Files.getAttribute(root, MODE) & ~Rights.STICKY);
     } catch (FileAlreadyExistsException | NoSuchFileException e) {
       LOG.debug("Another job has created or removed {}", journal, e);
     } catch (UnsupportedOperationException e) {
@@ -409,6 +415,24 @@ public final class LocalStore extends HiddenFileStore {
     if (options.sync) {
       file.force(true);
     }
+  }
+
+  @Override
+  public void requireRights(String own, Collection<StagedFile> others, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException {
+    Map<String, Set<String>> names = new HashMap<>();
+    removed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).add(file.name()));
+    renamed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).add(file.stagedAs()));
+    Rights rights = new Rights(local(Names.entry(journal, own)), mayBeNfs());
+    for (StagedFile file : others) {
+      if (!rights.isOwn(local(Names.path(directory(file.directory()), file.stagedAs())))) {
+        return;
+      }
+    }
+    Parallel.map(options.threads, names.entrySet(), changed -> {
+      java.nio.file.Path directory = local(directory(changed.getKey()));
+      rights.require(directory, changed.getValue().stream().map(directory::resolve).flatMap(file -> Stream.of(file, checksums(file))));
+      return null;
+    });
   }
 
   /** Syncs a directory if it exists. */
@@ -486,13 +510,17 @@ public final class LocalStore extends HiddenFileStore {
       Files.setLastModifiedTime(directory, FileTime.from(Instant.now()));
     } catch (IOException e) {
       try {
-        Files.delete(Files.createFile(directory.resolve(PREFIX + UUID.randomUUID() + "-0.touch")));
+        createAndDelete(directory);
       } catch (IOException mayNot) {
         // The job may have no write permission for directories above those that it has changed.
         e.addSuppressed(mayNot);
         LOG.debug("Cannot touch {}; another client may keep an old listing", directory, e);
       }
     }
+  }
+
+  static void createAndDelete(java.nio.file.Path directory) throws IOException {
+    Files.delete(Files.createFile(directory.resolve(PREFIX + UUID.randomUUID() + "-0.touch")));
   }
 
   private void syncDirectories(Set<Path> directories) throws IOException {

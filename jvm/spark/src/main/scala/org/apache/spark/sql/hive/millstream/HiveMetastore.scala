@@ -1,5 +1,6 @@
 package org.apache.spark.sql.hive.millstream
 
+import java.io.IOException
 import java.util.{List => JavaList, Locale, Map => JavaMap, Objects}
 
 import scala.jdk.CollectionConverters._
@@ -13,6 +14,7 @@ import org.apache.spark.sql.execution.datasources.millstream.Reflected
 import org.apache.spark.sql.execution.datasources.millstream.write.CatalogMetastore
 import org.apache.spark.sql.hive.HiveExternalCatalog
 import org.apache.spark.sql.hive.client.HiveClient
+import org.apache.spark.util.Utils
 
 /**
  * Carries out the changes of commits in Hive's metastore: partitions in batches, parameters as given.
@@ -81,10 +83,55 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
   /** The existing partitions, by name. */
   private def fetch(database: String, table: String, names: Seq[String]): Map[String, AnyRef] =
     names.grouped(CatalogMetastore.Batch).flatMap { batch =>
-      val found = methods.getPartitions(metastore, database, table, batch.map(nameInHive).asJava)
-        .asInstanceOf[JavaList[AnyRef]].asScala.map(raw => methods.getValues(raw) -> raw).toMap
+      val found = answer(database, table, batch).map(raw => methods.getValues(raw) -> raw).toMap
       batch.flatMap(name => found.get(values(name)).map(name -> _))
     }.toMap
+
+  /** The partitions that the metastore has for these names; they may have other names, which it does not distinguish from these. */
+  private def answer(database: String, table: String, batch: Seq[String]): Seq[AnyRef] =
+    methods.getPartitions(metastore, database, table, batch.map(nameInHive).asJava).asInstanceOf[JavaList[AnyRef]].asScala.toSeq
+
+  /**
+   * The database behind the metastore decides which names are equal and which it can store: Derby and MySQL ignore spaces at the end, MySQL perhaps
+   * case and accents. So a few partitions with doubtful names are added as a test, and dropped at once.
+   */
+  override def requireStorable(change: MetastoreChange, added: Seq[String]): Unit = if (added.nonEmpty) asking(change.database, change.table) {
+    requireDistinct(change, added)
+    val alike = added.groupBy(DoubtfulNames.fold).values.filter(_.size > 1).toSeq
+    val tested = (alike.map(_.head) ++ DoubtfulNames.toTest(added)).distinct
+    if (tested.nonEmpty) {
+      val known = client.withHiveState(fetch(change.database, change.table, tested))
+      val test = change.partitions.asScala.toSeq.filter(partition => tested.contains(partition.name) && !known.contains(partition.name))
+      Utils.tryWithSafeFinally {
+        try {
+          add(change, test, () => false)
+        } catch {
+          case e: Exception => throw new IOException(s"the metastore cannot add ${quoted(test.map(_.name))}, and nothing is written: ${e.getMessage}", e)
+        }
+        requireDistinct(change, alike.flatMap(_.tail))
+      } {
+        val names = client.withHiveState(fetch(change.database, change.table, test.map(_.name))).keys.toSeq
+        drop(change.dropping(names.asJava), () => false)
+      }
+    }
+  }
+
+  /** Refuses names for which the metastore has other partitions. */
+  private def requireDistinct(change: MetastoreChange, names: Seq[String]): Unit =
+    names.grouped(CatalogMetastore.Batch).foreach { batch =>
+      val asked = batch.map(text).toSet
+      val others = client.withHiveState(answer(change.database, change.table, batch)).map(methods.getValues(_).asInstanceOf[JavaList[String]])
+        .map(_.asScala.mkString("/")).filterNot(asked)
+      if (others.nonEmpty) {
+        val alike = asked.filter(one => others.map(DoubtfulNames.fold).contains(DoubtfulNames.fold(one)))
+        throw new IOException(s"the metastore does not distinguish ${quoted((if (alike.isEmpty) asked else alike).toSeq)}, partitions of this statement, from " +
+          s"${quoted(others)}: they may differ only in spaces at the end, or in case; nothing is written")
+      }
+    }
+
+  private def text(name: String): String = values(name).asScala.mkString("/")
+
+  private def quoted(names: Seq[String]): String = names.take(NamedPartitions).map(name => s"'$name'").mkString(", ")
 
   override protected def find(database: String, table: String, wanted: Seq[String]): Map[String, String] = {
     val (ofTable, names) = wanted.partition(_.isEmpty)
@@ -97,7 +144,7 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
   private def nameInHive(name: String): String =
     name.split('/').map(_.split("=", 2)).map { case Array(column, value) => s"${column.toLowerCase(Locale.ROOT)}=$value" }.mkString("/")
 
-  private def values(name: String): AnyRef =
+  private def values(name: String): JavaList[String] =
     PartitioningUtils.parsePathFragmentAsSeq(name).map(_._2).asJava
 
   private def isChanged(raw: AnyRef, partition: MetastoreChange.Partition, change: MetastoreChange): Boolean = {
@@ -132,6 +179,9 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
 }
 
 private object HiveMetastore {
+  /** The number of partitions that an error names. */
+  val NamedPartitions = 5
+
   /**
    * Methods of classes that cannot be named at compile time. All are looked up at once, so that none turns out to be missing after a
    * commit.

@@ -102,12 +102,12 @@ private[write] final class CatalogCommit(change: CatalogChange, directories: Dir
     val partitions = written.map { name =>
       new MetastoreChange.Partition(name, new Path(root, directories.destination(name)).toString, parameters(name).asJava)
     }
+    val added = written.filterNot(known.contains)
     val plain = of(partitions, dropped, Map.empty)
-    if (!isSwap) plain
-    else {
-      val hasNone = dropped.nonEmpty || !written.forall(known.contains)
-      plain.swap(if (hasNone) new Path(root, SwapDirectories.emptyDirectory(directories.job)).toString else null, null)
-    }
+    val empty = if (dropped.isEmpty && added.isEmpty) null else new Path(root, SwapDirectories.emptyDirectory(directories.job)).toString
+    val planned = if (isSwap) plain.swap(empty, null) else plain
+    metastore.requireStorable(planned, added)
+    planned
   }
 
   private def of(partitions: Seq[MetastoreChange.Partition], dropped: Seq[String], ofTable: Map[String, String]): MetastoreChange =

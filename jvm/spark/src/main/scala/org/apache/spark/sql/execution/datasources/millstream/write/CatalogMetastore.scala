@@ -28,7 +28,14 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
 
   final override def apply(change: MetastoreChange, standing: Standing): Unit = asking(change.database, change.table)(carryOut(change, standing))
 
-  private def asking[A](database: String, table: String)(work: => A): A =
+  /**
+   * Refuses to add partitions that the catalog would take for others, or could not store.
+   *
+   * @param added names of the change's partitions that the catalog does not have
+   */
+  def requireStorable(change: MetastoreChange, added: Seq[String]): Unit = ()
+
+  protected final def asking[A](database: String, table: String)(work: => A): A =
     try {
       work
     } catch {
