@@ -38,8 +38,8 @@ def entries(top) -> list[str]:
 
 def random_tree(top: Path, seed: int) -> str:
     chance = random.Random(seed)
-    # Stock Spark cannot read files with a colon in their names.
-    names = [name for name in NASTY_NAMES if ":" not in name and len(name.encode()) < 200 and name[0] not in "._"]
+    # Stock Spark cannot read files with a colon in their names; what follows a dot has to be a known ending.
+    names = [name for name in NASTY_NAMES if ":" not in name and len(name.encode()) < 200 and "." not in name and name[0] != "_"]
     directories = ["", *(f"k={name}" for name in chance.sample(names, 3)), "plain/deep", "k=1", "k=1/j=2"]
     files = {}
     for number in range(chance.randrange(60, 120)):

@@ -118,6 +118,62 @@ def test_files_that_are_not_known_to_be_lines_are_left(ours, tmp_path, seed):
     assert "--header" in said["csv"] and "--lines=.dat" in said["dat"] and "bucket" in said["buckets"]
 
 
+UUID = "0b1c2d3e-0000-4000-8000-00000000000a"
+# Line breaks of several kinds.
+BREAKS = ["\n", "\r", "\u0085", "\u2028", "\u2029"]
+# Names of files that are not known to be lines without an ending, and a word of the reason why they are left.
+UNKNOWN_NAMES = [
+    *((f"{{}}.{end}", "last dot") for end in (
+        "csv.1", "csv.2024-01-01", "csv~", "csv.", "csv (1)", "csv ", "csv\t", "csv\n", "csv\u2028", "ćsv", "csv.1.gz", "csv-1", "csv#", "orc.1", "orc~",
+        "parquet.2", "json.1", "json~", "log.1", "log-20240101", "txt.", "txt,v", "2024-01-01", "1", "..", "csv.é", "7z", "x+y")),
+    *((f"{{}}{end}.csv", "--header") for end in BREAKS), *((f"{{}}{end}.csv.gz", "--header") for end in BREAKS),
+    *((f"{{}}{end}.dat", "--lines=.dat") for end in BREAKS),
+    *((f"{{}}{end}.orc", "ORC") for end in BREAKS),
+    *((f"{{}}{end}x.json", "JSON") for end in BREAKS), *((f"{{}}{end}x.json.gz", "JSON") for end in BREAKS),
+    *((f"part-0000{{}}-{UUID}_00003{end}", "bucket") for end in (*BREAKS, "", " (1)", "~", "-copy", ".c\n000.txt", ".c000\n.txt", ".c000.txt\n", ".txt.1")),
+]
+# Names of files without an ending, as Hive, Hadoop, Spark and others write them.
+KNOWN_NAMES = [
+    "00000{}_0", "00000{}_0_copy_1", "part-0000{}", "part-m-0000{}", "part-r-0000{}", f"part-0000{{}}-{UUID}-c000", "part-{}-0", "{}", "two words {}", "a\nb{}",
+    "messages-2024010{}", "{}~", "00000{}_0.gz",
+]
+
+
+def content(name: str) -> bytes:
+    """Two lines that look like text, but are not two values of JSON."""
+    lines = b'{"id": 1,\n"n": 2}\n'
+    return gzip.compress(lines) if name.endswith(".gz") else lines
+
+
+@pytest.mark.parametrize("format", ["same", "parquet"])
+def test_files_are_lines_without_an_ending_only_if_no_dot_is_in_their_names(ours, tmp_path, format):
+    top = tmp_path / "top"
+    for number, name in enumerate([name for name, _ in UNKNOWN_NAMES] + KNOWN_NAMES):
+        tree(top / f"{number:03}", {name.format(n): content(name) for n in range(2)})
+    before = state(top)
+    arguments = {"src": str(top), "in_place": True, "plain_files": True, "format": format}
+    dry, done = (ours.call("compact_calls:compact", dry_run=dry_run, **arguments) for dry_run in (True, False))
+    said = {int(os.path.basename(directory)): (files, reason) for directory, files, reason in groups(done)}
+    wrong = {name: said.get(number) for number, (name, word) in enumerate(UNKNOWN_NAMES)
+             if number not in said or said[number][0] != 2 or word not in said[number][1] or len(entries(top / f"{number:03}")) != 2}
+    assert wrong == {} and len(said) == len(UNKNOWN_NAMES), (wrong, said)
+    after = state(top)
+    assert {path: after.get(path) for path in before if int(path[:3]) < len(UNKNOWN_NAMES)} == {
+        path: text for path, text in before.items() if int(path[:3]) < len(UNKNOWN_NAMES)}
+    for number, name in enumerate(KNOWN_NAMES, len(UNKNOWN_NAMES)):
+        assert len([entry for entry in entries(top / f"{number:03}") if entry[0] not in "._"]) == 1, name
+    assert groups(dry) == groups(done)
+
+
+def test_the_user_can_name_an_ending_that_is_a_number(ours, tmp_path):
+    top = tmp_path / "top"
+    tree(top, {"a.csv.1": b"id\n1\n", "b.csv.1": b"id\n2\n", "c.csv.2": b"id\n3\n"})
+    done = ours.call("compact_calls:compact", src=str(top), in_place=True, plain_files=True, header=True, lines=[".1"])
+    assert [files for _, files, _ in groups(done)] == [1]
+    [output] = [path for path in top.iterdir() if path.name != "c.csv.2"]
+    assert output.name.endswith(".1") and output.read_bytes() == b"id\n1\n2\n"
+
+
 def test_the_user_can_say_what_files_are(ours, tmp_path):
     top = tmp_path / "top"
     tree(top, {"a.csv": b"id\n1\n", "b.csv": b"id\n2\n", "a.dat": b"1\n", "b.dat": b"2\n", "c.dat": noise(1, 200)})

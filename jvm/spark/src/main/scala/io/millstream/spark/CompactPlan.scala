@@ -202,13 +202,14 @@ private[spark] object CompactPlanner {
   /** An output has at most this multiple of the target size. */
   private val Overfull = 1.25
 
-  private val Extension = """.*(\.[A-Za-z][A-Za-z0-9_]*)""".r
+  /** What an ending looks like. Numbers, dates and marks of backups after the last dot of a name are none. */
+  private val Word = """\.[a-z][a-z0-9_]*""".r
   private val Delimited = Set(".csv", ".tsv")
   private val OfJson = Set(".json", ".jsonl", ".ndjson")
-  /** Endings of files of lines. Hive and Hadoop write some without any. */
+  /** Endings of files of lines. Hive, Hadoop and Spark write some without any: `000000_0`, `part-m-00000`, `part-00000-UUID-c000`. */
   private val OfLines = Set("", ".txt", ".text", ".log") ++ Delimited ++ OfJson
-  /** What Spark puts at the end of a bucket's number: `part-00000-UUID_00003.c000.txt`. */
-  private val Bucket = """part-\d+-[0-9a-f-]{36}_\d{5}(\..*)?""".r
+  /** What Spark's names for files of buckets begin with: `part-00000-UUID_00003.c000.txt`. Names may have line breaks. */
+  private val Bucket = """(?s)part-\d+-[0-9a-f-]{36}_\d{5}(\D.*)?""".r
 
   private final case class Entry(listing: DirectoryListing, index: Int) {
     val name: String = listing.name(index)
@@ -248,7 +249,7 @@ private[spark] object CompactPlanner {
   }
 
   /** @param linesCodec Hadoop's name of the codec for output lines */
-  private final case class Rows(fromParquet: Boolean, toParquet: Boolean, linesCodec: Option[String]) extends Known {
+  private final case class Rows(fromParquet: Boolean, toParquet: Boolean, linesCodec: Option[String], override val isJson: Boolean = false) extends Known {
     override def making: Making = Rewrite(fromParquet, toParquet)
     override def recoding: Making = making
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
@@ -257,6 +258,9 @@ private[spark] object CompactPlanner {
   }
 
   private object Family {
+    private val NoEnding = Unknown("what follows the last dot of the name is no ending, as in data.csv.1, data.csv~ or data.2024-01-01; if these are files " +
+      "of lines, rename them so that they have one (data.1.csv) or no dot")
+
     def of(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Family = {
       val lower = name.toLowerCase(Locale.ROOT)
       if (lower.endsWith(".orc")) {
@@ -268,13 +272,13 @@ private[spark] object CompactPlanner {
       } else if (lower.endsWith(".parquet") || lower.endsWith(".parq")) {
         val toParquet = options.format != CompactOptions.Text
         Rows(fromParquet = true, toParquet, if (toParquet) None else options.codec.flatMap(_.hadoop))
-      } else if (options.format == CompactOptions.Parquet) {
-        Rows(fromParquet = false, toParquet = true, None)
       } else {
         val written = extension(name, codecs)
         val ending = written.toLowerCase(Locale.ROOT)
+        val isJson = OfJson(ending) && !options.lines(ending)
         whyNotLines(ending, options).getOrElse {
-          Lines(options.codec.fold(codecOf(name, codecs))(_.hadoop), written, OfJson(ending) && !options.lines(ending))
+          if (options.format == CompactOptions.Parquet) Rows(fromParquet = false, toParquet = true, None, isJson)
+          else Lines(options.codec.fold(codecOf(name, codecs))(_.hadoop), written, isJson)
         }
       }
     }
@@ -282,6 +286,7 @@ private[spark] object CompactPlanner {
     /** Why files with this ending are not joined, if they are not. */
     private def whyNotLines(ending: String, options: CompactOptions): Option[Unknown] =
       if (options.lines(ending)) None
+      else if (ending.nonEmpty && !Word.matches(ending)) Some(NoEnding)
       else if (!OfLines(ending)) Some(Unknown(s"$ending is not an ending of files of lines; if they are, add --lines=$ending (lines=[\"$ending\"])"))
       else if (Delimited(ending) && options.firstLines == FirstLines.Unknown) {
         Some(Unknown(s"$ending files may begin with a header: say so with --header (header=True) or --no-header (header=False)"))
@@ -291,12 +296,12 @@ private[spark] object CompactPlanner {
     def codecOf(name: String, codecs: CompressionCodecFactory): Option[String] =
       Codec.ofFile(name, codecs).map(FileCodec.hadoops(_).getSimpleName.stripSuffix("Codec").toLowerCase(Locale.ROOT))
 
+    /** All that follows the last dot of a name, with the dot, not counting a codec's ending; "" if there is no dot. */
     private def extension(name: String, codecs: CompressionCodecFactory): String = {
       val ending = Codec.ofFile(name, codecs).map(_.getDefaultExtension).getOrElse("")
-      name.dropRight(ending.length) match {
-        case Extension(found) => found
-        case _ => ""
-      }
+      val bare = name.dropRight(ending.length)
+      val dot = bare.lastIndexOf('.')
+      if (dot < 0) "" else bare.substring(dot)
     }
   }
 }

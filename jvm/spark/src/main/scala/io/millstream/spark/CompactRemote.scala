@@ -29,7 +29,7 @@ import org.apache.spark.sql.SparkSession
  */
 private[spark] object CompactRemote {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Compact")
-  private val Remote = "(?!file:)[A-Za-z][A-Za-z0-9+.-]*://.*"
+  private val Remote = "(?s)(?!file:)[A-Za-z][A-Za-z0-9+.-]*://.*"
 
   /** Whether the source or the destination is on a file system other than the local one. */
   def concerns(options: CompactOptions): Boolean = (options.destination.toSeq :+ options.source).exists(_.matches(Remote))

@@ -111,7 +111,7 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
       new Rewriting(parquet(inputs, toParquet), inParallel(inputs.map(input => () => rowsOf(input))).sum, toParquet, codec)
     } else {
       // A Parquet file may lack its extension.
-      inParallel(inputs.map(input => () => lookAt(Seq(input), JoinRule.NONE, conf)))
+      inParallel(inputs.map(input => () => lookAt(Seq(input), new JoinRule(false, output.isJson), conf)))
       val frame = reader(spark).text(inputs.map(_.toString): _*)
       new Rewriting(frame, frame.count(), toParquet, codec)
     }
