@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 from itertools import count
 
 import pytest
@@ -199,3 +200,30 @@ def test_a_whole_overwrite_removes_links_that_lead_nowhere(session, tmp_path):
     (table.folder / "k=9").symlink_to(tmp_path / "missing")
     assert table.run(WHOLE, **{"spark.sql.sources.partitionOverwriteMode": "static"}) is None
     assert sorted(path.name for path in table.folder.iterdir() if path.name[0] not in "._") == ["k=3"]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    path = tmp_path / "small"
+    path.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=300", "tmpfs", path], check=True)
+    yield path
+    subprocess.run(["umount", path], check=True)
+
+
+@pytest.mark.parametrize("visibility", ["in-place", "metastore-swap"])
+def test_a_disk_without_inodes(session, small_disk, visibility):
+    """However many inodes are left, a statement is committed, or certainly not."""
+    table = Table(session, small_disk / "t", "serde", visibility=visibility)
+    outcomes = []
+    for left in range(5, 24):
+        fillers = [small_disk / f"filler{number}" for number in range(os.statvfs(small_disk).f_favail - left)]
+        for filler in fillers:
+            filler.touch()
+        error = table.run(f"insert overwrite {{name}} partition(k) select {left}, '1'")
+        for filler in fillers:
+            filler.unlink()
+        assert error is None or "not known whether" not in error, (left, error)
+        outcomes.append(error is None)
+        table.works(f"insert overwrite {{name}} partition(k) select {left}, '2'")
+    assert outcomes[-1] and not outcomes[0]

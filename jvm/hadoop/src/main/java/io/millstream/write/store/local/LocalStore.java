@@ -333,7 +333,15 @@ public final class LocalStore extends HiddenFileStore {
 
   @Override
   public boolean create(String entry, byte[] content) throws IOException {
-    return link(entry, content, 1);
+    try {
+      return link(entry, content, 1);
+    } catch (UnsuitedException e) {
+      // A full disk, for example: a link may need an inode. Only a server may have made the link all the same.
+      if (!mayBeNfs() && e.getCause() instanceof IOException cause) {
+        throw new NotWrittenException(cause);
+      }
+      throw e;
+    }
   }
 
   @Override
