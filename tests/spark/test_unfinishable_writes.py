@@ -1,6 +1,8 @@
 """Statements that could not be finished after their commit are refused before it: they change nothing, and block nothing."""
 
 import os
+import socket
+import subprocess
 from itertools import count
 
 import pytest
@@ -169,3 +171,59 @@ def test_partitions_whose_names_are_only_doubtful(session, tmp_path):
     values = ["x", "X", "é", "e\u0301", "日本", "x" * 240, "x" * 239 + "X"]
     table.works("insert into {name} partition(k) select 1, k from values " + ", ".join(f"('{value}')" for value in values) + " v(k)")
     assert table.state()[1] == sorted([[0, "1"], [0, "2"], *([1, value] for value in values)])
+
+
+@pytest.mark.parametrize("kind, visibility", [("serde", "in-place"), ("source", "in-place"), ("source", "exchange"), ("source", "metastore-swap")])
+def test_an_overwrite_removes_links_and_special_files(session, tmp_path, kind, visibility):
+    """In and below a partition; links are removed, and not what they lead to."""
+    table = Table(session, tmp_path / "t", kind, visibility=visibility, **{"replaced.keep.ms": 0})
+    other, partition = tmp_path / "other", table.folder / "k=1"
+    other.mkdir()
+    (other / "kept").write_text("1\n")
+    inside = [partition] if kind == "serde" else [partition, partition / "inner"]
+    for directory in inside:
+        directory.mkdir(exist_ok=True)
+        for name, target in {"dangling": "missing", "loop": "loop", "around": "around2", "around2": "around", "directory": other, "file": other / "kept"}.items():
+            (directory / name).symlink_to(target)
+        os.mkfifo(directory / "fifo")
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(os.path.relpath(directory / "socket"))
+    table.works(STATIC)
+    assert not partition.exists() or [path.name for path in partition.iterdir() if not path.name.startswith((".", "_", "part-"))] == []
+    assert table.state()[1] == [[0, "2"], [7, "1"]]
+    assert [path.name for path in other.iterdir()] == ["kept"]
+
+
+def test_a_whole_overwrite_removes_links_that_lead_nowhere(session, tmp_path):
+    table = Table(session, tmp_path / "t", "source")
+    (table.folder / "k=8").symlink_to("k=8")
+    (table.folder / "k=9").symlink_to(tmp_path / "missing")
+    assert table.run(WHOLE, **{"spark.sql.sources.partitionOverwriteMode": "static"}) is None
+    assert sorted(path.name for path in table.folder.iterdir() if path.name[0] not in "._") == ["k=3"]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    path = tmp_path / "small"
+    path.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=300", "tmpfs", path], check=True)
+    yield path
+    subprocess.run(["umount", path], check=True)
+
+
+@pytest.mark.parametrize("visibility", ["in-place", "metastore-swap"])
+def test_a_disk_without_inodes(session, small_disk, visibility):
+    """However many inodes are left, a statement is committed, or certainly not."""
+    table = Table(session, small_disk / "t", "serde", visibility=visibility)
+    outcomes = []
+    for left in range(5, 24):
+        fillers = [small_disk / f"filler{number}" for number in range(os.statvfs(small_disk).f_favail - left)]
+        for filler in fillers:
+            filler.touch()
+        error = table.run(f"insert overwrite {{name}} partition(k) select {left}, '1'")
+        for filler in fillers:
+            filler.unlink()
+        assert error is None or "not known whether" not in error, (left, error)
+        outcomes.append(error is None)
+        table.works(f"insert overwrite {{name}} partition(k) select {left}, '2'")
+    assert outcomes[-1] and not outcomes[0]

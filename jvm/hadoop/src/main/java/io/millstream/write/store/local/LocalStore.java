@@ -139,7 +139,7 @@ public final class LocalStore extends HiddenFileStore {
         if (!local(path).equals(file)) {
           throw new IOException("this JVM's character encoding has no name for " + path);
         }
-        FileStatus status = status(path);
+        FileStatus status = entry(path);
         if (status != null) {
           entries.add(status);
         }
@@ -152,13 +152,31 @@ public final class LocalStore extends HiddenFileStore {
     return entries;
   }
 
+  /** The status of a directory's entry. A symbolic link that leads nowhere, or to itself, is a file: an overwrite removes it. */
+  private FileStatus entry(Path path) throws IOException {
+    FileStatus found = null;
+    FileSystemException failure = null;
+    try {
+      found = status(path);
+    } catch (FileSystemException e) {
+      failure = e;
+    }
+    if (found == null && Files.isSymbolicLink(local(path))) {
+      return status(path, LinkOption.NOFOLLOW_LINKS);
+    } else if (failure != null) {
+      throw failure;
+    }
+    return found;
+  }
+
   @Override
   public FileStatus status(Path path) throws IOException {
-    if (isImpossible(path)) {
-      return null;
-    }
+    return isImpossible(path) ? null : status(path, new LinkOption[0]);
+  }
+
+  private static FileStatus status(Path path, LinkOption... options) throws IOException {
     try {
-      BasicFileAttributes attributes = Files.readAttributes(local(path), BasicFileAttributes.class);
+      BasicFileAttributes attributes = Files.readAttributes(local(path), BasicFileAttributes.class, options);
       return new FileStatus(attributes.size(), attributes.isDirectory(), 1, 0, attributes.lastModifiedTime().toMillis(), path);
     } catch (NoSuchFileException e) {
       return null;
@@ -315,7 +333,15 @@ public final class LocalStore extends HiddenFileStore {
 
   @Override
   public boolean create(String entry, byte[] content) throws IOException {
-    return link(entry, content, 1);
+    try {
+      return link(entry, content, 1);
+    } catch (UnsuitedException e) {
+      // A full disk, for example: a link may need an inode. Only a server may have made the link all the same.
+      if (!mayBeNfs() && e.getCause() instanceof IOException cause) {
+        throw new NotWrittenException(cause);
+      }
+      throw e;
+    }
   }
 
   @Override
