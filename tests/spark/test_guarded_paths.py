@@ -46,7 +46,7 @@ class Torn:
 def table(tmp_path_factory):
     top = tmp_path_factory.mktemp("guarded")
     with DerbyMetastore(top) as metastore, StepTrap() as trap:
-        drivers = Drivers(top, metastore, trap, kills=4)
+        drivers = Drivers(top, metastore, trap, kills=6)
         yield Torn(drivers, top)
         drivers.close()
 
@@ -141,6 +141,28 @@ def test_a_statement_that_names_a_file_that_a_torn_overwrite_replaces_is_refused
         error, rows = drivers.current.call("guard_calls:copy_file", file=str(old), way=way, name=f"r{next(NUMBERS)}")
         assert error and "is gone; nothing is written" in error and rows is None
         assert drivers.rows(name) == in_partition("1", *range(10, 50))
+
+
+@pytest.mark.parametrize("mode, files", [(0o755, "files in {}"), (0o1777, "{}/part-")], ids=["not writable", "sticky"])
+def test_a_commit_is_carried_out_only_as_far_as_its_user_could(table, tmp_path, mode, files):
+    """Whoever may write to a directory, as to /tmp, could have others delete what is theirs below it."""
+    drivers, folder, name = table.drivers, tmp_path / "t", f"r{next(NUMBERS)}"
+    drivers.run(f"create table {name} (a int) partitioned by (p string) stored as textfile location '{folder}'",
+                f"insert into {name} partition(p='1') select /*+ repartition(4) */ id from range(8)")
+    (folder / "p=1").chmod(mode)
+    drivers.kill_at(PUBLISH.format(folder), 3, f"insert overwrite {name} partition(p='1') select /*+ repartition(8) */ id from range(10, 50)")
+    (record,) = (folder / ".direct-writes").glob("*.commit")
+    os.chown(record, 12345, 12345)
+    before = sorted(os.listdir(folder / "p=1"))
+
+    for statement in (f"insert into {name} partition(p='1') select 1", f"insert overwrite directory '{tmp_path}/copy' select a from {name}"):
+        (error,) = drivers.call("run", statements=[statement])
+        assert error and f"12345, who may not remove or rename {files.format(folder / 'p=1')}" in error, error
+    assert sorted(os.listdir(folder / "p=1")) == before
+
+    (folder / "p=1").chmod(0o777)
+    assert drivers.call("recover", target=name) != []
+    assert drivers.rows(name) == in_partition("1", *range(10, 50))
 
 
 def test_a_table_inside_a_torn_table_is_written(table):

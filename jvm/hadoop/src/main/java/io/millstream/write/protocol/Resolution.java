@@ -308,6 +308,9 @@ public final class Resolution {
     if (run == Run.REAL) {
       Ending ending;
       try {
+        Set<String> changed = record.added().stream().map(StagedFile::directory).collect(Collectors.toCollection(HashSet::new));
+        changed.addAll(record.exchanges().values());
+        table.store().requireRightsOfAuthor(Journal.commit(job), record.deleted(), changed);
         ending = apply.run();
       } catch (IOException e) {
         throw stuck(table, job, record.owner(), e);

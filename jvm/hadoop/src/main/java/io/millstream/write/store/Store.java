@@ -151,6 +151,15 @@ public interface Store {
    */
   default void requireRights(String own, Collection<StagedFile> others, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException { }
 
+  /**
+   * Checks that the user who has written a journal entry could do what it says, so that nobody makes others do it with their rights.
+   *
+   * @param entry a journal entry of another process
+   * @param changed directories in which files are renamed, or that are replaced whole
+   * @throws IOException if the user could not; the message names the path
+   */
+  default void requireRightsOfAuthor(String entry, Collection<OldFile> removed, Collection<String> changed) throws IOException { }
+
   /** Deletes files; missing ones are no error. */
   void delete(List<OldFile> files) throws IOException;
 

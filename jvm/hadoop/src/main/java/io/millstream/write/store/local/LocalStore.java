@@ -461,6 +461,20 @@ public final class LocalStore extends HiddenFileStore {
     });
   }
 
+  @Override
+  public void requireRightsOfAuthor(String entry, Collection<OldFile> removed, Collection<String> changed) throws IOException {
+    AuthorRights rights = AuthorRights.of(local(Names.entry(journal, entry)));
+    if (rights != null) {
+      Map<String, List<String>> names = removed.stream()
+          .collect(Collectors.groupingBy(OldFile::directory, Collectors.mapping(OldFile::name, Collectors.toList())));
+      changed.forEach(directory -> names.putIfAbsent(directory, List.of()));
+      Parallel.map(options.threads, names.entrySet(), directory -> {
+        rights.require(local(directory(directory.getKey())), directory.getValue());
+        return null;
+      });
+    }
+  }
+
   /** Syncs a directory if it exists. */
   private void syncDirectory(java.nio.file.Path directory) throws IOException {
     if (options.sync) {

@@ -41,8 +41,7 @@ final class Rights {
     users.add(user);
     Map<String, String> process = process();
     if (process.containsKey("Uid") && process.containsKey("CapEff")) {
-      // Real, effective, saved and file system id.
-      users.add(Integer.parseUnsignedInt(process.get("Uid").split("\\s+")[3]));
+      users.add(user(process));
       boolean hasCapability = (Long.parseUnsignedLong(process.get("CapEff"), 16) >> CAP_FOWNER & 1) != 0;
       isExempt = isNfs ? user == 0 : hasCapability;
     } else {
@@ -50,8 +49,15 @@ final class Rights {
     }
   }
 
+  /** The user of this process, as file systems know it; null if the kernel's description lacks it. */
+  static Integer user(Map<String, String> process) {
+    String ids = process.get("Uid");
+    // Real, effective, saved and file system id.
+    return ids == null ? null : Integer.valueOf(Integer.parseUnsignedInt(ids.split("\\s+")[3]));
+  }
+
   /** The kernel's description of this process; empty if it is not available. */
-  private static Map<String, String> process() {
+  static Map<String, String> process() {
     Map<String, String> fields = new HashMap<>();
     try {
       for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {

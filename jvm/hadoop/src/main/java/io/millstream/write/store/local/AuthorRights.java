@@ -1,0 +1,86 @@
+package io.millstream.write.store.local;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.Map;
+
+/**
+ * Whether the kernel would have let another user remove and rename files. The journal of a directory that everybody may write to, such as
+ * {@code /tmp}, may name files of any user below it, and whoever finishes its jobs does so with all of their own rights.
+ *
+ * <p>A user's groups are not known here: a directory counts as writable to everybody if its mode, which includes what an access control list
+ * grants, lets its group or others write.
+ */
+final class AuthorRights {
+  private static final int ROOT = 0;
+  private static final int WRITABLE_TO_OTHERS = 0022;
+
+  private final Path entry;
+  private final Object author;
+
+  private AuthorRights(Path entry, Object author) {
+    this.entry = entry;
+    this.author = author;
+  }
+
+  /**
+   * The rights of the user to whom a journal entry belongs.
+   *
+   * @return null if that is root or the user of this process, or the entry is gone: another process has finished the job
+   */
+  static AuthorRights of(Path entry) throws IOException {
+    try {
+      Object author = Files.getAttribute(entry, "unix:uid");
+      return author.equals(ROOT) || author.equals(Rights.user(Rights.process())) ? null : new AuthorRights(entry, author);
+    } catch (NoSuchFileException e) {
+      return null;
+    }
+  }
+
+  /**
+   * Checks that the user could rename files in a directory, and remove some of them.
+   *
+   * @param removed their names; some may not exist
+   * @throws IOException if not
+   */
+  void require(Path directory, Collection<String> removed) throws IOException {
+    Map<String, Object> attributes;
+    try {
+      attributes = Files.readAttributes(directory, "unix:mode,uid");
+    } catch (NoSuchFileException e) {
+      return;
+    }
+    if (attributes.get("uid").equals(author)) {
+      return;
+    }
+    int mode = (int) attributes.get("mode");
+    if ((mode & WRITABLE_TO_OTHERS) == 0) {
+      throw refused("files in " + directory);
+    }
+    if ((mode & Rights.STICKY) != 0) {
+      for (String name : removed) {
+        if (!isOf(author, directory.resolve(name))) {
+          throw refused(directory.resolve(name).toString());
+        }
+      }
+    }
+  }
+
+  private static boolean isOf(Object user, Path file) throws IOException {
+    try {
+      return Files.getAttribute(file, "unix:uid", LinkOption.NOFOLLOW_LINKS).equals(user);
+    } catch (NoSuchFileException e) {
+      return true;
+    }
+  }
+
+  private IOException refused(String files) throws IOException {
+    String user = Files.getOwner(entry, LinkOption.NOFOLLOW_LINKS).getName();
+    return new IOException(entry + " belongs to " + user + ", who may not remove or rename " + files + ": it is not carried out with the rights of"
+        + " others. " + user + " can run millstream recover; if the entry is not to be trusted, remove " + entry.getParent());
+  }
+}
