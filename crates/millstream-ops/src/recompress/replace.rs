@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 
-use millstream_codec::{Codec, Decoder, Encoder, Form, recognize};
+use millstream_codec::{Codec, DecodeError, Decoder, Encoder, Form, recognize};
 use millstream_vfs::{
     Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior,
 };
@@ -76,6 +76,7 @@ impl<D: Dir> Replacer<'_, D> {
     }
 
     fn act(&self, source: &Source<D>, directory: &CStr, new: &[u8]) -> Result<Action> {
+        source.check_begun()?;
         let is_real = self.options.effect == Effect::Real;
         let keeps_name = source.new_name == source.name;
         if keeps_name && is_of(source.form, &source.file, source.metadata.size).map_err(cause)? {
@@ -247,6 +248,19 @@ impl<D: Dir> Source<D> {
             Err(error) => Err(error.into()),
             Ok(named) if named.identity() != file.metadata(Fields::INO)?.identity() => Err(Cause::Busy),
             Ok(_) => Ok(()),
+        }
+    }
+
+    /// Refuses a file of no bytes: programs of its format call it truncated, even though readers find no text in it.
+    fn check_begun(&self) -> Result<()> {
+        match self.codec {
+            Some(codec @ (Codec::Gzip | Codec::Bzip2 | Codec::Zstd | Codec::Deflate))
+                if self.metadata.size == 0 =>
+            {
+                let reason = "the file is empty".into();
+                Err(Cause::Damaged(Box::new(DecodeError { codec, offset: 0, reason })))
+            }
+            _ => Ok(()),
         }
     }
 
