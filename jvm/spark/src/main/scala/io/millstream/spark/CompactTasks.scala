@@ -1,6 +1,6 @@
 package io.millstream.spark
 
-import java.io.{BufferedOutputStream, ByteArrayInputStream, FileNotFoundException, InputStream, InterruptedIOException, IOException, OutputStream}
+import java.io.{BufferedOutputStream, ByteArrayInputStream, File, FileNotFoundException, InputStream, InterruptedIOException, IOException, OutputStream}
 import java.util.concurrent.{Callable, ExecutionException, Executors}
 import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
 
@@ -289,12 +289,20 @@ private[spark] object CompactTasks {
     }
   }
 
-  /** Hadoop's own local file system verifies checksums. */
-  private def open(file: HadoopPath, conf: Configuration): InputStream = {
-    val fs = if (file.toUri.getScheme == "file") FileSystem.getLocal(conf) else file.getFileSystem(conf)
-    try fs.open(file) catch {
+  private def open(file: HadoopPath, conf: Configuration): InputStream =
+    try if (file.toUri.getScheme == "file") openLocal(file, conf) else file.getFileSystem(conf).open(file) catch {
       case e: FileNotFoundException => throw new UnfitFileException(e.getMessage, e)
     }
+
+  /** Hadoop's own local file system verifies checksums, but takes a colon in the name of a checksum file for the end of a scheme. */
+  private def openLocal(file: HadoopPath, conf: Configuration): InputStream = {
+    val fs = FileSystem.getLocal(conf)
+    if (!file.getName.contains(":")) return fs.open(file)
+    val checksums = s".${file.getName}.crc"
+    if (new File(fs.pathToFile(file.getParent), checksums).exists) {
+      throw new IOException(s"Hadoop cannot read $checksums because of the colon in its name; rename both files without it, or remove that one")
+    }
+    fs.getRaw.open(file)
   }
 
   /** A file's path as messages name it. */
