@@ -202,6 +202,21 @@ def test_files_with_colons_in_their_names_are_merged_unless_spark_has_to_open_th
     assert len(data_files(source / "rows")) == 2 and "a:b.parquet" in entries(source / "rows") and data_files(source / "sums") == before
 
 
+def test_what_cannot_be_written_is_left_by_a_dry_run_too(ours, tmp_path):
+    """Hadoop's zstd needs its native library, which pip's Spark has not."""
+    source = tree(tmp_path / "source", {f"{directory}/{n}.txt": b"%d\n" % n for directory in "ab" for n in range(3)})
+    arguments = {"src": source, "in_place": True, "plain_files": True, "codec": "zstd"}
+    dry, done = (ours.call("compact_calls:compact", dry_run=dry_run, **arguments) for dry_run in (True, False))
+    assert groups(dry) == groups(done) and [files for _, files, _ in groups(done)] == [3, 3], dry
+    assert all("Hadoop cannot write .zst files here" in reason and "--codec=gzip" in reason for _, _, reason in groups(done)), done
+    parquet = str(tmp_path / "parquet")
+    ours.call("compact_calls:write", path=parquet, format="parquet", expressions=["cast(id as string) value"], files=2)
+    arguments |= {"src": parquet, "format": "text"}
+    dry, done = (ours.call("compact_calls:compact", dry_run=dry_run, **arguments) for dry_run in (True, False))
+    assert groups(dry) == groups(done) and [files for _, files, _ in groups(done)] == [2], dry
+    assert "Hadoop cannot write .zst files here" in done["left"][0]["reason"]
+
+
 def test_what_holds_no_lines_is_left(ours, tmp_path):
     files = {"a/1": b"PAR1\x15\x00", "a/2": b"PAR1\x15\x00", "b/x.orc": b"ORC\0", "c/1": b"1\n", "c/2": b"2\n"}
     source = tree(tmp_path / "source", files)

@@ -14,12 +14,10 @@ use super::{Action, Cause, Effect, Logs, Old, Options, cause};
 use crate::activity::Activity;
 use crate::content::{Content, Counted, damage, take_after};
 use crate::names::{c_string, rename_new, split};
+use crate::sticky::restricted_user;
 
 /// Bytes of a file's beginning that tell whether it is text.
 const BEGINNING: usize = 512;
-
-/// The mode of a directory in which only owners remove files.
-const STICKY: u32 = 0o1000;
 
 type Result<T> = std::result::Result<T, Cause>;
 
@@ -266,10 +264,8 @@ impl<D: Dir> Source<D> {
 
     /// Refuses a file that only its owner may remove. Other reasons show when it is removed.
     fn check_removable(&self) -> Result<()> {
-        let directory = self.dir.own_metadata(Fields::MODE | Fields::UID)?;
-        let user = rustix::process::geteuid();
-        let is_owner = [self.metadata.uid, directory.uid].contains(&user.as_raw());
-        if directory.mode & STICKY == 0 || is_owner || user.is_root() { Ok(()) } else { Err(Cause::Sticky) }
+        let is_kept = restricted_user(&self.dir)?.is_some_and(|user| user != self.metadata.uid);
+        if is_kept { Err(Cause::Sticky) } else { Ok(()) }
     }
 
     fn check_unchanged(&self) -> Result<()> {
