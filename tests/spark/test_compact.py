@@ -181,6 +181,42 @@ def test_parquet_becomes_lines(stock, ours, tmp_path, codec, ending):
     assert sorted(row[-1] for row in rows) == sorted(f"line {n}" for n in range(1000))
 
 
+def test_files_with_colons_in_their_names_are_merged_unless_spark_has_to_open_them(stock, ours, tmp_path):
+    """Hadoop takes the colon in the name of a checksum file for the end of a scheme."""
+    source = tmp_path / "source"
+    lines = {f"lines/{name}": gzip.compress(name.encode() + b"\n") for name in ("a:1.txt.gz", "b.txt.gz", "c:d:2.txt.gz")}
+    lines |= {"sums/a:1.txt.gz": gzip.compress(b"1\n"), "sums/b.txt.gz": gzip.compress(b"2\n"), "sums/.a:1.txt.gz.crc": b"crc\0wrong"}
+    stock.call("compact_calls:write", path=f"{source}/rows", format="parquet", expressions=["id"], files=3)
+    tree(source, lines)
+    first, *_ = [name for name in entries(source / "rows") if name[0] not in "._"]
+    os.chmod(source / "rows", 0o777)
+    (source / "rows" / first).rename(source / "rows/a:b.parquet")
+    before = data_files(source / "sums")
+    arguments = {"src": str(source), "in_place": True, "plain_files": True}
+    dry, done = (ours.call("compact_calls:compact", dry_run=dry_run, **arguments) for dry_run in (True, False))
+    assert groups(dry) == groups(done)
+    assert [(os.path.basename(directory), files, "rename" in reason and "colon" in reason) for directory, files, reason in groups(done)] == [
+        ("rows", 1, True), ("sums", 2, True)], done
+    [output] = data_files(source / "lines")
+    assert gzip.decompress((source / "lines" / output).read_bytes()) == b"a:1.txt.gz\nb.txt.gz\nc:d:2.txt.gz\n"
+    assert len(data_files(source / "rows")) == 2 and "a:b.parquet" in entries(source / "rows") and data_files(source / "sums") == before
+
+
+def test_what_cannot_be_written_is_left_by_a_dry_run_too(ours, tmp_path):
+    """Hadoop's zstd needs its native library, which pip's Spark has not."""
+    source = tree(tmp_path / "source", {f"{directory}/{n}.txt": b"%d\n" % n for directory in "ab" for n in range(3)})
+    arguments = {"src": source, "in_place": True, "plain_files": True, "codec": "zstd"}
+    dry, done = (ours.call("compact_calls:compact", dry_run=dry_run, **arguments) for dry_run in (True, False))
+    assert groups(dry) == groups(done) and [files for _, files, _ in groups(done)] == [3, 3], dry
+    assert all("Hadoop cannot write .zst files here" in reason and "--codec=gzip" in reason for _, _, reason in groups(done)), done
+    parquet = str(tmp_path / "parquet")
+    ours.call("compact_calls:write", path=parquet, format="parquet", expressions=["cast(id as string) value"], files=2)
+    arguments |= {"src": parquet, "format": "text"}
+    dry, done = (ours.call("compact_calls:compact", dry_run=dry_run, **arguments) for dry_run in (True, False))
+    assert groups(dry) == groups(done) and [files for _, files, _ in groups(done)] == [2], dry
+    assert "Hadoop cannot write .zst files here" in done["left"][0]["reason"]
+
+
 def test_what_holds_no_lines_is_left(ours, tmp_path):
     files = {"a/1": b"PAR1\x15\x00", "a/2": b"PAR1\x15\x00", "b/x.orc": b"ORC\0", "c/1": b"1\n", "c/2": b"2\n"}
     source = tree(tmp_path / "source", files)

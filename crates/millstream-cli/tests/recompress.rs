@@ -306,6 +306,39 @@ fn files_that_cannot_be_decoded_stay() {
     );
 }
 
+/// `gzip -t`, `bzip2 -t` and `zstd -t` call a file of no bytes truncated, `lz4 -t` does not.
+#[test]
+fn files_of_no_bytes_stay_if_their_format_has_none() {
+    let scratch = Scratch::new();
+    for (ending, codec) in [
+        ("gz", "gzip"),
+        ("bz2", "bzip2"),
+        ("zst", "zstd"),
+        ("deflate", "deflate"),
+        ("gzip", "gzip"),
+        ("zstd", "zstd"),
+    ] {
+        let name = format!("a.{ending}");
+        fs::write(scratch.path(&name), b"").expect("written");
+        let message = format!(
+            "millstream: cannot recompress '{name}': damaged {codec} data at byte 0: the file is empty; replace it by an intact copy\n"
+        );
+        for arguments in [&[&name[..]][..], &["--to=lz4", &name], &["--dry-run", "--to=gz", &name]] {
+            assert_eq!(scratch.failed(arguments), message, "{arguments:?}");
+        }
+        assert_eq!(
+            (scratch.names(), fs::read(scratch.path(&name)).expect("readable")),
+            (vec![name.clone()], vec![])
+        );
+        fs::remove_file(scratch.path(&name)).expect("removed");
+    }
+    fs::write(scratch.path("a.lz4"), b"").expect("written");
+    fs::write(scratch.path("b.txt"), b"").expect("written");
+    scratch.done(&["--to=gz", "a.lz4", "b.txt"]);
+    assert_eq!(scratch.names(), ["a.gz", "b.txt.gz"]);
+    assert!(text_of(&scratch.path("a.gz")).is_empty() && text_of(&scratch.path("b.txt.gz")).is_empty());
+}
+
 #[test]
 fn a_file_that_another_process_compresses_is_left_alone() {
     let scratch = Scratch::new();

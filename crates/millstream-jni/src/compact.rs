@@ -6,8 +6,8 @@ use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
 use millstream_ops::compact::{
-    Applied, CompactError, Journal, ListedFile, Manifest, Staging, Undone, apply, has_journal, has_kept,
-    links, predict_purge, predict_undo, purge, undo, undo_command,
+    Applied, CompactError, Journal, ListedFile, Manifest, Reason, Staging, Undone, apply, has_journal,
+    has_kept, obstacles, predict_purge, predict_undo, purge, undo, undo_command,
 };
 use millstream_scan::{Contents, Header, Input, JoinRule, Joiner, Place, concatenate};
 use millstream_vfs::Volume;
@@ -98,24 +98,27 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'l
     })
 }
 
-/// The names of symbolic links, each a prefixed string, to the end.
-fn encoded_links(names: &[CString]) -> Vec<u8> {
+/// Files, each with the reason why it cannot be replaced, to the end: prefixed strings.
+fn encoded_obstacles(found: &[(CString, Reason)]) -> Vec<u8> {
     let mut output = Encoder::default();
-    names.iter().for_each(|name| output.prefixed(name.to_bytes()));
+    for (name, reason) in found {
+        output.prefixed(name.to_bytes());
+        output.prefixed(reason.to_string().as_bytes());
+    }
     output.into_bytes()
 }
 
-/// `static native byte[] links(byte[] directory)`: returns what `encoded_links` makes of the links in it.
+/// `static native byte[] obstacles(byte[] directory)`: returns what `encoded_obstacles` makes of those in it.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_links<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_obstacles<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     directory: JByteArray<'local>,
 ) -> jbyteArray {
     guard(&mut env, std::ptr::null_mut(), |env| {
         let directory = c_string(bytes(env, &directory)?)?;
-        let found = links(&SharedProcessVolume::default(), &directory).map_err(|e| failure(&e))?;
-        Ok(env.byte_array_from_slice(&encoded_links(&found))?.into_raw())
+        let found = obstacles(&SharedProcessVolume::default(), &directory).map_err(|e| failure(&e))?;
+        Ok(env.byte_array_from_slice(&encoded_obstacles(&found))?.into_raw())
     })
 }
 
@@ -407,15 +410,16 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_close<'local>(
 
 #[cfg(test)]
 mod tests {
-    use millstream_ops::compact::{Left, Reason};
+    use millstream_ops::compact::Left;
     use millstream_wire::vector;
 
     use super::*;
 
     /// Java's `NativeCompactionTest` reads the same bytes.
     #[test]
-    fn links_are_the_shared_vector() {
-        assert_eq!(encoded_links(&[c"a".into(), c"\u{e9} %".into()]), vector("compaction-links.hex"));
+    fn obstacles_are_the_shared_vector() {
+        let found = [c"a", c"\u{e9} %"].map(|name| (name.to_owned(), Reason::Link(name.to_owned())));
+        assert_eq!(encoded_obstacles(&found), vector("compaction-obstacles.hex"));
     }
 
     /// Java's `NativeCompactionTest` reads the same bytes.

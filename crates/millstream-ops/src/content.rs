@@ -84,11 +84,12 @@ fn permit<F: File>(file: &F, other: &F, mode: u32, group: Group) -> Result<()> {
     }
     // The directory may have handed on a list. Its entries would become valid with the mode, which is then their mask.
     remove_access_list(file)?;
+    // The members of the new group, and those whom the other file excludes by its group or its list, may have been anybody there.
+    let of_all = |permissions: u32| mode & 0o700 | permissions << 3 | permissions;
     file.set_mode(match (list, group) {
         (None, Group::Same) => mode,
-        // Those whom the other file excludes by its group or its list are among the others of the new one.
-        (None, Group::Another) => mode & 0o700 | mode >> 3 & mode & 0o007,
-        (Some(list), _) => mode & 0o700 | least(&list),
+        (None, Group::Another) => of_all(mode >> 3 & mode & 0o007),
+        (Some(list), _) => of_all(least(&list)),
     })
 }
 
@@ -177,10 +178,11 @@ mod tests {
     #[test]
     fn without_the_group_a_new_file_is_for_those_whom_the_other_one_admits() {
         for (own, mode, expected) in [
-            (None, 0o644, 0o604),
+            (None, 0o644, 0o644),
+            (None, 0o754, 0o744),
             (None, 0o640, 0o600),
             (None, 0o604, 0o600),
-            (Some(list(4, 4)), 0o644, 0o604),
+            (Some(list(4, 4)), 0o644, 0o644),
             (Some(list(0, 4)), 0o644, 0o600),
         ] {
             let (_scratch, [other, new]) = files(own.as_deref(), mode);

@@ -22,6 +22,7 @@ pub mod quote;
 pub mod recompress;
 pub mod remove;
 pub mod size;
+mod sticky;
 pub mod sync;
 pub mod table_logs;
 pub mod terms;

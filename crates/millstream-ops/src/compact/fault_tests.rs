@@ -1,6 +1,7 @@
 //! Whatever call of the volume fails, once, the next attempt completes the compaction or its undoing.
 
 use std::collections::BTreeMap;
+use std::ffi::CStr;
 
 use millstream_memory::MemoryVolume;
 use millstream_vfs::{Dir, Errno, FileKind, SymlinkBehavior, Volume};

@@ -6,11 +6,13 @@ use millstream_vfs::{Dir, Error, RemoveKind, SymlinkBehavior, Volume};
 
 use super::journal::Planned;
 use super::kept::change;
+use super::obstacles::others;
 use super::outcome::{Applied, Reason};
 use super::paths::{parent_below, split_last};
 use super::staging::{c_string, entries, make_dir};
 use super::swap::Exchange;
 use super::work::{Done, Due, Place, Work, checksum_name, lacks_checksum};
+use crate::sticky::restricted_user;
 
 impl<V: Volume> Work<'_, V> {
     /// Replaces the inputs of one directory by their outputs.
@@ -169,16 +171,21 @@ impl<V: Volume> Work<'_, V> {
         Ok(())
     }
 
-    /// Drops the outputs whose inputs have changed.
+    /// Drops the outputs whose inputs have changed, or must stay.
     fn unchanged_only<'p>(
         &self,
         place: &Place<'_, V::Dir>,
         due: Vec<Due<'p>>,
         applied: &mut Applied,
     ) -> Done<Vec<Due<'p>>> {
+        let user = restricted_user(&place.dir).ok().flatten();
         let mut unchanged = Vec::new();
         for due in due {
-            match self.first_changed(&place.dir, &due.manifest.entries) {
+            let entries = &due.manifest.entries;
+            let of_others = || {
+                user.and_then(|user| entries.iter().find_map(|entry| others(&place.dir, &entry.name, user)))
+            };
+            match self.first_changed(&place.dir, entries).or_else(of_others) {
                 None => unchanged.push(due),
                 Some(reason) => self.leave_one(&due, &place.path, reason, applied)?,
             }

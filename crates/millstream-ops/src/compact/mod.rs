@@ -32,6 +32,7 @@ mod journal;
 mod kept;
 mod manifest;
 mod new_tree;
+mod obstacles;
 mod outcome;
 mod parallel;
 mod paths;
@@ -47,15 +48,16 @@ mod fault_tests;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
-use millstream_vfs::{Dir, Error, FileKind, SymlinkBehavior, Volume};
+use millstream_vfs::Error;
 
 use crate::quote::shell_word;
 
 pub use apply::apply;
 pub use journal::{Journal, Kind, Malformed, Manifest, ManifestEntry, Planned};
 pub use manifest::ListedFile;
+pub use obstacles::obstacles;
 pub use outcome::{Applied, Left, Reason};
 pub use replaced::{has_kept, predict_purge, purge};
 pub use staging::{Staging, has_journal};
@@ -159,14 +161,4 @@ fn list(reasons: &[String]) -> String {
         0 => shown,
         more => format!("{shown}; and {more} more"),
     }
-}
-
-/// Names of the symbolic links in the directory `path` on `volume`: files that a compaction would not replace.
-///
-/// # Errors
-/// If the directory cannot be read.
-pub fn links<V: Volume>(volume: &V, path: &CStr) -> Result<Vec<CString>, CompactError> {
-    let listed = volume.base().open_dir(path, SymlinkBehavior::Follow).and_then(|dir| entries(&dir));
-    let listed = listed.map_err(|error| CompactError::Volume { path: path.to_owned(), error })?;
-    Ok(listed.into_iter().filter(|(_, kind)| *kind == FileKind::Symlink).map(|(name, _)| name).collect())
 }

@@ -36,6 +36,8 @@ pub enum Reason {
     Link(CString),
     /// One of them is immutable or append-only.
     Immovable(CString),
+    /// One of them is another user's, in a directory in which only owners remove files.
+    Sticky(CString),
     /// The name of the output is taken.
     Taken(CString),
     /// The directory cannot be changed, or no longer exists.
@@ -50,6 +52,12 @@ impl fmt::Display for Reason {
             Reason::Immovable(name) => {
                 write!(f, "{} is immutable or append-only (chattr)", name.to_string_lossy())
             }
+            Reason::Sticky(name) => write!(
+                f,
+                "{} is another user's, in a directory with the sticky bit, where only the owner of the file, that of the directory and \
+                 root may replace it; run the command as one of them, or compact into a new tree",
+                name.to_string_lossy()
+            ),
             Reason::Taken(name) => write!(f, "there is a {} already", name.to_string_lossy()),
             Reason::Failed(error) => error.fmt(f),
         }

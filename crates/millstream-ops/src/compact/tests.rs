@@ -392,7 +392,7 @@ fn journals_and_manifests_are_read_as_written() {
 }
 
 #[test]
-fn links_of_a_directory() {
+fn links_in_a_directory_are_obstacles() {
     let scratch = tempfile::tempdir().expect("scratch");
     fs::write(scratch.path().join("file"), "1\n").expect("write");
     fs::create_dir(scratch.path().join("directory")).expect("mkdir");
@@ -400,10 +400,11 @@ fn links_of_a_directory() {
     {
         std::os::unix::fs::symlink(target, scratch.path().join(name)).expect("symlink");
     }
-    let mut found = links(&PosixVolume, &c_path(scratch.path())).expect("a directory");
-    found.sort();
-    assert_eq!(found, [c"to a directory", c"to a file", c"to nothing"].map(CString::from));
-    assert!(links(&PosixVolume, &c_path(scratch.path().join("nowhere"))).is_err());
+    let mut found = obstacles(&PosixVolume, &c_path(scratch.path())).expect("a directory");
+    found.sort_by_key(|(name, _)| name.clone());
+    let links = [c"to a directory", c"to a file", c"to nothing"];
+    assert_eq!(found, links.map(|name| (name.to_owned(), Reason::Link(name.to_owned()))));
+    assert!(obstacles(&PosixVolume, &c_path(scratch.path().join("nowhere"))).is_err());
 }
 
 /// Issue 36: the directory of a file that cannot be renamed was exchanged with it, and could not be put back.
@@ -422,4 +423,41 @@ fn immutable_and_append_only_files_are_left() {
         assert!(path.exists() && !bed.source.join("k=1/part-1").exists());
         assert_eq!(bed.lines(), before);
     }
+}
+
+/// A user and his group.
+const USER: u32 = 65534;
+
+fn chown_all(path: &Path, user: u32) {
+    std::os::unix::fs::chown(path, Some(user), Some(user)).expect("this test needs root");
+    for entry in fs::read_dir(path).expect("readdir").flatten() {
+        if entry.path().is_dir() {
+            chown_all(&entry.path(), user);
+        } else {
+            std::os::unix::fs::chown(entry.path(), Some(user), Some(user)).expect("chown");
+        }
+    }
+}
+
+#[test]
+fn files_of_others_in_directories_with_the_sticky_bit_are_left() {
+    let bed = Bed::new(Where::Beside);
+    chown_all(bed.source.parent().expect("the scratch directory"), USER);
+    let sticky = bed.source.join("k=1");
+    for path in [sticky.clone(), sticky.join("a")] {
+        std::os::unix::fs::chown(path, Some(0), Some(0)).expect("chown");
+    }
+    fs::set_permissions(&sticky, fs::Permissions::from_mode(0o1777)).expect("chmod");
+    let before = bed.lines();
+    let by_user = || {
+        // Of this thread alone.
+        rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(USER)).expect("root may");
+        (obstacles(&PosixVolume, &c_path(&sticky)).expect("a directory"), bed.recover())
+    };
+    let (foreseen, applied) = std::thread::scope(|scope| scope.spawn(by_user).join().expect("no panic"));
+    let reason = Reason::Sticky(c"a".to_owned());
+    assert_eq!(foreseen, [(c"a".to_owned(), reason.clone())]);
+    assert_eq!(applied.left.into_iter().map(|left| left.reason).collect::<Vec<_>>(), [reason]);
+    assert!(sticky.join("a").exists() && sticky.join("part-2").exists() && !sticky.join("part-1").exists());
+    assert_eq!(bed.lines(), before);
 }

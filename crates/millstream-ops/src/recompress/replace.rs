@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 
-use millstream_codec::{Codec, Decoder, Encoder, Form, recognize};
+use millstream_codec::{Codec, DecodeError, Decoder, Encoder, Form, recognize};
 use millstream_vfs::{
     Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior,
 };
@@ -14,12 +14,10 @@ use super::{Action, Cause, Effect, Logs, Old, Options, cause};
 use crate::activity::Activity;
 use crate::content::{Content, Counted, damage, take_after};
 use crate::names::{c_string, rename_new, split};
+use crate::sticky::restricted_user;
 
 /// Bytes of a file's beginning that tell whether it is text.
 const BEGINNING: usize = 512;
-
-/// The mode of a directory in which only owners remove files.
-const STICKY: u32 = 0o1000;
 
 type Result<T> = std::result::Result<T, Cause>;
 
@@ -76,6 +74,7 @@ impl<D: Dir> Replacer<'_, D> {
     }
 
     fn act(&self, source: &Source<D>, directory: &CStr, new: &[u8]) -> Result<Action> {
+        source.check_begun()?;
         let is_real = self.options.effect == Effect::Real;
         let keeps_name = source.new_name == source.name;
         if keeps_name && is_of(source.form, &source.file, source.metadata.size).map_err(cause)? {
@@ -250,12 +249,23 @@ impl<D: Dir> Source<D> {
         }
     }
 
+    /// Refuses a file of no bytes: programs of its format call it truncated, even though readers find no text in it.
+    fn check_begun(&self) -> Result<()> {
+        match self.codec {
+            Some(codec @ (Codec::Gzip | Codec::Bzip2 | Codec::Zstd | Codec::Deflate))
+                if self.metadata.size == 0 =>
+            {
+                let reason = "the file is empty".into();
+                Err(Cause::Damaged(Box::new(DecodeError { codec, offset: 0, reason })))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a file that only its owner may remove. Other reasons show when it is removed.
     fn check_removable(&self) -> Result<()> {
-        let directory = self.dir.own_metadata(Fields::MODE | Fields::UID)?;
-        let user = rustix::process::geteuid();
-        let is_owner = [self.metadata.uid, directory.uid].contains(&user.as_raw());
-        if directory.mode & STICKY == 0 || is_owner || user.is_root() { Ok(()) } else { Err(Cause::Sticky) }
+        let is_kept = restricted_user(&self.dir)?.is_some_and(|user| user != self.metadata.uid);
+        if is_kept { Err(Cause::Sticky) } else { Ok(()) }
     }
 
     fn check_unchanged(&self) -> Result<()> {

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use millstream_vfs::PosixVolume;
+use millstream_vfs::{Dir, PosixVolume, SymlinkBehavior};
 use rustix::fs::{IFlags, ioctl_setflags};
 
 use crate::compact::tests::{Bed, Where, c_path, interrupted};

@@ -4,10 +4,10 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -182,20 +182,22 @@ public final class NativeCompaction implements AutoCloseable {
   }
 
   /**
-   * Returns the names of the symbolic links in a directory, except names that this JVM cannot express.
+   * Returns the names of the files in a directory that a compaction in place would not replace, such as symbolic links, each with the
+   * reason, except names that this JVM cannot express.
    *
    * @param directory absolute path
    */
-  public static Set<String> links(String directory) throws IOException {
+  public static Map<String, String> obstacles(String directory) throws IOException {
     requireLibrary();
-    return decodedLinks(links(LocalPaths.require(directory)));
+    return decodedObstacles(obstacles(LocalPaths.require(directory)));
   }
 
-  static Set<String> decodedLinks(byte[] encoded) {
-    Set<String> found = new HashSet<>();
+  static Map<String, String> decodedObstacles(byte[] encoded) {
+    Map<String, String> found = new HashMap<>();
     for (WireReader in = new WireReader(encoded); in.hasRemaining(); ) {
       byte[] name = in.prefixed();
-      found.add(FileNames.LOCAL.decode(name, 0, name.length));
+      byte[] reason = in.prefixed();
+      found.put(FileNames.LOCAL.decode(name, 0, name.length), new String(reason, StandardCharsets.UTF_8));
     }
     found.remove(null);
     return found;
@@ -310,7 +312,7 @@ public final class NativeCompaction implements AutoCloseable {
   private static native long concatenate(byte[] inputs, int rule, byte[] output, int maxReaders, BooleanSupplier isCancelled)
       throws IOException;
 
-  private static native byte[] links(byte[] directory) throws IOException;
+  private static native byte[] obstacles(byte[] directory) throws IOException;
 
   private static native void stamp(byte[] inputs, byte[] output) throws IOException;
 

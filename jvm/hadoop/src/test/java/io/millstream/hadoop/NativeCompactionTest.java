@@ -6,14 +6,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class NativeCompactionTest {
-  /** The native test {@code links_are_the_shared_vector} writes the same bytes. */
+  /** The native test {@code obstacles_are_the_shared_vector} writes the same bytes. */
   @Test
-  void readsTheLinksThatNativeCodeWrites() throws Exception {
-    assertEquals(Set.of("a", "é %"), NativeCompaction.decodedLinks(vector("compaction-links.hex")));
+  void readsTheObstaclesThatNativeCodeWrites() throws Exception {
+    assertEquals(Map.of("a", "a is a symbolic link", "é %", "é % is a symbolic link"),
+        NativeCompaction.decodedObstacles(vector("compaction-obstacles.hex")));
   }
 
   /** The native test {@code result_is_the_shared_vector} writes the same bytes. */

@@ -30,7 +30,7 @@ private[spark] object CompactInPlace {
 
   private def in(root: Path, directory: Path, outputs: Seq[Output]): Seq[(Int, String)] =
     try {
-      ofDirectory(root, directory).fold(links(directory, outputs))(reason => outputs.map(_.id -> reason))
+      ofDirectory(root, directory).fold(ofFiles(directory, outputs))(reason => outputs.map(_.id -> reason))
     } catch {
       case e: IOException => outputs.map(_.id -> Compact.reason(e))
     }
@@ -43,11 +43,11 @@ private[spark] object CompactInPlace {
 
   private def device(directory: Path): Any = Files.getAttribute(directory, "unix:dev")
 
-  private def links(directory: Path, outputs: Seq[Output]): Seq[(Int, String)] = {
-    val links = NativeCompaction.links(directory.toString)
+  private def ofFiles(directory: Path, outputs: Seq[Output]): Seq[(Int, String)] = {
+    val obstacles = NativeCompaction.obstacles(directory.toString)
     for {
       output <- outputs
-      link <- if (links.isEmpty) None else output.members.map(_.name).find(links.contains(_))
-    } yield output.id -> s"$link is a symbolic link"
+      reason <- if (obstacles.isEmpty) None else output.members.map(member => obstacles.get(member.name)).find(_ != null)
+    } yield output.id -> reason
   }
 }

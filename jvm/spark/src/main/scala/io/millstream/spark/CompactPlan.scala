@@ -129,13 +129,19 @@ private[spark] final class CompactPlanner(options: CompactOptions, tree: SourceT
     files += entries.length
     bytes += entries.iterator.map(_.size).sum
     val names = new Names(relative)
-    entries.groupBy(entry => Family.of(entry.name, options, codecs)).toSeq.sortBy(_._1.toString).foreach {
+    entries.groupBy(entry => familyOf(entry.name)).toSeq.sortBy(_._1.toString).foreach {
       case (Unknown(reason), of) if options.copyLeft =>
         of.sortBy(_.name).foreach(entry => outputs += output(relative, entry.name, Concatenate, Seq(entry)).copy(unmerged = Some(reason)))
       case (Unknown(reason), of) =>
         left += new NativeCompaction.Left(directory, of.length, reason)
       case (family: Known, of) => planFamily(relative, family, of.sortBy(_.name), names)
     }
+  }
+
+  private def familyOf(name: String): Family = Family.of(name, options, codecs) match {
+    case Rows(true, _, _, _) if tree.fileSystem.getScheme == "file" && name.contains(':') =>
+      Unknown("Spark cannot open local Parquet files with a colon in their names; rename them without it")
+    case family => family
   }
 
   private def planFamily(relative: String, family: Known, entries: collection.Seq[Entry], names: Names): Unit = {

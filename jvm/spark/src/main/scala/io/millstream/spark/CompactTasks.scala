@@ -1,6 +1,6 @@
 package io.millstream.spark
 
-import java.io.{BufferedOutputStream, ByteArrayInputStream, FileNotFoundException, InputStream, InterruptedIOException, IOException, OutputStream}
+import java.io.{BufferedOutputStream, ByteArrayInputStream, File, FileNotFoundException, InputStream, InterruptedIOException, IOException, OutputStream}
 import java.util.concurrent.{Callable, ExecutionException, Executors}
 import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
 
@@ -11,7 +11,7 @@ import io.millstream.hadoop.{DecodedInputStream, JoinedFiles, JoinRule, NativeJo
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.CommonConfigurationKeys.IO_COMPRESSION_CODECS_KEY
 import org.apache.hadoop.fs.{FileSystem, Path => HadoopPath}
-import org.apache.hadoop.io.compress.{CodecPool, CompressionCodec, CompressionCodecFactory}
+import org.apache.hadoop.io.compress.{CodecPool, CompressionCodec, CompressionCodecFactory, Compressor}
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.util.HadoopInputFile
 
@@ -103,6 +103,7 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
     site.codec.filter(codec => toParquet && codec.parquet.isEmpty).foreach { codec =>
       throw new IOException(s"Parquet cannot be compressed by $codec")
     }
+    if (!toParquet) site.codec.flatMap(_.hadoop).foreach(requireWriter(_, conf))
     val inputs = output.paths
     val codec =
       if (toParquet) site.codec.orElse(if (fromParquet) parquetCodec(inputs.head) else None).flatMap(_.parquet)
@@ -175,7 +176,9 @@ private[spark] object CompactTasks {
     if (context.isInterrupted()) throw new TaskKilledException("the dry run was cancelled")
     try {
       output.making match {
-        case Recode(_) => lookAt(output.paths, site.rule(output), conf)
+        case Recode(codec) =>
+          codec.foreach(requireWriter(_, conf))
+          lookAt(output.paths, site.rule(output), conf)
         case _ if output.isCopy => output.paths.foreach(open(_, conf).close())
         case _ => JoinedFiles.check(output.inputs, site.rule(output), maxReaders, conf, () => context.isInterrupted())
       }
@@ -262,10 +265,22 @@ private[spark] object CompactTasks {
 
   def codecOf(file: HadoopPath, codecs: CompressionCodecFactory): Option[CompressionCodec] = Codec.ofFile(file.getName, codecs)
 
+  /** Fails if no files can be written with Hadoop's codec of this name. */
+  private def requireWriter(codec: String, conf: Configuration): Unit =
+    CodecPool.returnCompressor(compressorOf(Codec.ofHadoop(codec, new CompressionCodecFactory(conf)), conf))
+
+  /** A compressor, to be returned to the pool. Some codecs need Hadoop's native library, and say so with exceptions of their own. */
+  private def compressorOf(codec: CompressionCodec, conf: Configuration): Compressor =
+    try CodecPool.getCompressor(codec, conf) catch {
+      case e @ (_: RuntimeException | _: LinkageError) =>
+        throw new IOException(s"Hadoop cannot write ${codec.getDefaultExtension} files here: ${oneLine(e)}; choose another codec, such as " +
+          "--codec=gzip (codec=\"gzip\"), or give Hadoop its native library", e)
+    }
+
   private def compressed(out: OutputStream, codec: Option[CompressionCodec], conf: Configuration): OutputStream = {
     val buffered = new BufferedOutputStream(out, BufferBytes)
     codec.fold[OutputStream](buffered) { codec =>
-      val compressor = CodecPool.getCompressor(codec, conf)
+      val compressor = compressorOf(codec, conf)
       new java.io.FilterOutputStream(codec.createOutputStream(buffered, compressor)) {
         override def write(bytes: Array[Byte], start: Int, length: Int): Unit = out.write(bytes, start, length)
         override def close(): Unit = try out.close() finally CodecPool.returnCompressor(compressor)
@@ -289,12 +304,20 @@ private[spark] object CompactTasks {
     }
   }
 
-  /** Hadoop's own local file system verifies checksums. */
-  private def open(file: HadoopPath, conf: Configuration): InputStream = {
-    val fs = if (file.toUri.getScheme == "file") FileSystem.getLocal(conf) else file.getFileSystem(conf)
-    try fs.open(file) catch {
+  private def open(file: HadoopPath, conf: Configuration): InputStream =
+    try if (file.toUri.getScheme == "file") openLocal(file, conf) else file.getFileSystem(conf).open(file) catch {
       case e: FileNotFoundException => throw new UnfitFileException(e.getMessage, e)
     }
+
+  /** Hadoop's own local file system verifies checksums, but takes a colon in the name of a checksum file for the end of a scheme. */
+  private def openLocal(file: HadoopPath, conf: Configuration): InputStream = {
+    val fs = FileSystem.getLocal(conf)
+    if (!file.getName.contains(":")) return fs.open(file)
+    val checksums = s".${file.getName}.crc"
+    if (new File(fs.pathToFile(file.getParent), checksums).exists) {
+      throw new IOException(s"Hadoop cannot read $checksums because of the colon in its name; rename both files without it, or remove that one")
+    }
+    fs.getRaw.open(file)
   }
 
   /** A file's path as messages name it. */
