@@ -4,6 +4,7 @@ import io.millstream.write.metastore.Metastore;
 import io.millstream.write.metastore.MetastoreChange;
 import io.millstream.write.protocol.CommitPlan.Phase;
 import io.millstream.write.protocol.Ending.Outcome;
+import io.millstream.write.store.Causes;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Parallel;
 import io.millstream.write.store.StagedFile;
@@ -161,7 +162,7 @@ final class Apply {
       }
       table.store().discard(table.store().leftovers(record.below(), job::equals));
     }
-    lines.add("cause: " + cause.getMessage());
+    lines.add("cause: " + Causes.text(cause));
     end(new Ending(Outcome.LOST, "job " + job + " of " + record.owner() + " was given up: " + String.join("; ", lines)));
     return lines;
   }
@@ -697,7 +698,7 @@ final class Apply {
       distribution.run(batches);
     } catch (Exception e) { // Scala code may throw undeclared exceptions
       check();
-      throw new IOException("the distributed apply of job " + job + " on " + table.root() + " failed: " + e.getMessage(), e);
+      throw new IOException("the distributed apply of job " + job + " on " + table.root() + " failed: " + Causes.text(e), e);
     }
   }
 

@@ -2,6 +2,7 @@ package io.millstream.write.protocol;
 
 import io.millstream.write.metastore.MetastoreChange;
 import io.millstream.write.protocol.CommitPlan.Phase;
+import io.millstream.write.store.Causes;
 import io.millstream.write.store.Names;
 import io.millstream.write.store.NotWrittenException;
 import io.millstream.write.store.OldFile;
@@ -178,7 +179,7 @@ final class Commit {
       written = table.store().create(Journal.commit(job), record);
     } catch (NotWrittenException e) {
       hasTried = false;
-      throw new IOException("job " + job + " on " + table.root() + " could not write its commit record, and nothing is written: " + e.getMessage(), e);
+      throw new IOException("job " + job + " on " + table.root() + " could not write its commit record, and nothing is written: " + Causes.text(e), e);
     } catch (IOException e) {
       // The record may exist or may still arrive. Try to write "aborted" in its place; the first entry counts.
       try {

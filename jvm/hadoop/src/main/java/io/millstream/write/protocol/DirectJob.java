@@ -2,6 +2,7 @@ package io.millstream.write.protocol;
 
 import io.millstream.write.metastore.Metastore;
 import io.millstream.write.protocol.CommitPlan.Phase;
+import io.millstream.write.store.Causes;
 import io.millstream.write.store.Names;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
@@ -176,10 +177,10 @@ public final class DirectJob implements Closeable {
       ending = new Apply(table, id, record, plan.distribution, phases, Apply.Role.OWNER).run();
     } catch (JournalGoneException e) {
       throw new CommittedException("job " + id + " on " + table.root() + " was committed, but was not finished and may never be: "
-          + e.getMessage(), e);
+          + Causes.text(e), e);
     } catch (IOException | RuntimeException | LinkageError e) {
       throw new CommittedException("job " + id + " on " + table.root() + " is committed, but is not finished yet: the next statement on the table, or"
-          + " `millstream recover`, finishes it once the cause is gone. Cause: " + e.getMessage(), e);
+          + " `millstream recover`, finishes it once the cause is gone. Cause: " + Causes.text(e), e);
     }
     phases.time(Phase.CLEAN, () -> {
       cleaner.cleanFinished(record, ending, commit.lock());

@@ -2,6 +2,7 @@ package io.millstream.write.protocol;
 
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.protocol.Finding.Verdict;
+import io.millstream.write.store.Causes;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
@@ -348,7 +349,7 @@ public final class Resolution {
     if (record != null) {
       steps = helper(job, record).giveUp(cause);
     } else {
-      steps = List.of("lost the contents of the commit record, which cannot be read", "cause: " + cause.getMessage());
+      steps = List.of("lost the contents of the commit record, which cannot be read", "cause: " + Causes.text(cause));
       Ending ending = new Ending(Ending.Outcome.LOST, String.join("; ", steps));
       table.store().create(Journal.done(Journal.of(table.store()).lastNumber() + 1, Journal.Kind.OVER, job), ending.toBytes());
     }
@@ -415,7 +416,7 @@ public final class Resolution {
   }
 
   static IOException stuck(TableAccess table, String job, String owner, IOException cause) {
-    return new IOException("job " + job + " of " + owner + " on " + table.root() + " is committed and cannot be finished: " + cause.getMessage()
+    return new IOException("job " + job + " of " + owner + " on " + table.root() + " is committed and cannot be finished: " + Causes.text(cause)
         + ". Once the cause is removed, the next statement finishes it; `millstream recover --accept-loss` with the table's name or path ends it and"
         + " lists the lost files", cause);
   }

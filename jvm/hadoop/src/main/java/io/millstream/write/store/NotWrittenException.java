@@ -7,6 +7,6 @@ public final class NotWrittenException extends IOException {
   private static final long serialVersionUID = 1;
 
   public NotWrittenException(IOException cause) {
-    super(cause.getMessage(), cause);
+    super(Causes.text(cause), cause);
   }
 }

@@ -6,7 +6,7 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 
 import io.millstream.write.protocol._
-import io.millstream.write.store.{Names, StagedFile, SwapDirectories, UnsuitedException}
+import io.millstream.write.store.{Causes, Names, StagedFile, SwapDirectories, UnsuitedException}
 import io.millstream.write.store.WriteOptions.Visibility
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -132,7 +132,7 @@ private[sql] final case class DirectWrite(
       DirectJob.begin(root, id, below, conf, CatalogMetastore.of(session, table))
     } catch {
       case e: UnsuitedException => throw e
-      case e: IOException => throw new SparkException(s"Nothing can be written to $name: ${e.getMessage}", e)
+      case e: IOException => throw new SparkException(s"Nothing can be written to $name: ${Causes.text(e)}", e)
     }
 
   private def markSuccess(directories: Directories): Unit = {

@@ -10,7 +10,7 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 import io.millstream.write.protocol.{DirectJob, ReadGuard}
-import io.millstream.write.store.{Parallel, SwapDirectories}
+import io.millstream.write.store.{Causes, Parallel, SwapDirectories}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path, UnsupportedFileSystemException}
 import org.apache.hadoop.security.AccessControlException
@@ -56,7 +56,7 @@ private[sql] object ReadTables {
         val guard = open(session, directory, table, if (same.exists(_.used.isEmpty)) Nil else same.flatMap(_.used), hadoopConf)
         guard.map(opened => (opened, renew(session, opened, same, table, target)))
       } catch {
-        case e: IOException => throw new SparkException(s"$directory cannot be read: ${e.getMessage}", e)
+        case e: IOException => throw new SparkException(s"$directory cannot be read: ${Causes.text(e)}", e)
       }
     }.flatten
     if (!session.sessionState.conf.ignoreMissingFiles) checkPaths(reads.filter(_.table.isEmpty), guarded.flatMap(_._2), hadoopConf)
@@ -168,7 +168,7 @@ private[sql] object ReadTables {
    */
   def finishWrites(session: SparkSession, root: Path, table: Option[CatalogTable], hadoopConf: Configuration): Option[CatalogTable] = {
     val hasHelped = try finish(session, Seq(qualified(root, hadoopConf)), table, hadoopConf) catch {
-      case e: IOException => throw new SparkException(s"Nothing can be written to ${table.fold(root.toString)(_.identifier.unquotedString)}: ${e.getMessage}", e)
+      case e: IOException => throw new SparkException(s"Nothing can be written to ${table.fold(root.toString)(_.identifier.unquotedString)}: ${Causes.text(e)}", e)
     }
     if (hasHelped) {
       table.map { known =>
