@@ -6,7 +6,7 @@ from random import Random
 
 import pyspark
 import pytest
-from compressed_calls import FORMS, LINES_BY_SPARK, base_name
+from compressed_calls import FORMS, LINES_BY_SPARK, SHORTENED_FORMS, base_name
 from compressed_files import ENDINGS, HADOOP, USUAL, Corpus, build, damages_of, lines_of, log_lines, meant, mix, variants_of
 
 SEED = 17
@@ -221,6 +221,38 @@ def test_a_failure_is_ascribed_to_the_file_that_has_it(roomy, tmp_path, form, fa
         assert is_error(got)
         text = got["message"] + got["cause"]
         assert "b.gz" in text and "a.gz" not in text, got
+
+
+@pytest.mark.parametrize("left", ["nothing", "a device", "whole members"])
+@pytest.mark.parametrize("codec", ["gz", "bz2", "zst", "lz4"])
+@pytest.mark.parametrize("form", SHORTENED_FORMS)
+def test_a_file_that_became_shorter_is_an_error(ours, tmp_path, form, codec, left):
+    """However well-formed the rest is. The lines of other files, and those before the cut, are rows with ignoreCorruptFiles."""
+    rng, compress = Random(SEED), variants_of(codec)[USUAL[codec]]
+    line = b'{"value": "7"}\n' if form == "json" else b"7\n"
+    # The cut is within a line.
+    members = [compress(line * 100 + line[:1], rng), compress(line[1:] + line * 50, rng)]
+    at = {"nothing": 0, "a device": "/dev/null", "whole members": len(members[0])}[left]
+    for conf in ({}, {"spark.sql.files.ignoreMissingFiles": "true"}, {"spark.sql.files.ignoreCorruptFiles": "true"}):
+        for name in "abc":
+            (tmp_path / f"{name}.{codec}").unlink(missing_ok=True)
+            (tmp_path / f"{name}.{codec}").write_bytes(b"".join(members))
+        got = ours.call("compressed_calls:read_shortened", form=form, path=str(tmp_path), file=str(tmp_path / f"b.{codec}"), left=at, conf=conf)
+        # An RDD has settings of its own.
+        if "spark.sql.files.ignoreCorruptFiles" in conf and form not in ("text file", "whole"):
+            assert got == 302 + (100 if left == "whole members" else 0), (conf, got)
+        elif "spark.sql.files.ignoreCorruptFiles" not in conf:
+            assert is_error(got) and f"b.{codec}" in got["message"] + got["cause"] and "shorter" in got["cause"], (conf, got)
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "text file"])
+def test_a_truncated_file_has_the_exception_of_stock_spark(roomy, tmp_path, form):
+    directory = tmp_path / {"text": "text", "csv": "csv", "text file": "few"}[form]
+    directory.mkdir()
+    (directory / "file.gz").write_bytes(gzip.compress(b"line\n" * 100)[:-12])
+    expected, actual = asked(roomy, "compressed_calls:read", form=form, path=str(tmp_path))
+    assert is_error(expected) and is_error(actual)
+    assert expected["cause"].partition(":")[0] == actual["cause"].partition(":")[0] == "java.io.EOFException"
 
 
 def is_error(answer):

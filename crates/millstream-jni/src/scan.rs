@@ -3,7 +3,7 @@
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject};
 use jni::sys::{JNI_FALSE, jboolean, jbyteArray, jint, jlong};
-use millstream_codec::Index;
+use millstream_codec::{DamageKind, Index};
 use millstream_scan::{
     Batch, Cause, FileRange, Grouping, Missing, Output, Predicate, Progress, Rows, Scan, ScanError,
     ScanOptions, Separator, Source, Verification, VolumeSource,
@@ -112,6 +112,9 @@ pub(crate) fn failure(error: &ScanError) -> Failure {
         Cause::Volume(cause) if cause.errno == Errno::OVERFLOW => TOO_LONG.into(),
         Cause::Volume(cause) => errno_text(cause.errno),
         Cause::Shortened { .. } => return Failure::Ended(error.cause.to_string()),
+        Cause::Damaged(damage) if damage.kind == DamageKind::Truncated => {
+            return Failure::Ended(damage.to_string());
+        }
         Cause::Damaged(damage) => damage.to_string(),
         Cause::Checksum { offset } => {
             return Failure::Damaged { message: error.cause.to_string(), offset: *offset };

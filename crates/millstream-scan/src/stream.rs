@@ -12,7 +12,7 @@ use millstream_vfs::{Errno, Error, Operation};
 use crate::batch::Buffer;
 use crate::divided::DividedLines;
 use crate::error::Cause;
-use crate::file_reader::FileReader;
+use crate::file_reader::{Ending, FileReader};
 use crate::lines::Separator;
 use crate::range::BYTE_ORDER_MARK;
 use crate::source::SourceFile;
@@ -24,6 +24,7 @@ pub(crate) const PIECE: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Stream<F: SourceFile> {
     decoding: Decoding<F>,
+    ending: Ending<F>,
     /// The beginning of a line.
     carry: Vec<u8>,
     /// Where in the decoded bytes the carry begins.
@@ -47,20 +48,23 @@ enum Decoding<F: SourceFile> {
 impl<F: SourceFile> Stream<F> {
     /// Decodes what `reader` reads, a whole file.
     pub(crate) fn new(reader: FileReader<F>, codec: Codec) -> Self {
-        Stream::of(Decoding::Only(Box::new(Decoder::new(codec, reader))))
+        let ending = reader.ending();
+        Stream::of(Decoding::Only(Box::new(Decoder::new(codec, reader))), ending)
     }
 
     /// The lines of a part of a file, a range of its bytes, of which `reader` reads the first one next.
     pub(crate) fn divided(reader: FileReader<F>, part: Range<u64>, separator: &Separator) -> Self {
+        let ending = reader.ending();
         let lines = DividedLines::new(reader, part.start, part.end, separator.clone());
         // Where in the decoded bytes it begins is not known; this is 0 for the first part only.
-        Stream { offset: part.start, ..Stream::of(Decoding::Divided(Box::new(lines))) }
+        Stream { offset: part.start, ..Stream::of(Decoding::Divided(Box::new(lines)), ending) }
     }
 
     /// As [`Stream::new`], and makes an index; `None` if the codec has none.
     pub(crate) fn indexing(reader: FileReader<F>, codec: Codec) -> Option<Self> {
+        let ending = reader.ending();
         let indexer = Indexer::new(codec, reader, SPACING)?;
-        Some(Stream::of(Decoding::Indexing(Box::new(indexer))))
+        Some(Stream::of(Decoding::Indexing(Box::new(indexer)), ending))
     }
 
     /// The index, if it has been made, all has been read, and it has not been taken.
@@ -71,8 +75,8 @@ impl<F: SourceFile> Stream<F> {
         }
     }
 
-    fn of(decoding: Decoding<F>) -> Self {
-        Stream { decoding, carry: Vec::new(), offset: 0, is_at_end: false, failed: None }
+    fn of(decoding: Decoding<F>, ending: Ending<F>) -> Self {
+        Stream { decoding, ending, carry: Vec::new(), offset: 0, is_at_end: false, failed: None }
     }
 
     /// Where in the decoded bytes the next piece begins.
@@ -149,7 +153,14 @@ impl<F: SourceFile> Stream<F> {
                 Decoding::Indexing(indexer) => indexer.read(room),
                 Decoding::Over => Ok(0),
             };
-            let n = n.map_err(cause)?;
+            // Where the file has become shorter, that is what is wrong, whatever the decoder makes of the rest.
+            let n = match n {
+                Ok(n @ 1..) => n,
+                ended => {
+                    self.ending.check()?;
+                    ended.map_err(cause)?
+                }
+            };
             buffer.fill(n);
             left -= n;
             self.is_at_end = n == 0;

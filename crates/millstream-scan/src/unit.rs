@@ -11,7 +11,7 @@ use crate::batch::{Batch, Buffer, Line};
 use crate::checksum::mismatch;
 use crate::decoded::{self, Opened};
 use crate::error::{Cause, ScanError};
-use crate::file_reader::FileReader;
+use crate::file_reader::{FileReader, check_size};
 use crate::lines::Separator;
 use crate::pattern::Caseless;
 use crate::predicate::Predicate;
@@ -362,12 +362,12 @@ impl<'a> UnitReader<'a> {
         let portion = range.length.saturating_add(1).min(S::PORTIONS.bytes);
         let portion = usize::try_from(portion).unwrap_or(usize::MAX);
         let most_ahead = S::PORTIONS.first_readers.min(self.options.max_readers);
-        let reader = FileReader::new(file, range.start..range.end(), portion, most_ahead);
+        let reader = FileReader::new(file, range.start..range.end(), range.size(), portion, most_ahead);
         let stream = match (&range.compression, &self.options.rows) {
-            (Compression::Blocks, Rows::Lines(separator)) if separator.is_found_from_anywhere() => {
+            (Compression::Blocks { .. }, Rows::Lines(separator)) if separator.is_found_from_anywhere() => {
                 Some(Stream::divided(reader, range.start..range.end(), separator))
             }
-            (Compression::Blocks, _) => None,
+            (Compression::Blocks { .. }, _) => None,
             (Compression::Indexing(_), _) => Stream::indexing(reader, codec),
             (Compression::None | Compression::Whole(_) | Compression::Indexed(_), _) => {
                 Some(Stream::new(reader, codec))
@@ -472,10 +472,9 @@ impl<'a> UnitReader<'a> {
                     return Ok(());
                 }
                 let read = self.lines(file, part, separator, batch)?;
-                // However the file is cut up, one of the parts finds it. What the kernel makes up has fewer bytes than it says.
-                let size = if (read as u64) < bytes { file.last_start()? } else { u64::MAX };
-                if size < range.end() {
-                    return Err(Cause::Shortened { size, end: range.end() });
+                // However the file is cut up, one of the parts finds it.
+                if (read as u64) < bytes {
+                    check_size(file, range.end())?;
                 }
             }
             Rows::WholeFiles => {

@@ -299,7 +299,8 @@ fn any_parts_of_a_bzip2_file_have_the_rows_of_the_decoded_one() {
         cuts.extend([0, compressed.len() as u64]);
         cuts.sort_unstable();
         cuts.dedup();
-        let parts = cuts.windows(2).map(|cut| range(&bz2, cut[0], cut[1] - cut[0], Compression::Blocks));
+        let blocks = Compression::Blocks { size: compressed.len() as u64 };
+        let parts = cuts.windows(2).map(|cut| range(&bz2, cut[0], cut[1] - cut[0], blocks.clone()));
         let found = rows(parts.collect(), options.clone());
         assert!(found == expected, "round {round}: {:?}, {} bytes, cuts {cuts:?}", options.rows, text.len());
     }
@@ -319,10 +320,91 @@ fn a_bzip2_file_is_not_divided_where_separators_overlap() {
         start: 0,
         length: 1,
         may_have_checksums: false,
-        compression: Compression::Blocks,
+        compression: Compression::Blocks { size: 1 },
     };
     let error = rows(vec![part], options(&Separator::Bytes(b"||".into()))).expect_err("not divided");
     assert!(matches!(error.cause, Cause::Volume(cause) if cause.errno == Errno::NOTSUP), "{error:?}");
+}
+
+/// Also where what is left is a well-formed file: nothing, or whole members, frames or streams. Whole lines before the end are rows.
+#[test]
+fn a_compressed_file_that_has_become_shorter_is_an_error() {
+    let mut random = Random::seeded();
+    let scratch = tempfile::tempdir().expect("scratch");
+    let (plain, path) = (scratch.path().join("plain"), scratch.path().join("file"));
+    for (codec, form) in [
+        (Codec::Gzip, None),
+        (Codec::Bzip2, None),
+        (Codec::Zstd, Some(Form::Zstd)),
+        (Codec::Lz4, Some(Form::Lz4)),
+    ] {
+        // The border of the pieces is within a line.
+        let text = b"a line of text\n".repeat(100_000);
+        let (first, second) = text.split_at(700_007);
+        let mut compress = |piece: &[u8]| match (codec, form) {
+            (Codec::Bzip2, _) => {
+                fs::write(&plain, piece).expect("a file");
+                bzip2(&plain)
+            }
+            (_, Some(form)) => Encoder::new(form, None).encode(piece).bytes,
+            (_, None) => random.gzip(piece),
+        };
+        let border = compress(first);
+        let file = [border.clone(), compress(second)].concat();
+        let size = file.len() as u64;
+        let mut ways = vec![
+            vec![range(&path, 0, size, Compression::Whole(codec))],
+            vec![range(&path, 0, size, Compression::Indexing(codec))],
+        ];
+        if codec == Codec::Bzip2 {
+            let cuts = [0, size / 3, border.len() as u64, size - 40, size];
+            let part = |cut: &[u64]| range(&path, cut[0], cut[1] - cut[0], Compression::Blocks { size });
+            ways[1] = cuts.windows(2).map(part).collect();
+        } else if let Some(index) = index(codec, &file, 100_000) {
+            let length = text.len() as u64;
+            let part = |start: u64, end: u64| {
+                let slice = Compression::Indexed(Arc::new(index.slice(start..end)));
+                range(&path, start, end - start, slice)
+            };
+            ways.push(vec![part(0, length / 2), part(length / 2, length)]);
+        }
+        for left in [0, 1, border.len(), file.len() - 1] {
+            fs::write(&path, &file[..left]).expect("a file");
+            let options = options(&Separator::AnyNewline);
+            let counting = ScanOptions { output: Output::Count, ..options.clone() };
+            let whole_files = ScanOptions { rows: Rows::WholeFiles, ..options.clone() };
+            for (way, options) in ways.iter().flat_map(|way| [(way, &options), (way, &counting)]) {
+                let read = rows(way.clone(), options.clone());
+                if let (Ok(rows), Compression::Indexed(_)) = (&read, &way[0].compression)
+                    && left + 1 == file.len()
+                {
+                    // The last byte may be one of a trailer, which an index does not need.
+                    assert_eq!(rows.len(), if options.output == Output::Count { 0 } else { 100_000 });
+                    continue;
+                }
+                let error = read.err().unwrap_or_else(|| panic!("{codec:?}, {left} bytes, {}", way.len()));
+                let shortened = Cause::Shortened { size: left as u64, end: size };
+                assert_eq!(error.cause, shortened, "{codec:?}, {left} bytes, {way:?}, {:?}", options.output);
+            }
+            let error = rows(ways[0].clone(), whole_files).expect_err("shorter");
+            assert!(matches!(error.cause, Cause::Shortened { .. }), "{codec:?}, {left} bytes: {error:?}");
+            for part in ways.iter().flatten() {
+                let (found, _) = rows_before_error(part, &options);
+                assert!(
+                    found.iter().all(|row| row == b"a line of text"),
+                    "{codec:?}, {left} bytes, {part:?}"
+                );
+            }
+        }
+        fs::write(&path, &file).expect("a file");
+        for way in ways {
+            assert_eq!(
+                rows(way.clone(), options(&Separator::AnyNewline)).map(|rows| rows.len()),
+                Ok(100_000),
+                "{codec:?} {way:?}"
+            );
+        }
+    }
 }
 
 /// Whatever byte is wrong, there is an error, or the rows are right.
@@ -369,7 +451,13 @@ fn damaged_files_never_give_wrong_rows() {
             match rows(vec![range.clone()], options(&separator)) {
                 Ok(rows) => assert!(rows == expected, "byte {at} of {}, {range:?}", damaged.len()),
                 Err(error) => {
-                    assert!(matches!(error.cause, Cause::Damaged(_)), "{error:?}");
+                    let is_cut = damaged.len() < compressed.len();
+                    let is_expected = match error.cause {
+                        Cause::Shortened { size, .. } => is_cut && size == damaged.len() as u64,
+                        Cause::Damaged(_) => !is_cut,
+                        _ => false,
+                    };
+                    assert!(is_expected, "{error:?}");
                     errors += 1;
                 }
             }
