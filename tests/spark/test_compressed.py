@@ -245,6 +245,23 @@ def test_a_file_that_became_shorter_is_an_error(ours, tmp_path, form, codec, lef
             assert is_error(got) and f"b.{codec}" in got["message"] + got["cause"] and "shorter" in got["cause"], (conf, got)
 
 
+@pytest.mark.parametrize("ending", ["gz", "txt"])
+@pytest.mark.parametrize("form", ["text", "count", "csv", "text file"])
+def test_a_link_to_itself_is_a_missing_file(roomy, tmp_path, form, ending):
+    """As in stock Spark."""
+    for conf in ({}, {"spark.sql.files.ignoreMissingFiles": "true"}, {"spark.sql.files.ignoreCorruptFiles": "true"}):
+        answers = []
+        for name, session in roomy.items():
+            directory = tmp_path / f"{name}-{len(conf)}-{'Corrupt' in str(conf)}"
+            directory.mkdir()
+            files = [directory / f"{file}.{ending}" for file in "abc"]
+            for file in files:
+                file.write_bytes(gzip.compress(b"line\n" * 10) if ending == "gz" else b"line\n" * 10)
+            got = session.call("compressed_calls:read_shortened", form=form, path=str(directory), file=str(files[1]), left=str(files[1]), conf=conf)
+            answers.append((got.get("condition"), got["cause"].partition(":")[0]) if is_error(got) else got)
+        assert answers[1] == answers[0] and (answers[0] == 20 or answers[0][1] == "java.io.FileNotFoundException"), conf
+
+
 @pytest.mark.parametrize("form", ["text", "csv", "text file"])
 def test_a_truncated_file_has_the_exception_of_stock_spark(roomy, tmp_path, form):
     directory = tmp_path / {"text": "text", "csv": "csv", "text file": "few"}[form]

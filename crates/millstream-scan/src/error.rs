@@ -62,7 +62,7 @@ impl Cause {
         match self {
             Cause::Volume(Error { errno: Errno::ISDIR, .. }) => true,
             Cause::Volume(error) if error.operation == Operation::OpenFile => {
-                error.is_vanished() || matches!(error.errno, Errno::ACCESS | Errno::NOTDIR)
+                error.is_vanished() || matches!(error.errno, Errno::ACCESS | Errno::NOTDIR | Errno::LOOP)
             }
             _ => false,
         }
