@@ -171,11 +171,14 @@ def read_in_one_task(spark, form, path, removed, options):
     return answered(lambda: with_settings(spark, {"spark.sql.files.minPartitionNum": "1"}, run))
 
 
-def read_ignoring_damage(spark, form, path):
+def read_ignoring_damage(spark, form, path, conf=None):
     """The lines of a directory's files in their order."""
-    reader = spark.read.option("ignoreCorruptFiles", True)
-    frame = reader.text(path) if form == "text" else reader.csv(path, schema="value string", sep="\1", quote="")
-    return [row.value for row in frame.collect()]
+    def run():
+        reader = spark.read.option("ignoreCorruptFiles", True)
+        frame = reader.text(path) if form == "text" else reader.csv(path, schema="value string", sep="\1", quote="")
+        return [row.value for row in frame.collect()]
+
+    return with_settings(spark, conf or {}, run)
 
 
 SHORTENED_FORMS = {

@@ -1,5 +1,6 @@
 """Compressed text beside stock Spark: the rows, and what becomes of files that are damaged."""
 
+import bz2
 import gzip
 import hashlib
 from random import Random
@@ -194,6 +195,27 @@ def test_lines_of_what_is_whole_are_rows_if_damage_is_ignored(ours, tmp_path, co
     for form in ("text", "csv"):
         got = ours.call("compressed_calls:read_ignoring_damage", form=form, path=str(tmp_path))
         assert got[:lines] == [line.decode() for line in lines_of(text)][:lines] and len(got) in (lines, lines + 10), form
+
+
+@pytest.mark.parametrize("part_bytes", [1500, 40_000, 1 << 20])
+@pytest.mark.parametrize("damage", ["junk", "a wrong checksum"])
+@pytest.mark.parametrize("form", ["text", "csv"])
+def test_damage_in_a_bz2_takes_no_line_of_a_sound_block(ours, tmp_path, form, damage, part_bytes):
+    """However many tasks read it, also the last line, which has no end."""
+    streams = [[f"{stream} {number} {Random(f'{stream} {number}').randbytes(20).hex()}" for number in range(900)] for stream in range(4)]
+    expected = [line for stream in streams for line in stream]
+    content = [bz2.compress("".join(f"{line}\n" for line in stream).encode()) for stream in streams]
+    content[3] = bz2.compress("\n".join(streams[3]).encode())
+    if damage == "junk":
+        content[0] += b"junk" * 50
+    else:
+        # Of the block. Its lines are rows, since it can be decoded, but the next line might have begun in it.
+        content[0] = damages_of("bz2")["wrong checksum of a block"](content[0], Random(SEED))
+        expected.remove(streams[1][0])
+    (tmp_path / "file.bz2").write_bytes(b"".join(content))
+    conf = {"spark.millstream.index.minSize": "0", "spark.sql.files.maxPartitionBytes": str(part_bytes * 8), "spark.sql.files.openCostInBytes": "0",
+            "spark.millstream.read.openCostInBytes": "0"}
+    assert ours.call("compressed_calls:read_ignoring_damage", form=form, path=str(tmp_path), conf=conf) == expected
 
 
 FAILURES = {"no gzip": "ignoreCorruptFiles", "cut off": "ignoreCorruptFiles", "missing": "ignoreMissingFiles"}

@@ -24,8 +24,10 @@ pub struct DecodeError {
 pub enum DamageKind {
     /// The data ends too early.
     Truncated,
-    /// Nothing after it is decoded.
+    /// Nothing after it has been decoded.
     Invalid,
+    /// It was passed over: all that can be decoded before and after it has been.
+    PassedOver,
 }
 
 impl DecodeError {
@@ -41,6 +43,12 @@ impl DecodeError {
     /// The data is not what the format asks for.
     pub(crate) fn invalid(codec: Codec, offset: u64, reason: impl Into<String>) -> io::Error {
         let damage = DecodeError { codec, offset, reason: reason.into(), kind: DamageKind::Invalid };
+        io::Error::new(io::ErrorKind::InvalidData, damage)
+    }
+
+    /// The same, where it did not keep other data from being decoded.
+    pub(crate) fn passed_over(codec: Codec, offset: u64, reason: impl Into<String>) -> io::Error {
+        let damage = DecodeError { codec, offset, reason: reason.into(), kind: DamageKind::PassedOver };
         io::Error::new(io::ErrorKind::InvalidData, damage)
     }
 }
