@@ -1,5 +1,6 @@
 """Functions for test_compressed.py and slow_compressed.py that run in a session's process."""
 
+import os
 import re
 import time
 from pathlib import Path
@@ -170,11 +171,44 @@ def read_in_one_task(spark, form, path, removed, options):
     return answered(lambda: with_settings(spark, {"spark.sql.files.minPartitionNum": "1"}, run))
 
 
-def read_ignoring_damage(spark, form, path):
+def read_ignoring_damage(spark, form, path, conf=None):
     """The lines of a directory's files in their order."""
-    reader = spark.read.option("ignoreCorruptFiles", True)
-    frame = reader.text(path) if form == "text" else reader.csv(path, schema="value string", sep="\1", quote="")
-    return [row.value for row in frame.collect()]
+    def run():
+        reader = spark.read.option("ignoreCorruptFiles", True)
+        frame = reader.text(path) if form == "text" else reader.csv(path, schema="value string", sep="\1", quote="")
+        return [row.value for row in frame.collect()]
+
+    return with_settings(spark, conf or {}, run)
+
+
+SHORTENED_FORMS = {
+    "text": lambda spark, path: spark.read.text(path).collect,
+    "count": lambda spark, path: spark.read.text(path).groupBy().count().collect,
+    "some": lambda spark, path: spark.read.text(path).filter("contains(value, '7')").collect,
+    "whole": lambda spark, path: spark.read.text(path, wholetext=True).collect,
+    "metadata": lambda spark, path: spark.read.text(path).select("value", "_metadata.file_name").collect,
+    "csv": lambda spark, path: spark.read.csv(path, schema="value string").collect,
+    "json": lambda spark, path: spark.read.json(path, schema="value string").collect,
+    "text file": lambda spark, path: spark.sparkContext.textFile(path).collect,
+}
+"""Reads of a directory that is listed when they are made."""
+
+
+def read_shortened(spark, form, path, file, left, conf):
+    """The number of rows that a read finds or its error, if a file is cut to some of its bytes once it is listed, or replaced by a link if there is a path."""
+    def run():
+        read = SHORTENED_FORMS[form](spark, path)
+        frame = read.__self__
+        assert frame.getNumPartitions() if form == "text file" else frame._jdf.queryExecution().executedPlan()
+        if isinstance(left, int):
+            os.truncate(file, left)
+        else:
+            os.unlink(file)
+            os.symlink(left, file)
+        rows = read()
+        return rows[0]["count"] if form == "count" else len(rows)
+
+    return answered(lambda: with_settings(spark, conf, run))
 
 
 def read_removed(spark, path):

@@ -1,12 +1,13 @@
 """Compressed text beside stock Spark: the rows, and what becomes of files that are damaged."""
 
+import bz2
 import gzip
 import hashlib
 from random import Random
 
 import pyspark
 import pytest
-from compressed_calls import FORMS, LINES_BY_SPARK, base_name
+from compressed_calls import FORMS, LINES_BY_SPARK, SHORTENED_FORMS, base_name
 from compressed_files import ENDINGS, HADOOP, USUAL, Corpus, build, damages_of, lines_of, log_lines, meant, mix, variants_of
 
 SEED = 17
@@ -196,6 +197,27 @@ def test_lines_of_what_is_whole_are_rows_if_damage_is_ignored(ours, tmp_path, co
         assert got[:lines] == [line.decode() for line in lines_of(text)][:lines] and len(got) in (lines, lines + 10), form
 
 
+@pytest.mark.parametrize("part_bytes", [1500, 40_000, 1 << 20])
+@pytest.mark.parametrize("damage", ["junk", "a wrong checksum"])
+@pytest.mark.parametrize("form", ["text", "csv"])
+def test_damage_in_a_bz2_takes_no_line_of_a_sound_block(ours, tmp_path, form, damage, part_bytes):
+    """However many tasks read it, also the last line, which has no end."""
+    streams = [[f"{stream} {number} {Random(f'{stream} {number}').randbytes(20).hex()}" for number in range(900)] for stream in range(4)]
+    expected = [line for stream in streams for line in stream]
+    content = [bz2.compress("".join(f"{line}\n" for line in stream).encode()) for stream in streams]
+    content[3] = bz2.compress("\n".join(streams[3]).encode())
+    if damage == "junk":
+        content[0] += b"junk" * 50
+    else:
+        # Of the block. Its lines are rows, since it can be decoded, but the next line might have begun in it.
+        content[0] = damages_of("bz2")["wrong checksum of a block"](content[0], Random(SEED))
+        expected.remove(streams[1][0])
+    (tmp_path / "file.bz2").write_bytes(b"".join(content))
+    conf = {"spark.millstream.index.minSize": "0", "spark.sql.files.maxPartitionBytes": str(part_bytes * 8), "spark.sql.files.openCostInBytes": "0",
+            "spark.millstream.read.openCostInBytes": "0"}
+    assert ours.call("compressed_calls:read_ignoring_damage", form=form, path=str(tmp_path), conf=conf) == expected
+
+
 FAILURES = {"no gzip": "ignoreCorruptFiles", "cut off": "ignoreCorruptFiles", "missing": "ignoreMissingFiles"}
 """What becomes of the second of three files, and the option that ignores it."""
 
@@ -221,6 +243,55 @@ def test_a_failure_is_ascribed_to_the_file_that_has_it(roomy, tmp_path, form, fa
         assert is_error(got)
         text = got["message"] + got["cause"]
         assert "b.gz" in text and "a.gz" not in text, got
+
+
+@pytest.mark.parametrize("left", ["nothing", "a device", "whole members"])
+@pytest.mark.parametrize("codec", ["gz", "bz2", "zst", "lz4"])
+@pytest.mark.parametrize("form", SHORTENED_FORMS)
+def test_a_file_that_became_shorter_is_an_error(ours, tmp_path, form, codec, left):
+    """However well-formed the rest is. The lines of other files, and those before the cut, are rows with ignoreCorruptFiles."""
+    rng, compress = Random(SEED), variants_of(codec)[USUAL[codec]]
+    line = b'{"value": "7"}\n' if form == "json" else b"7\n"
+    # The cut is within a line.
+    members = [compress(line * 100 + line[:1], rng), compress(line[1:] + line * 50, rng)]
+    at = {"nothing": 0, "a device": "/dev/null", "whole members": len(members[0])}[left]
+    for conf in ({}, {"spark.sql.files.ignoreMissingFiles": "true"}, {"spark.sql.files.ignoreCorruptFiles": "true"}):
+        for name in "abc":
+            (tmp_path / f"{name}.{codec}").unlink(missing_ok=True)
+            (tmp_path / f"{name}.{codec}").write_bytes(b"".join(members))
+        got = ours.call("compressed_calls:read_shortened", form=form, path=str(tmp_path), file=str(tmp_path / f"b.{codec}"), left=at, conf=conf)
+        # An RDD has settings of its own.
+        if "spark.sql.files.ignoreCorruptFiles" in conf and form not in ("text file", "whole"):
+            assert got == 302 + (100 if left == "whole members" else 0), (conf, got)
+        elif "spark.sql.files.ignoreCorruptFiles" not in conf:
+            assert is_error(got) and f"b.{codec}" in got["message"] + got["cause"] and "shorter" in got["cause"], (conf, got)
+
+
+@pytest.mark.parametrize("ending", ["gz", "txt"])
+@pytest.mark.parametrize("form", ["text", "count", "csv", "text file"])
+def test_a_link_to_itself_is_a_missing_file(roomy, tmp_path, form, ending):
+    """As in stock Spark."""
+    for conf in ({}, {"spark.sql.files.ignoreMissingFiles": "true"}, {"spark.sql.files.ignoreCorruptFiles": "true"}):
+        answers = []
+        for name, session in roomy.items():
+            directory = tmp_path / f"{name}-{len(conf)}-{'Corrupt' in str(conf)}"
+            directory.mkdir()
+            files = [directory / f"{file}.{ending}" for file in "abc"]
+            for file in files:
+                file.write_bytes(gzip.compress(b"line\n" * 10) if ending == "gz" else b"line\n" * 10)
+            got = session.call("compressed_calls:read_shortened", form=form, path=str(directory), file=str(files[1]), left=str(files[1]), conf=conf)
+            answers.append((got.get("condition"), got["cause"].partition(":")[0]) if is_error(got) else got)
+        assert answers[1] == answers[0] and (answers[0] == 20 or answers[0][1] == "java.io.FileNotFoundException"), conf
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "text file"])
+def test_a_truncated_file_has_the_exception_of_stock_spark(roomy, tmp_path, form):
+    directory = tmp_path / {"text": "text", "csv": "csv", "text file": "few"}[form]
+    directory.mkdir()
+    (directory / "file.gz").write_bytes(gzip.compress(b"line\n" * 100)[:-12])
+    expected, actual = asked(roomy, "compressed_calls:read", form=form, path=str(tmp_path))
+    assert is_error(expected) and is_error(actual)
+    assert expected["cause"].partition(":")[0] == actual["cause"].partition(":")[0] == "java.io.EOFException"
 
 
 def is_error(answer):

@@ -22,7 +22,8 @@
 //!
 //! As in Hadoop, a block with a wrong checksum is returned before the error, if it can be decoded at all: where damage is ignored,
 //! its lines are rows. So is a block whose end is cut off or damaged. Damage between blocks, of a stream's header or checksum, is an
-//! error after the blocks that follow it, since Hadoop passes over it.
+//! error after the blocks that follow it, since Hadoop passes over it. After a damaged block the next one can be decoded: Hadoop, which
+//! divides files elsewhere, may find it at the beginning of a part.
 
 use std::io::{self, Read};
 
@@ -69,7 +70,7 @@ impl<R: Read> Read for Bzip2Reader<R> {
         while self.next == self.block.len() {
             self.next = 0;
             if self.blocks.next_block(&mut self.block)?.is_none() {
-                return Ok(0);
+                return self.blocks.passed_over().map_or(Ok(0), Err);
             }
         }
         let n = out.len().min(self.block.len() - self.next);
@@ -93,7 +94,7 @@ pub struct Bzip2Blocks<R> {
     stream_crc: Option<u32>,
     /// What is wrong with the last block that was returned.
     failure: Option<io::Error>,
-    /// The first damage that was passed over between blocks: an error after the last block in the range.
+    /// The first damage that was passed over between blocks.
     passed: Option<io::Error>,
 }
 
@@ -102,8 +103,8 @@ pub struct Bzip2Blocks<R> {
 enum Next {
     /// A header at this offset, of the file's first stream or of another one.
     Header { offset: u64, is_first: bool },
-    /// The first block in the range.
-    First,
+    /// The first block in the range whose signature begins at this bit or later.
+    BlockFrom(u64),
     /// A block whose signature begins at this bit.
     Block(u64),
     /// The end of a stream, whose signature begins at this bit.
@@ -137,7 +138,8 @@ impl<R: Read> Bzip2Blocks<R> {
     /// The blocks of a file of which `input` reads the bytes from `start` on. Those that begin at `start` or later, and before `end`, are
     /// in the range.
     pub fn new(input: R, start: u64, end: u64) -> Self {
-        let next = if start == 0 { Next::Header { offset: 0, is_first: true } } else { Next::First };
+        let next =
+            if start == 0 { Next::Header { offset: 0, is_first: true } } else { Next::BlockFrom(start * 8) };
         let compressed = Compressed::at(Codec::Bzip2, start, input);
         Bzip2Blocks {
             compressed,
@@ -155,32 +157,32 @@ impl<R: Read> Bzip2Blocks<R> {
     /// and if no block is in the range.
     ///
     /// # Errors
-    /// Those of the input, and those of a [`DecodeError`].
+    /// Those of the input, and those of a [`DecodeError`]: what can be decoded of a damaged block has been returned. After it, the next
+    /// block is the next one in the range that can be found.
     pub fn next_block(&mut self, decoded: &mut Vec<u8>) -> io::Result<Option<bool>> {
         decoded.clear();
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
         loop {
-            match self.next {
+            // After an error, only a damaged block is followed by others.
+            match std::mem::replace(&mut self.next, Next::End) {
                 Next::Header { offset, is_first } => self.next = self.enter(offset, is_first)?,
-                Next::First => self.next = self.find_first()?,
+                Next::BlockFrom(bit) => self.next = self.find_block(bit)?,
                 Next::Block(bit) => {
-                    let is_in_range = bit < self.end.saturating_mul(8);
-                    if !is_in_range {
-                        self.report_passed()?;
-                    }
+                    self.next = Next::BlockFrom(bit + SIGNATURE_BITS as u64);
                     self.next = self.decode(bit, decoded)?;
-                    return Ok(Some(is_in_range));
+                    return Ok(Some(bit < self.end.saturating_mul(8)));
                 }
                 Next::StreamEnd(bit) => self.next = self.leave(bit)?,
-                Next::End => return self.report_passed().map(|()| None),
+                Next::End => return Ok(None),
             }
         }
     }
 
-    fn report_passed(&mut self) -> io::Result<()> {
-        self.passed.take().map_or(Ok(()), Err)
+    /// The first damage between blocks that was passed over, an error of a [`DecodeError`]. To be asked for after the last block.
+    pub fn passed_over(&mut self) -> Option<io::Error> {
+        self.passed.take()
     }
 
     /// Reads the header of a stream at an offset.
@@ -196,7 +198,7 @@ impl<R: Read> Bzip2Blocks<R> {
             Head::Block => Ok(Next::Block(signature)),
             Head::End => Ok(Next::StreamEnd(signature)),
             Head::CutOff => Err(self.compressed.truncated()),
-            Head::Other if is_first => Err(invalid(offset, "not bzip2")),
+            Head::Other if is_first => self.pass_to_block(offset, Some("not bzip2")),
             Head::Damaged => self.pass_to_block(offset, Some("a stream has no block and no end")),
             Head::Other => self.pass_to_block(offset, None),
         }
@@ -205,20 +207,20 @@ impl<R: Read> Bzip2Blocks<R> {
     /// Passes over bytes that are not the beginning of a stream, to the next block. They are damaged if they look like one (`reason`), or
     /// if there is a block.
     fn pass_to_block(&mut self, offset: u64, reason: Option<&str>) -> io::Result<Next> {
-        match (self.find(offset * 8, u64::MAX, false)?, reason) {
-            (Some(Found::Block(bit)), _) => {
-                let failure = invalid(offset, reason.unwrap_or("a block after the end of a stream"));
-                self.passed.get_or_insert(failure);
-                self.stream_crc = None;
-                Ok(Next::Block(bit))
-            }
-            (_, Some(reason)) => Err(invalid(offset, reason)),
-            (_, None) => Ok(Next::End),
+        let found = self.find(offset * 8, u64::MAX, false)?;
+        if let Some(reason) = reason.or(found.map(|_| "a block after the end of a stream")) {
+            self.passed.get_or_insert(DecodeError::passed_over(Codec::Bzip2, offset, reason));
+            self.stream_crc = None;
         }
+        Ok(match found {
+            Some(Found::Block(bit)) => Next::Block(bit),
+            _ => Next::End,
+        })
     }
 
-    fn find_first(&mut self) -> io::Result<Next> {
-        match self.find(self.base * 8, self.end.saturating_mul(8), false)? {
+    /// The first block in the range that begins at a bit or later.
+    fn find_block(&mut self, from: u64) -> io::Result<Next> {
+        match self.find(from, self.end.saturating_mul(8), false)? {
             Some(Found::Block(bit)) => Ok(Next::Block(bit)),
             _ => Ok(Next::End),
         }
@@ -234,7 +236,8 @@ impl<R: Read> Bzip2Blocks<R> {
         }
         let crc = self.bits(self.index(bit) + SIGNATURE_BITS, CRC_BITS);
         if self.stream_crc.is_some_and(|expected| expected != crc) {
-            self.passed.get_or_insert(invalid(offset, "checksum mismatch in a stream"));
+            let reason = "checksum mismatch in a stream";
+            self.passed.get_or_insert(DecodeError::passed_over(Codec::Bzip2, offset, reason));
         }
         Ok(Next::Header { offset, is_first: false })
     }
@@ -267,6 +270,7 @@ impl<R: Read> Bzip2Blocks<R> {
             }
             from = end + 1;
         }
+        self.stream_crc = None;
         *decoded = unchecked;
         let end_of_file = self.base + self.buffer.len() as u64;
         let is_cut_off = end_of_file < limit / 8;
@@ -283,7 +287,7 @@ impl<R: Read> Bzip2Blocks<R> {
             return Err(failure);
         }
         self.failure = Some(failure);
-        Ok(Next::End)
+        Ok(Next::BlockFrom(bit + SIGNATURE_BITS as u64))
     }
 
     /// Decodes the block between two bits.
@@ -509,6 +513,18 @@ mod tests {
             let mut decoded = Vec::new();
             Bzip2Reader::new(&file[..]).read_to_end(&mut decoded).expect_err("damaged");
             assert_eq!(String::from_utf8_lossy(&decoded), text, "{file:x?}");
+        }
+    }
+
+    #[test]
+    fn blocks_end_whatever_is_wrong() {
+        let file = [&X[..], &X, &X].concat();
+        let cut = (0..file.len()).map(|end| file[..end].to_vec());
+        let damaged = (0..file.len()).map(|at| [&file[..at], &[!file[at]], &file[at + 1..]].concat());
+        for file in cut.chain(damaged) {
+            let mut blocks = Bzip2Blocks::new(&file[..], 0, u64::MAX);
+            let mut results = std::iter::from_fn(|| blocks.next_block(&mut Vec::new()).transpose());
+            assert!(results.by_ref().take(7).count() < 7, "{file:x?}");
         }
     }
 

@@ -45,7 +45,7 @@ pub use codec::{Codec, recognize};
 pub use crc::Crc32;
 pub use decoder::Decoder;
 pub use encode::{BLOCK, Encoded, Encoder, Form, Sizes};
-pub use error::DecodeError;
+pub use error::{DamageKind, DecodeError};
 pub use gztool::to_gztool;
 pub use import::import;
 pub use index::{Index, MAGIC as INDEX_MAGIC, NotAnIndex};

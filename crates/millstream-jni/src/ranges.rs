@@ -23,7 +23,7 @@ pub(crate) struct Packed<'a> {
     pub(crate) may_have_checksums: bool,
     pub(crate) start: u64,
     pub(crate) length: u64,
-    /// Size of the file when it was listed.
+    /// Size of the file when it was listed; the greatest number if it is not known.
     pub(crate) size: u64,
     pub(crate) mtime_ms: i64,
     /// The version that was listed, packed (`millstream_s3::Version`).
@@ -40,16 +40,18 @@ impl Packed<'_> {
 
     /// The range as a scan takes it; `None` if its path or its index are invalid.
     pub(crate) fn range(&self) -> Option<FileRange> {
+        let Packed { start, length, may_have_checksums, .. } = *self;
         let compression = match self.compression {
             None => Compression::None,
-            Some((BLOCKS, [])) => Compression::Blocks,
+            Some((BLOCKS, [])) => Compression::Blocks {
+                size: if self.size == u64::MAX { start.saturating_add(length) } else { self.size },
+            },
             Some((codec, [])) if codec & INDEXING != 0 => {
                 Compression::Indexing(Codec::from_code(codec & !INDEXING)?)
             }
             Some((codec, [])) => Compression::Whole(Codec::from_code(codec)?),
             Some((_, index)) => Compression::Indexed(Arc::new(Index::decode(index).ok()?)),
         };
-        let Packed { start, length, may_have_checksums, .. } = *self;
         Some(FileRange { path: self.path()?, start, length, may_have_checksums, compression })
     }
 }

@@ -3,9 +3,9 @@
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject};
 use jni::sys::{JNI_FALSE, jboolean, jbyteArray, jint, jlong};
-use millstream_codec::Index;
+use millstream_codec::{DamageKind, Index};
 use millstream_scan::{
-    Batch, Cause, FileRange, Grouping, Missing, Output, Predicate, Progress, Rows, Scan, ScanError,
+    Batch, Cause, Damage, FileRange, Grouping, Missing, Output, Predicate, Progress, Rows, Scan, ScanError,
     ScanOptions, Separator, Source, Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, errno_text};
@@ -23,6 +23,7 @@ const BY_RANGE: jint = 4;
 const SKIP_MISSING: jint = 8;
 const VERIFY: jint = 16;
 const DISTINCT: jint = 32;
+const PASS_OVER_DAMAGE: jint = 64;
 
 /// Returned by `next` at the end, in place of a number of rows.
 const END: jlong = -1;
@@ -96,6 +97,7 @@ fn options(
         grouping: if has(BY_RANGE) { Grouping::ByRange } else { Grouping::Any },
         missing: if has(SKIP_MISSING) { Missing::Skip } else { Missing::Fail },
         verification: if has(VERIFY) { Verification::Checksums } else { Verification::None },
+        damage: if has(PASS_OVER_DAMAGE) { Damage::PassOver } else { Damage::Fail },
         max_readers: usize::try_from(max_readers).unwrap_or(0),
     })
 }
@@ -112,6 +114,9 @@ pub(crate) fn failure(error: &ScanError) -> Failure {
         Cause::Volume(cause) if cause.errno == Errno::OVERFLOW => TOO_LONG.into(),
         Cause::Volume(cause) => errno_text(cause.errno),
         Cause::Shortened { .. } => return Failure::Ended(error.cause.to_string()),
+        Cause::Damaged(damage) if damage.kind == DamageKind::Truncated => {
+            return Failure::Ended(damage.to_string());
+        }
         Cause::Damaged(damage) => damage.to_string(),
         Cause::Checksum { offset } => {
             return Failure::Damaged { message: error.cause.to_string(), offset: *offset };

@@ -8,11 +8,12 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memchr::{memchr, memchr_iter};
-use millstream_codec::{DecodeError, Index, WINDOW, decode_chunk};
+use millstream_codec::{Index, WINDOW, decode_chunk};
 use millstream_vfs::{Errno, Error, Operation, Result};
 
 use crate::batch::Stamp;
 use crate::error::Cause;
+use crate::file_reader::check_size;
 use crate::lines::Separator;
 use crate::range::{BYTE_ORDER_MARK, find_lines};
 use crate::source::{Compression, FileRange, Source, SourceFile};
@@ -43,7 +44,7 @@ pub(crate) fn open<S: Source>(source: &S, index: usize, range: &FileRange) -> Re
     let file = source.open(index, range)?;
     Ok(match &range.compression {
         Compression::Indexed(index) => Opened::Decoded(Box::new(Decoded::new(file, index, range.start))),
-        Compression::None | Compression::Whole(_) | Compression::Indexing(_) | Compression::Blocks => {
+        Compression::None | Compression::Whole(_) | Compression::Indexing(_) | Compression::Blocks { .. } => {
             Opened::Plain(file)
         }
     })
@@ -152,7 +153,7 @@ struct State {
     spare: Vec<Vec<u8>>,
     /// Bytes of the file that have been read and not been told.
     read: u64,
-    damage: Option<DecodeError>,
+    damage: Option<Cause>,
 }
 
 /// A chunk, once it is decoded, by the holder of the lock. Others read it at the same time.
@@ -176,7 +177,7 @@ impl<F> Decoded<F> {
     }
 
     fn damage(&self) -> Option<Cause> {
-        self.lock().damage.clone().map(|damage| Cause::Damaged(Box::new(damage)))
+        self.lock().damage.clone()
     }
 
     fn finish(&self, part: Range<u64>) -> u64 {
@@ -278,11 +279,16 @@ impl<F: SourceFile> Decoded<F> {
             Err(Cause::Damaged(mut damage)) => {
                 damage.reason += "; if the file is intact, it was replaced after it was listed, and has to be listed \
                     anew, or else its index is another file's, and has to be removed";
-                self.lock().damage = Some(*damage);
-                Err(Error::new(Operation::Read, Errno::IO))
+                Err(self.damaged(Cause::Damaged(damage)))
             }
             Err(_) => Err(Error::new(Operation::Read, Errno::IO)),
         }
+    }
+
+    /// Notes what is wrong with the data; for a reader who only knows errors of files.
+    fn damaged(&self, cause: Cause) -> Error {
+        self.lock().damage = Some(cause);
+        Error::new(Operation::Read, Errno::IO)
     }
 
     /// The bytes of the file in `range`, fewer if it ends before.
@@ -296,6 +302,7 @@ impl<F: SourceFile> Decoded<F> {
             bytes.truncate(filled + n);
             left -= n as u64;
             if n == 0 {
+                check_size(&self.file, self.index.size()).map_err(|cause| self.damaged(cause))?;
                 break;
             }
         }

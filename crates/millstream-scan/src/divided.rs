@@ -4,6 +4,9 @@
 //! separator after its end, and not those up to the first separator after its start. Each part searches for both in the same way: from
 //! the beginning of a block, as if there were nothing before it. So each line is in one part, also if a separator is in two
 //! blocks.
+//!
+//! Nothing says either how much of the text is lost with a damaged block. After one, the lines are those after the first separator, as
+//! at the beginning of a part.
 
 use std::io::{self, Read};
 
@@ -50,8 +53,9 @@ impl<R: Read> DividedLines<R> {
 
     /// Takes the next block.
     fn advance(&mut self) -> io::Result<()> {
-        let is_inside = self.blocks.next_block(&mut self.block)?;
-        (self.next, self.end) = (0, self.block.len());
+        (self.next, self.end) = (0, 0);
+        let is_inside = self.blocks.next_block(&mut self.block).inspect_err(|_| self.begin_anew())?;
+        self.end = self.block.len();
         match (self.stage, is_inside) {
             (_, None) | (Stage::End, _) => (self.stage, self.end) = (Stage::End, 0),
             (Stage::Inside, Some(true)) => {}
@@ -73,6 +77,15 @@ impl<R: Read> DividedLines<R> {
         Ok(())
     }
 
+    /// The next block does not continue the last one.
+    fn begin_anew(&mut self) {
+        self.stage = match self.stage {
+            Stage::Start | Stage::Inside => Stage::Start,
+            Stage::LastLine | Stage::End => Stage::End,
+        };
+        self.search.tail.clear();
+    }
+
     fn begin_last_line(&mut self) {
         self.stage = Stage::LastLine;
         self.search.tail.clear();
@@ -87,10 +100,13 @@ impl<R: Read> DividedLines<R> {
 }
 
 impl<R: Read> Read for DividedLines<R> {
+    /// # Errors
+    /// Those of the input, and those of a [`DecodeError`](millstream_codec::DecodeError). After one of damage that has not been passed
+    /// over come the lines after it, but not the rest of the line that it cuts.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.next == self.end {
             if self.stage == Stage::End {
-                return Ok(0);
+                return self.blocks.passed_over().map_or(Ok(0), Err);
             }
             self.advance()?;
         }

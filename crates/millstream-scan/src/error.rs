@@ -39,7 +39,8 @@ pub enum Cause {
     /// The file is compressed and cannot be decoded.
     #[error(transparent)]
     Damaged(Box<DecodeError>),
-    /// The file is shorter than when it was listed: rows are gone, and where it is cut a row may have become another one.
+    /// The file is shorter than when it was listed: rows are gone, and where it is cut a row may have become another one. This also
+    /// holds for a compressed file, of which the rest may be well-formed.
     #[error(
         "the file has become shorter since it was listed: it has {size} bytes, and its bytes up to {end} are to be read; if that is right, \
          list it anew (REFRESH TABLE, spark.catalog.refreshByPath, or another DataFrame)"
@@ -61,7 +62,7 @@ impl Cause {
         match self {
             Cause::Volume(Error { errno: Errno::ISDIR, .. }) => true,
             Cause::Volume(error) if error.operation == Operation::OpenFile => {
-                error.is_vanished() || matches!(error.errno, Errno::ACCESS | Errno::NOTDIR)
+                error.is_vanished() || matches!(error.errno, Errno::ACCESS | Errno::NOTDIR | Errno::LOOP)
             }
             _ => false,
         }

@@ -12,14 +12,18 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use millstream_system::pace::Budget;
 use millstream_vfs::{Errno, Error, Operation, Result};
 
+use crate::error::Cause;
 use crate::source::SourceFile;
 
+/// In place of where a file ends.
+const NO_END: u64 = u64::MAX;
 /// Parts in the window at first.
 const FIRST_WINDOW: usize = 2;
 
@@ -32,16 +36,58 @@ pub(crate) struct FileReader<F: SourceFile> {
     buffer: Vec<u8>,
     ready: Range<usize>,
     ahead: Option<ReadAhead<F>>,
+    /// The size of the file when it was listed.
+    size: u64,
+    ended_at: Arc<AtomicU64>,
+}
+
+/// Tells whether a file has become shorter since it was listed, also while its reader belongs to a decoder.
+#[derive(Debug)]
+pub(crate) struct Ending<F> {
+    file: Arc<F>,
+    size: u64,
+    /// Where the reader has found the end of the file; [`NO_END`] if it has not.
+    ended_at: Arc<AtomicU64>,
+}
+
+impl<F: SourceFile> Ending<F> {
+    /// # Errors
+    /// [`Cause::Shortened`], if the reader has found the end of the file before its size; and those of the place.
+    pub(crate) fn check(&self) -> std::result::Result<(), Cause> {
+        let (end, at) = (self.size, self.ended_at.load(Ordering::Relaxed));
+        match at {
+            // Nothing is no compressed file, also where a shorter version of a file may be read.
+            0 if end > 0 => Err(Cause::Shortened { size: 0, end }),
+            at if at < end => check_size(&*self.file, end),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Compares a file that ended before `size`, which it had when it was listed, with its size now.
+///
+/// # Errors
+/// [`Cause::Shortened`], and those of the place.
+pub(crate) fn check_size<F: SourceFile>(file: &F, end: u64) -> std::result::Result<(), Cause> {
+    let size = file.last_start()?;
+    // What the kernel makes up has fewer bytes than it says.
+    if size < end { Err(Cause::Shortened { size, end }) } else { Ok(()) }
 }
 
 impl<F: SourceFile> FileReader<F> {
-    /// Reads `file` from the beginning of `listed` on, in requests of at most `portion` bytes, of which up to `most_ahead` are made
-    /// ahead within `listed`; with fewer than two, none.
-    pub(crate) fn new(file: F, listed: Range<u64>, portion: usize, most_ahead: usize) -> Self {
+    /// Reads `file`, listed with `size` bytes, from the beginning of `range` on, in requests of at most `portion` bytes, of which up
+    /// to `most_ahead` are made ahead within `range`; with fewer than two, none.
+    pub(crate) fn new(file: F, range: Range<u64>, size: u64, portion: usize, most_ahead: usize) -> Self {
         let (file, portion) = (Arc::new(file), portion.max(1));
-        let is_ahead = most_ahead > 1 && listed.end.saturating_sub(listed.start) > portion as u64;
-        let ahead = is_ahead.then(|| ReadAhead::new(&file, listed.clone(), portion, most_ahead));
-        FileReader { file, offset: listed.start, buffer: vec![0; portion], ready: 0..0, ahead }
+        let is_ahead = most_ahead > 1 && range.end.saturating_sub(range.start) > portion as u64;
+        let ahead = is_ahead.then(|| ReadAhead::new(&file, range.clone(), portion, most_ahead));
+        let (buffer, ready, ended_at) = (vec![0; portion], 0..0, Arc::new(AtomicU64::new(NO_END)));
+        FileReader { file, offset: range.start, buffer, ready, ahead, size, ended_at }
+    }
+
+    /// Tells whether the file has become shorter.
+    pub(crate) fn ending(&self) -> Ending<F> {
+        Ending { file: Arc::clone(&self.file), size: self.size, ended_at: Arc::clone(&self.ended_at) }
     }
 
     fn request(&mut self) -> Result<()> {
@@ -54,6 +100,9 @@ impl<F: SourceFile> FileReader<F> {
             }
         };
         (self.ready, self.offset) = (0..n, self.offset + n as u64);
+        if n == 0 {
+            self.ended_at.store(self.offset, Ordering::Relaxed);
+        }
         Ok(())
     }
 }
@@ -245,6 +294,8 @@ mod tests {
         /// Reads from this offset on fail, or panic.
         fails_at: Option<u64>,
         panics: bool,
+        /// A shorter version may be read.
+        is_replaced: bool,
         requests: AtomicUsize,
         in_flight: AtomicUsize,
         most_in_flight: AtomicUsize,
@@ -278,7 +329,7 @@ mod tests {
         }
 
         fn last_start(&self) -> Result<u64> {
-            Ok(self.0.bytes.len() as u64)
+            Ok(if self.0.is_replaced { u64::MAX } else { self.0.bytes.len() as u64 })
         }
 
         fn stamp(&self) -> Result<Stamp> {
@@ -289,7 +340,7 @@ mod tests {
     fn read(file: &Arc<Slow>, listed: Range<u64>, most_ahead: usize) -> (Vec<u8>, io::Result<usize>) {
         let mut found = Vec::new();
         let read =
-            FileReader::new(Handle(Arc::clone(file)), listed, PORTION, most_ahead).read_to_end(&mut found);
+            FileReader::new(Handle(Arc::clone(file)), listed, 0, PORTION, most_ahead).read_to_end(&mut found);
         (found, read)
     }
 
@@ -314,6 +365,27 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_the_file_is_compared_with_its_size() {
+        for (length, is_replaced, size, found) in [
+            (1000, false, 1000, None),
+            (1500, false, 1000, None),
+            (999, false, 1000, Some(999)),
+            (0, false, 1000, Some(0)),
+            (999, true, 1000, None),
+            (0, true, 1000, Some(0)),
+            (0, false, 0, None),
+        ] {
+            let file = Arc::new(Slow { is_replaced, ..Slow::of(length) });
+            let mut reader = FileReader::new(Handle(file), 0..size, size, PORTION, 0);
+            let ending = reader.ending();
+            assert_eq!(ending.check(), Ok(()), "nothing has been read");
+            reader.read_to_end(&mut Vec::new()).expect("readable");
+            let expected = found.map_or(Ok(()), |found| Err(Cause::Shortened { size: found, end: size }));
+            assert_eq!(ending.check(), expected, "{length} of {size} bytes, {is_replaced}");
+        }
+    }
+
+    #[test]
     fn several_requests_are_in_flight_and_no_more_than_allowed() {
         for (most, expected) in [(0, 1..=1), (1, 1..=1), (2, 2..=2), (6, 3..=6)] {
             let file = Arc::new(Slow::of(40_000));
@@ -327,7 +399,7 @@ mod tests {
     #[test]
     fn a_decoder_that_is_slow_holds_few_parts() {
         let file = Arc::new(Slow::of(100_000));
-        let mut reader = FileReader::new(Handle(Arc::clone(&file)), 0..100_000, PORTION, 8);
+        let mut reader = FileReader::new(Handle(Arc::clone(&file)), 0..100_000, 100_000, PORTION, 8);
         let mut out = [0; PORTION];
         reader.read_exact(&mut out).expect("readable");
         thread::sleep(Duration::from_millis(200));

@@ -32,11 +32,13 @@ fn index<S: Source>(
     let codec = range.streamed().filter(|codec| codec.has_index()).ok_or_else(undivided)?;
     let file = source.open(0, range)?;
     let portion = usize::try_from(S::PORTIONS.bytes).unwrap_or(usize::MAX);
-    let reader = FileReader::new(file, 0..range.end(), portion, S::PORTIONS.first_readers);
+    let reader = FileReader::new(file, 0..range.end(), range.size(), portion, S::PORTIONS.first_readers);
+    let ending = reader.ending();
     let indexer = Indexer::new(codec, reader, SPACING).ok_or_else(undivided)?;
-    let index = indexer.run(should_continue).map_err(|error| match error.kind() {
-        ErrorKind::Interrupted => Cause::Interrupted,
-        _ => cause(error),
-    })?;
-    index.ok_or_else(undivided)
+    let made = indexer.run(should_continue);
+    if made.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted) {
+        return Err(Cause::Interrupted);
+    }
+    ending.check()?;
+    made.map_err(cause)?.ok_or_else(undivided)
 }

@@ -12,7 +12,7 @@ use crate::contents::{BEGINNING, Contents};
 use crate::error::{Cause, JoinError, ScanError};
 use crate::join::{Header, JoinRule, Joiner, Place};
 use crate::source::{Compression, FileRange, Source};
-use crate::{Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
+use crate::{Damage, Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
 
 /// A file to concatenate, as it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,6 +196,7 @@ fn scan_options(max_readers: usize) -> ScanOptions {
         grouping: Grouping::Any,
         missing: Missing::Fail,
         verification: Verification::Checksums,
+        damage: Damage::Fail,
         max_readers,
     }
 }

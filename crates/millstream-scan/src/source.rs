@@ -43,7 +43,10 @@ pub enum Compression {
     /// A part of a file of which each block can be decoded by itself, as in bzip2. The range is one of the file's bytes, and contains
     /// the lines that begin in the blocks that begin there, but of the first block only those after its first separator, unless
     /// it is the first of the file; and of the block after the last one the line in which it begins.
-    Blocks,
+    Blocks {
+        /// The size of the file when it was listed.
+        size: u64,
+    },
     /// They are decoded by this index, which has what [`Index::slice`] tells of the range.
     Indexed(Arc<Index>),
 }
@@ -53,11 +56,20 @@ impl FileRange {
         self.start.saturating_add(self.length)
     }
 
+    /// The size of the file when it was listed, as far as the range tells: the end of the range, or more.
+    pub(crate) fn size(&self) -> u64 {
+        match &self.compression {
+            Compression::Blocks { size } => *size,
+            Compression::Indexed(index) => index.size(),
+            Compression::None | Compression::Whole(_) | Compression::Indexing(_) => self.end(),
+        }
+    }
+
     /// The codec, if the file is decoded from the first byte to the last.
     pub(crate) fn streamed(&self) -> Option<Codec> {
         match self.compression {
             Compression::Whole(codec) | Compression::Indexing(codec) => Some(codec),
-            Compression::Blocks => Some(Codec::Bzip2),
+            Compression::Blocks { .. } => Some(Codec::Bzip2),
             Compression::None | Compression::Indexed(_) => None,
         }
     }

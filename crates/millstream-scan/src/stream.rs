@@ -6,16 +6,17 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
-use millstream_codec::{Codec, DecodeError, Decoder, Index, Indexer, SPACING};
+use millstream_codec::{Codec, DamageKind, DecodeError, Decoder, Index, Indexer, SPACING};
 use millstream_vfs::{Errno, Error, Operation};
 
 use crate::batch::Buffer;
 use crate::divided::DividedLines;
 use crate::error::Cause;
-use crate::file_reader::FileReader;
+use crate::file_reader::{Ending, FileReader};
 use crate::lines::Separator;
 use crate::range::BYTE_ORDER_MARK;
 use crate::source::SourceFile;
+use crate::unit::Damage;
 
 /// Decoded bytes of a piece, as many as a processor keeps close, unless a line is longer.
 pub(crate) const PIECE: usize = 1 << 20;
@@ -24,6 +25,7 @@ pub(crate) const PIECE: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Stream<F: SourceFile> {
     decoding: Decoding<F>,
+    ending: Ending<F>,
     /// The beginning of a line.
     carry: Vec<u8>,
     /// Where in the decoded bytes the carry begins.
@@ -31,13 +33,24 @@ pub(crate) struct Stream<F: SourceFile> {
     is_at_end: bool,
     /// Why there are no more pieces, though this is not the end.
     failed: Option<Cause>,
+    /// Damage after which decoding has continued: an error at the end.
+    passed_over: Option<Cause>,
+}
+
+/// What has been decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filled {
+    /// What was wanted.
+    Wanted,
+    /// What is before damage; what comes next does not continue it.
+    ToDamage,
 }
 
 #[derive(Debug)]
 enum Decoding<F: SourceFile> {
     Only(Box<Decoder<FileReader<F>>>),
     /// A part of the file.
-    Divided(Box<DividedLines<FileReader<F>>>),
+    Divided(Box<DividedLines<FileReader<F>>>, Damage),
     /// The index is made as well.
     Indexing(Box<Indexer<FileReader<F>>>),
     /// It has been made, and the file read.
@@ -47,32 +60,48 @@ enum Decoding<F: SourceFile> {
 impl<F: SourceFile> Stream<F> {
     /// Decodes what `reader` reads, a whole file.
     pub(crate) fn new(reader: FileReader<F>, codec: Codec) -> Self {
-        Stream::of(Decoding::Only(Box::new(Decoder::new(codec, reader))))
+        let ending = reader.ending();
+        Stream::of(Decoding::Only(Box::new(Decoder::new(codec, reader))), ending)
     }
 
     /// The lines of a part of a file, a range of its bytes, of which `reader` reads the first one next.
-    pub(crate) fn divided(reader: FileReader<F>, part: Range<u64>, separator: &Separator) -> Self {
+    pub(crate) fn divided(
+        reader: FileReader<F>,
+        part: Range<u64>,
+        separator: &Separator,
+        damage: Damage,
+    ) -> Self {
+        let ending = reader.ending();
         let lines = DividedLines::new(reader, part.start, part.end, separator.clone());
         // Where in the decoded bytes it begins is not known; this is 0 for the first part only.
-        Stream { offset: part.start, ..Stream::of(Decoding::Divided(Box::new(lines))) }
+        Stream { offset: part.start, ..Stream::of(Decoding::Divided(Box::new(lines), damage), ending) }
     }
 
     /// As [`Stream::new`], and makes an index; `None` if the codec has none.
     pub(crate) fn indexing(reader: FileReader<F>, codec: Codec) -> Option<Self> {
+        let ending = reader.ending();
         let indexer = Indexer::new(codec, reader, SPACING)?;
-        Some(Stream::of(Decoding::Indexing(Box::new(indexer))))
+        Some(Stream::of(Decoding::Indexing(Box::new(indexer)), ending))
     }
 
     /// The index, if it has been made, all has been read, and it has not been taken.
     pub(crate) fn take_index(&mut self) -> Option<Index> {
         match std::mem::replace(&mut self.decoding, Decoding::Over) {
             Decoding::Indexing(indexer) => indexer.finish(),
-            Decoding::Only(_) | Decoding::Divided(_) | Decoding::Over => None,
+            Decoding::Only(_) | Decoding::Divided(..) | Decoding::Over => None,
         }
     }
 
-    fn of(decoding: Decoding<F>) -> Self {
-        Stream { decoding, carry: Vec::new(), offset: 0, is_at_end: false, failed: None }
+    fn of(decoding: Decoding<F>, ending: Ending<F>) -> Self {
+        Stream {
+            decoding,
+            ending,
+            carry: Vec::new(),
+            offset: 0,
+            is_at_end: false,
+            failed: None,
+            passed_over: None,
+        }
     }
 
     /// Where in the decoded bytes the next piece begins.
@@ -82,11 +111,12 @@ impl<F: SourceFile> Stream<F> {
 
     /// Whether there are no more pieces.
     pub(crate) fn is_at_end(&self) -> bool {
-        self.is_at_end
+        self.is_at_end && self.failed.is_none()
     }
 
     /// Adds the next piece to `buffer`. Returns where the lines in it are: all of it, but for a byte order mark. Whole lines before
-    /// an error are a piece of their own, as in Hadoop, also where they were decoded from what later turned out to be damaged.
+    /// an error are a piece of their own, as in Hadoop, also where they were decoded from what later turned out to be damaged. So are
+    /// all lines to the end, if damage before it has been passed over.
     ///
     /// # Errors
     /// Read errors, damaged data, and `EOVERFLOW` if a line does not fit in the buffer.
@@ -104,18 +134,25 @@ impl<F: SourceFile> Stream<F> {
         let mut wanted = PIECE;
         let end = loop {
             let filled = self.fill(buffer, wanted);
-            let piece = &buffer[start..];
             if self.is_at_end {
                 break buffer.len();
             }
-            if let Some(end) = separator.last_end(piece) {
-                self.carry.extend_from_slice(&piece[end..]);
-                self.failed = filled.err();
-                break start + end;
+            let piece = &buffer[start..];
+            match (filled, separator.last_end(piece)) {
+                (Ok(Filled::Wanted), Some(end)) => {
+                    self.carry.extend_from_slice(&piece[end..]);
+                    break start + end;
+                }
+                // Searching anew costs as much as has been searched before. Not more than there is room for: the line may end before that.
+                (Ok(Filled::Wanted), None) => wanted = piece.len().min(Buffer::MAX - buffer.len()).max(1),
+                // The line that is cut is no row.
+                (Ok(Filled::ToDamage), end) => break start + end.unwrap_or(0),
+                (Err(cause), Some(end)) => {
+                    self.failed = Some(cause);
+                    break start + end;
+                }
+                (Err(cause), None) => return Err(cause),
             }
-            filled?;
-            // Searching anew costs as much as has been searched before. Not more than there is room for: the line may end before that.
-            wanted = piece.len().min(Buffer::MAX - buffer.len()).max(1);
         };
         buffer.truncate(end);
         self.offset += (end - start) as u64;
@@ -131,11 +168,11 @@ impl<F: SourceFile> Stream<F> {
         while !self.is_at_end {
             self.fill(buffer, PIECE)?;
         }
-        Ok(())
+        self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Decodes up to `count` more bytes, fewer only at the end.
-    fn fill(&mut self, buffer: &mut Buffer, count: usize) -> Result<(), Cause> {
+    /// Decodes up to `count` more bytes, fewer only at the end and where damage cuts a line.
+    fn fill(&mut self, buffer: &mut Buffer, count: usize) -> Result<Filled, Cause> {
         let mut left = count;
         while left > 0 && !self.is_at_end {
             let free = Buffer::MAX - buffer.len();
@@ -145,16 +182,41 @@ impl<F: SourceFile> Stream<F> {
             let room = buffer.room(left.min(free));
             let n = match &mut self.decoding {
                 Decoding::Only(decoder) => decoder.read(room),
-                Decoding::Divided(lines) => lines.read(room),
+                Decoding::Divided(lines, _) => lines.read(room),
                 Decoding::Indexing(indexer) => indexer.read(room),
                 Decoding::Over => Ok(0),
             };
-            let n = n.map_err(cause)?;
+            // Where the file has become shorter, that is what is wrong, whatever the decoder makes of the rest.
+            let n = match n {
+                Ok(n @ 1..) => n,
+                ended => {
+                    self.ending.check()?;
+                    match ended.map_err(cause) {
+                        Ok(n) => n,
+                        Err(Cause::Damaged(damage)) if damage.kind == DamageKind::PassedOver => {
+                            self.passed_over.get_or_insert(Cause::Damaged(damage));
+                            0
+                        }
+                        Err(Cause::Damaged(damage)) if self.continues_after_damage() => {
+                            self.passed_over.get_or_insert(Cause::Damaged(damage));
+                            return Ok(Filled::ToDamage);
+                        }
+                        Err(cause) => return Err(cause),
+                    }
+                }
+            };
             buffer.fill(n);
             left -= n;
-            self.is_at_end = n == 0;
+            if n == 0 {
+                self.is_at_end = true;
+                self.failed = self.passed_over.take();
+            }
         }
-        Ok(())
+        Ok(Filled::Wanted)
+    }
+
+    fn continues_after_damage(&self) -> bool {
+        matches!(self.decoding, Decoding::Divided(_, Damage::PassOver))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::batch::{Batch, Buffer, Line};
 use crate::checksum::mismatch;
 use crate::decoded::{self, Opened};
 use crate::error::{Cause, ScanError};
-use crate::file_reader::FileReader;
+use crate::file_reader::{FileReader, check_size};
 use crate::lines::Separator;
 use crate::pattern::Caseless;
 use crate::predicate::Predicate;
@@ -70,6 +70,15 @@ pub enum Verification {
     Checksums,
 }
 
+/// Treatment of damaged bzip2 blocks, around which others can be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// Fail.
+    Fail,
+    /// Deliver all lines that no damage cuts, and fail at the end of the file or of its part.
+    PassOver,
+}
+
 /// Options of a scan.
 #[derive(Clone, Debug)]
 pub struct ScanOptions {
@@ -87,6 +96,8 @@ pub struct ScanOptions {
     pub missing: Missing,
     /// Treatment of checksum files.
     pub verification: Verification,
+    /// Treatment of damaged blocks.
+    pub damage: Damage,
     /// Maximum number of threads that read ahead, besides the caller's.
     pub max_readers: usize,
 }
@@ -362,12 +373,18 @@ impl<'a> UnitReader<'a> {
         let portion = range.length.saturating_add(1).min(S::PORTIONS.bytes);
         let portion = usize::try_from(portion).unwrap_or(usize::MAX);
         let most_ahead = S::PORTIONS.first_readers.min(self.options.max_readers);
-        let reader = FileReader::new(file, range.start..range.end(), portion, most_ahead);
+        let reader = FileReader::new(file, range.start..range.end(), range.size(), portion, most_ahead);
+        let damage = self.options.damage;
         let stream = match (&range.compression, &self.options.rows) {
-            (Compression::Blocks, Rows::Lines(separator)) if separator.is_found_from_anywhere() => {
-                Some(Stream::divided(reader, range.start..range.end(), separator))
+            (Compression::Blocks { .. }, Rows::Lines(separator)) if separator.is_found_from_anywhere() => {
+                Some(Stream::divided(reader, range.start..range.end(), separator, damage))
             }
-            (Compression::Blocks, _) => None,
+            (Compression::Whole(Codec::Bzip2), Rows::Lines(separator))
+                if damage == Damage::PassOver && separator.is_found_from_anywhere() =>
+            {
+                Some(Stream::divided(reader, 0..u64::MAX, separator, damage))
+            }
+            (Compression::Blocks { .. }, _) => None,
             (Compression::Indexing(_), _) => Stream::indexing(reader, codec),
             (Compression::None | Compression::Whole(_) | Compression::Indexed(_), _) => {
                 Some(Stream::new(reader, codec))
@@ -472,10 +489,9 @@ impl<'a> UnitReader<'a> {
                     return Ok(());
                 }
                 let read = self.lines(file, part, separator, batch)?;
-                // However the file is cut up, one of the parts finds it. What the kernel makes up has fewer bytes than it says.
-                let size = if (read as u64) < bytes { file.last_start()? } else { u64::MAX };
-                if size < range.end() {
-                    return Err(Cause::Shortened { size, end: range.end() });
+                // However the file is cut up, one of the parts finds it.
+                if (read as u64) < bytes {
+                    check_size(file, range.end())?;
                 }
             }
             Rows::WholeFiles => {
@@ -626,6 +642,7 @@ pub fn fuzz_lines(bytes: &[u8]) {
             grouping: Grouping::Any,
             missing: Missing::Fail,
             verification: Verification::None,
+            damage: Damage::Fail,
             max_readers: 0,
         };
         let mut batch = Batch::default();

@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use millstream_codec::{Codec, Crc32, Decoder, Encoder, Form, Index, Indexer, SPACING};
 use millstream_scan::{
-    Cause, Compression, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions,
-    Separator, Verification, VolumeSource,
+    Cause, Compression, Damage, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError,
+    ScanOptions, Separator, Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, PosixVolume};
 use zlib_rs::{Deflate, DeflateFlush};
@@ -116,6 +116,7 @@ fn options(separator: &Separator) -> ScanOptions {
         grouping: Grouping::Any,
         missing: Missing::Fail,
         verification: Verification::None,
+        damage: Damage::Fail,
         max_readers: 8,
     }
 }
@@ -299,10 +300,178 @@ fn any_parts_of_a_bzip2_file_have_the_rows_of_the_decoded_one() {
         cuts.extend([0, compressed.len() as u64]);
         cuts.sort_unstable();
         cuts.dedup();
-        let parts = cuts.windows(2).map(|cut| range(&bz2, cut[0], cut[1] - cut[0], Compression::Blocks));
+        let blocks = Compression::Blocks { size: compressed.len() as u64 };
+        let parts = cuts.windows(2).map(|cut| range(&bz2, cut[0], cut[1] - cut[0], blocks.clone()));
         let found = rows(parts.collect(), options.clone());
         assert!(found == expected, "round {round}: {:?}, {} bytes, cuts {cuts:?}", options.rows, text.len());
     }
+}
+
+/// The text of each stream, which is one block, and the streams. The last line has no end.
+fn bzip2_streams(random: &mut Random, path: &Path) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let mut text = random.text(300_000);
+    text.retain(|byte| byte.is_ascii());
+    text.truncate(300_000);
+    text.extend_from_slice(b"the last line");
+    let mut ends: Vec<_> = (0..5).map(|part| (part * text.len() / 4) + random.below(100)).collect();
+    for end in &mut ends {
+        // At the end of a line, or within one.
+        if random.below(2) == 0 {
+            let next = text.iter().skip(*end).take(1000).position(|byte| *byte == b'\n');
+            *end += next.map_or(0, |at| at + 1);
+        }
+    }
+    (ends[0], ends[4]) = (0, text.len());
+    let texts: Vec<_> = ends.windows(2).map(|ends| text[ends[0]..ends[1]].to_vec()).collect();
+    let compress = |text: &Vec<u8>| {
+        fs::write(path, text).expect("a file");
+        bzip2(path)
+    };
+    let streams = texts.iter().map(compress).collect();
+    (texts, streams)
+}
+
+/// The rows of a file that is divided anywhere, or not at all, and whether there was an error.
+fn bzip2_parts(random: &mut Random, path: &Path, options: &ScanOptions) -> (Vec<Vec<u8>>, bool) {
+    let size = fs::metadata(path).expect("a file").len();
+    let mut cuts: Vec<_> = (0..random.below(12)).map(|_| random.below(size as usize) as u64).collect();
+    cuts.extend([0, size]);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let part = |cut: &[u64]| range(path, cut[0], cut[1] - cut[0], Compression::Blocks { size });
+    let parts: Vec<_> = match cuts.len() {
+        2 => vec![range(path, 0, size, Compression::Whole(Codec::Bzip2))],
+        _ => cuts.windows(2).map(part).collect(),
+    };
+    let mut found = Vec::new();
+    let mut has_failed = false;
+    for part in parts {
+        let (rows, error) = rows_before_error(&part, options);
+        found.extend(rows);
+        has_failed |= error.is_some_and(|error| matches!(error.cause, Cause::Damaged(_)));
+    }
+    (found, has_failed)
+}
+
+/// As in Hadoop, which reads the blocks wherever they are.
+#[test]
+fn damage_between_bzip2_blocks_takes_no_row() {
+    let mut random = Random::seeded();
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("file");
+    for round in 0..16 {
+        let (texts, mut streams) = bzip2_streams(&mut random, &path);
+        let at = random.below(4);
+        match round % 4 {
+            0 => streams[at].extend(b"garbage"),
+            1 => streams[at].splice(..0, vec![0; 512]).for_each(drop),
+            2 => streams[at][3] ^= 1 << 6,
+            _ => {
+                let end = streams[at].len();
+                streams[at][end - 3] ^= 1;
+            }
+        }
+        fs::write(&path, streams.concat()).expect("a file");
+        let separator = random.pick(&[Separator::AnyNewline, Separator::Bytes(b"|".into())]).clone();
+        let options = options(&separator);
+        let expected = lines(&texts.concat(), &separator);
+        for _ in 0..3 {
+            let (found, has_failed) = bzip2_parts(&mut random, &path, &options);
+            let differs = found.iter().zip(&expected).position(|(a, b)| a != b);
+            assert!(
+                found == expected,
+                "round {round}: {differs:?} of {} and {} rows",
+                found.len(),
+                expected.len()
+            );
+            // Bytes after the last stream are no damage, and the checksum of a stream is compared by a part that has its beginning.
+            let is_noticed = match round % 4 {
+                0 => at < 3,
+                3 => false,
+                _ => true,
+            };
+            assert!(has_failed || !is_noticed, "round {round}");
+        }
+    }
+}
+
+/// However the file is divided, all lines are rows but that which begins in the damaged block and that which begins before it, and the
+/// rest of the former, which ends in the next block.
+#[test]
+fn a_damaged_bzip2_block_takes_no_line_of_another_one() {
+    let mut random = Random::seeded();
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("file");
+    for round in 0..16 {
+        let (texts, mut streams) = bzip2_streams(&mut random, &path);
+        let damaged = random.below(4);
+        // The block's checksum, or some of what it is decoded from.
+        let is_checksum = round % 2 == 0;
+        let at =
+            if is_checksum { 10 + random.below(4) } else { 40 + random.below(streams[damaged].len() - 60) };
+        streams[damaged][at] ^= 1 << random.below(8);
+        fs::write(&path, streams.concat()).expect("a file");
+        let separator = Separator::AnyNewline;
+        let options = ScanOptions { damage: Damage::PassOver, ..options(&separator) };
+        let whole = |text: &[u8]| {
+            let mut lines = lines(text, &separator);
+            if !text.ends_with(b"\n") {
+                lines.pop();
+            }
+            lines
+        };
+        let before = whole(&texts[..damaged].concat());
+        let of_damaged = whole(&texts[..=damaged].concat());
+        let after = texts[damaged + 1..].concat();
+        // A CR at the end of the block before it may or may not be a line end of its own.
+        let after = after.iter().position(|byte| matches!(byte, b'\r' | b'\n')).map_or(&after[..0], |at| {
+            let length = if after[at..].starts_with(b"\r\n") { 2 } else { 1 };
+            &after[at + length..]
+        });
+        let after = lines(after, &separator);
+        for _ in 0..3 {
+            let (found, has_failed) = bzip2_parts(&mut random, &path, &options);
+            let context = format!(
+                "round {round}: {} rows, {} before, {} after",
+                found.len(),
+                before.len(),
+                after.len()
+            );
+            assert!(has_failed, "{context}");
+            assert!(found.starts_with(&before) && found.ends_with(&after), "{context}");
+            if is_checksum {
+                assert!(
+                    found == [&of_damaged[..], &after].concat(),
+                    "{context}, {} of the damaged one",
+                    of_damaged.len()
+                );
+            }
+        }
+    }
+}
+
+/// The lines of a text, found byte by byte.
+fn lines(text: &[u8], separator: &Separator) -> Vec<Vec<u8>> {
+    let (mut lines, mut line, mut rest) = (Vec::new(), Vec::new(), text);
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        let is_end = match separator {
+            Separator::AnyNewline => {
+                rest = if *byte == b'\r' { rest.strip_prefix(b"\n").unwrap_or(rest) } else { rest };
+                matches!(byte, b'\r' | b'\n')
+            }
+            Separator::Bytes(bytes) => bytes == &[*byte],
+        };
+        if is_end {
+            lines.push(std::mem::take(&mut line));
+        } else {
+            line.push(*byte);
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
 }
 
 /// As the `bzip2` command compresses a file (testbed/setup test installs it).
@@ -319,10 +488,91 @@ fn a_bzip2_file_is_not_divided_where_separators_overlap() {
         start: 0,
         length: 1,
         may_have_checksums: false,
-        compression: Compression::Blocks,
+        compression: Compression::Blocks { size: 1 },
     };
     let error = rows(vec![part], options(&Separator::Bytes(b"||".into()))).expect_err("not divided");
     assert!(matches!(error.cause, Cause::Volume(cause) if cause.errno == Errno::NOTSUP), "{error:?}");
+}
+
+/// Also where what is left is a well-formed file: nothing, or whole members, frames or streams. Whole lines before the end are rows.
+#[test]
+fn a_compressed_file_that_has_become_shorter_is_an_error() {
+    let mut random = Random::seeded();
+    let scratch = tempfile::tempdir().expect("scratch");
+    let (plain, path) = (scratch.path().join("plain"), scratch.path().join("file"));
+    for (codec, form) in [
+        (Codec::Gzip, None),
+        (Codec::Bzip2, None),
+        (Codec::Zstd, Some(Form::Zstd)),
+        (Codec::Lz4, Some(Form::Lz4)),
+    ] {
+        // The border of the pieces is within a line.
+        let text = b"a line of text\n".repeat(100_000);
+        let (first, second) = text.split_at(700_007);
+        let mut compress = |piece: &[u8]| match (codec, form) {
+            (Codec::Bzip2, _) => {
+                fs::write(&plain, piece).expect("a file");
+                bzip2(&plain)
+            }
+            (_, Some(form)) => Encoder::new(form, None).encode(piece).bytes,
+            (_, None) => random.gzip(piece),
+        };
+        let border = compress(first);
+        let file = [border.clone(), compress(second)].concat();
+        let size = file.len() as u64;
+        let mut ways = vec![
+            vec![range(&path, 0, size, Compression::Whole(codec))],
+            vec![range(&path, 0, size, Compression::Indexing(codec))],
+        ];
+        if codec == Codec::Bzip2 {
+            let cuts = [0, size / 3, border.len() as u64, size - 40, size];
+            let part = |cut: &[u64]| range(&path, cut[0], cut[1] - cut[0], Compression::Blocks { size });
+            ways[1] = cuts.windows(2).map(part).collect();
+        } else if let Some(index) = index(codec, &file, 100_000) {
+            let length = text.len() as u64;
+            let part = |start: u64, end: u64| {
+                let slice = Compression::Indexed(Arc::new(index.slice(start..end)));
+                range(&path, start, end - start, slice)
+            };
+            ways.push(vec![part(0, length / 2), part(length / 2, length)]);
+        }
+        for left in [0, 1, border.len(), file.len() - 1] {
+            fs::write(&path, &file[..left]).expect("a file");
+            let options = options(&Separator::AnyNewline);
+            let counting = ScanOptions { output: Output::Count, ..options.clone() };
+            let whole_files = ScanOptions { rows: Rows::WholeFiles, ..options.clone() };
+            for (way, options) in ways.iter().flat_map(|way| [(way, &options), (way, &counting)]) {
+                let read = rows(way.clone(), options.clone());
+                if let (Ok(rows), Compression::Indexed(_)) = (&read, &way[0].compression)
+                    && left + 1 == file.len()
+                {
+                    // The last byte may be one of a trailer, which an index does not need.
+                    assert_eq!(rows.len(), if options.output == Output::Count { 0 } else { 100_000 });
+                    continue;
+                }
+                let error = read.err().unwrap_or_else(|| panic!("{codec:?}, {left} bytes, {}", way.len()));
+                let shortened = Cause::Shortened { size: left as u64, end: size };
+                assert_eq!(error.cause, shortened, "{codec:?}, {left} bytes, {way:?}, {:?}", options.output);
+            }
+            let error = rows(ways[0].clone(), whole_files).expect_err("shorter");
+            assert!(matches!(error.cause, Cause::Shortened { .. }), "{codec:?}, {left} bytes: {error:?}");
+            for part in ways.iter().flatten() {
+                let (found, _) = rows_before_error(part, &options);
+                assert!(
+                    found.iter().all(|row| row == b"a line of text"),
+                    "{codec:?}, {left} bytes, {part:?}"
+                );
+            }
+        }
+        fs::write(&path, &file).expect("a file");
+        for way in ways {
+            assert_eq!(
+                rows(way.clone(), options(&Separator::AnyNewline)).map(|rows| rows.len()),
+                Ok(100_000),
+                "{codec:?} {way:?}"
+            );
+        }
+    }
 }
 
 /// Whatever byte is wrong, there is an error, or the rows are right.
@@ -369,7 +619,13 @@ fn damaged_files_never_give_wrong_rows() {
             match rows(vec![range.clone()], options(&separator)) {
                 Ok(rows) => assert!(rows == expected, "byte {at} of {}, {range:?}", damaged.len()),
                 Err(error) => {
-                    assert!(matches!(error.cause, Cause::Damaged(_)), "{error:?}");
+                    let is_cut = damaged.len() < compressed.len();
+                    let is_expected = match error.cause {
+                        Cause::Shortened { size, .. } => is_cut && size == damaged.len() as u64,
+                        Cause::Damaged(_) => !is_cut,
+                        _ => false,
+                    };
+                    assert!(is_expected, "{error:?}");
                     errors += 1;
                 }
             }

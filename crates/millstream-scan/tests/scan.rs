@@ -12,9 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use millstream_scan::{
-    Batch, Cause, Compression, ConcatenateError, FileRange, Grouping, Header, Input, JoinedFiles, Missing,
-    Output, Portions, Predicate, Rows, Scan, ScanError, ScanOptions, Separator, Source, SourceFile, Stamp,
-    Verification, VolumeSource,
+    Batch, Cause, Compression, ConcatenateError, Damage, FileRange, Grouping, Header, Input, JoinedFiles,
+    Missing, Output, Portions, Predicate, Rows, Scan, ScanError, ScanOptions, Separator, Source, SourceFile,
+    Stamp, Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, Error, Operation, PosixVolume};
 
@@ -31,6 +31,7 @@ fn options() -> ScanOptions {
         grouping: Grouping::Any,
         missing: Missing::Fail,
         verification: Verification::None,
+        damage: Damage::Fail,
         max_readers: 8,
     }
 }

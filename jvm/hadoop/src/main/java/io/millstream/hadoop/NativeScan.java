@@ -29,6 +29,8 @@ public final class NativeScan implements AutoCloseable {
   public static final int VERIFY = 16;
   /** Fetch rows that differ, with the number of times that each occurs. Over several batches a row may come several times. */
   public static final int DISTINCT = 32;
+  /** After a damaged block of bzip2, fetch the lines of the next ones; the failure comes after them. */
+  public static final int PASS_OVER_DAMAGE = 64;
 
   /** As {@code words}: rows stay whole. */
   public static final byte[] WHOLE_ROWS = {};

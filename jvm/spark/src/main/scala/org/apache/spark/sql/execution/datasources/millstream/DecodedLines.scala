@@ -15,8 +15,15 @@ import org.apache.spark.TaskContext
  *
  * @param conf finds their file system, unless they are local
  * @param verifies whether they are compared with the checksums beside them
+ * @param ignoresDamage whether a damaged file is no failure of the query: then all lines that the damage does not cut come before it
  */
-private[millstream] final class DecodedLines(ranges: FileRanges, conf: Configuration, verifies: Boolean, maxReaders: Int, context: TaskContext)
+private[millstream] final class DecodedLines(
+    ranges: FileRanges,
+    conf: Configuration,
+    verifies: Boolean,
+    ignoresDamage: Boolean,
+    maxReaders: Int,
+    context: TaskContext)
   extends AutoCloseable {
 
   private val count = {
@@ -117,7 +124,7 @@ private[millstream] final class DecodedLines(ranges: FileRanges, conf: Configura
   private def start(file: Int, separator: Option[Array[Byte]]): Unit = {
     first = file
     val left = ranges.slice(file, count)
-    val flags = NativeScan.BY_RANGE | (if (verifies) NativeScan.VERIFY else 0)
+    val flags = NativeScan.BY_RANGE | (if (verifies) NativeScan.VERIFY else 0) | (if (ignoresDamage) NativeScan.PASS_OVER_DAMAGE else 0)
     scan = new NativeScan(left, RemoteFiles.countedByCaller(left, conf), separator.getOrElse(Array.emptyByteArray), RowPredicates.Always,
       NativeScan.WHOLE_ROWS, flags, maxReaders, () => context.isInterrupted())
     copied = new CopiedRows(scan)

@@ -242,6 +242,8 @@ private final class PackedFileScanRDD(
     scan.relation.fileFormat.fileConstantMetadataExtractors,
     new FileSourceOptions(CaseInsensitiveMap(scan.relation.options))) {
 
+  private val ignoresDamage = new FileSourceOptions(CaseInsensitiveMap(scan.relation.options)).ignoreCorruptFiles
+
   override protected def getPartitions: Array[Partition] = scanPartitions
 
   override protected def getPreferredLocations(split: Partition): Seq[String] = split.asInstanceOf[ScanPartition].hosts
@@ -250,7 +252,7 @@ private final class PackedFileScanRDD(
     val partition = split.asInstanceOf[ScanPartition]
     val hadoop = conf.map(_.value.value).orNull
     val ahead = new FileReadAhead(partition.ranges, hadoop, needed, showsTimes, maxReaders, () => context.isInterrupted())
-    lazy val decoded = new DecodedLines(partition.ranges.filter(_.isDecoded), hadoop, verifies, maxReaders, context)
+    lazy val decoded = new DecodedLines(partition.ranges.filter(_.isDecoded), hadoop, verifies, ignoresDamage, maxReaders, context)
     var decodedFiles = 0
     val shared = new Shared
     // Runs after the listeners that are added later: those of Spark's scan, and of operators that still use its last batch.

@@ -200,7 +200,8 @@ private final class NativeLines(
         throw e
       case e: IOException if e.isInstanceOf[EOFException] || ranges(scan.range).codec.nonEmpty && !e.isInstanceOf[FileNotFoundException] =>
         // Hadoop may find no error in a file that has become shorter, has no parts of a compressed one, and its decoders do not name it.
-        throw new IOException(s"${ranges(scan.range).hadoopPath}: ${e.getMessage}", e)
+        val message = s"${ranges(scan.range).hadoopPath}: ${e.getMessage}"
+        throw (if (e.isInstanceOf[EOFException]) new EOFException(message).initCause(e) else new IOException(message, e))
       case e: IOException =>
         val lines = hadoopLines(ranges(scan.range))
         try {
