@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 
-use millstream_codec::{Codec, DecodeError, Decoder, Encoder, Form, recognize};
+use millstream_codec::{Codec, DamageKind, DecodeError, Decoder, Encoder, Form, recognize};
 use millstream_vfs::{
     Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior,
 };
@@ -256,7 +256,8 @@ impl<D: Dir> Source<D> {
                 if self.metadata.size == 0 =>
             {
                 let reason = "the file is empty".into();
-                Err(Cause::Damaged(Box::new(DecodeError { codec, offset: 0, reason })))
+                let damage = DecodeError { codec, offset: 0, reason, kind: DamageKind::Truncated };
+                Err(Cause::Damaged(Box::new(damage)))
             }
             _ => Ok(()),
         }

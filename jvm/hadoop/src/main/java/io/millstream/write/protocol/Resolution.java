@@ -417,8 +417,8 @@ public final class Resolution {
 
   static IOException stuck(TableAccess table, String job, String owner, IOException cause) {
     return new IOException("job " + job + " of " + owner + " on " + table.root() + " is committed and cannot be finished: " + Causes.text(cause)
-        + ". Once the cause is removed, the next statement finishes it; `millstream recover --accept-loss` with the table's name or path ends it and"
-        + " lists the lost files", cause);
+        + ". Once the cause is removed, the next statement finishes it, as does `millstream recover` by a user who may; `millstream recover --accept-loss` with"
+        + " the table's name or path ends it and lists the lost files", cause);
   }
 
   private static List<String> steps(CommitRecord record) {
