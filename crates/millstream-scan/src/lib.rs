@@ -54,7 +54,8 @@ pub use pattern::{Caseless, Pattern};
 pub use predicate::{Like, Predicate};
 pub use scan::{Progress, Scan};
 pub use source::{Compression, FileRange, Portions, Source, SourceFile, VolumeSource};
-pub use unit::{Damage, Grouping, Missing, Output, Rows, ScanOptions, Verification};
+pub use stream::Damage;
+pub use unit::{Grouping, Missing, Output, Rows, ScanOptions, Verification};
 
 #[cfg(feature = "fuzzing")]
 pub use {join::fuzz_join, predicate::fuzz_predicate, unit::fuzz_lines};

@@ -16,10 +16,18 @@ use crate::file_reader::{Ending, FileReader};
 use crate::lines::Separator;
 use crate::range::BYTE_ORDER_MARK;
 use crate::source::SourceFile;
-use crate::unit::Damage;
 
 /// Decoded bytes of a piece, as many as a processor keeps close, unless a line is longer.
 pub(crate) const PIECE: usize = 1 << 20;
+
+/// Treatment of damaged bzip2 blocks, around which others can be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// Fail.
+    Fail,
+    /// Deliver all lines that no damage cuts, and fail at the end of the file or of its part.
+    PassOver,
+}
 
 /// An open file and how far it has been decoded.
 #[derive(Debug)]

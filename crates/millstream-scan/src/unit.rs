@@ -18,7 +18,7 @@ use crate::predicate::Predicate;
 use crate::range::{append_whole, read_bytes, read_lines};
 use crate::shared::SharedFiles;
 use crate::source::{Compression, FileRange, Portions, Source, SourceFile};
-use crate::stream::{PIECE, Stream};
+use crate::stream::{Damage, PIECE, Stream};
 use crate::text::java_text;
 
 /// The meaning of a row.
@@ -68,15 +68,6 @@ pub enum Verification {
     None,
     /// Fail if the data does not match its checksum file, where there is one.
     Checksums,
-}
-
-/// Treatment of damaged bzip2 blocks, around which others can be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Damage {
-    /// Fail.
-    Fail,
-    /// Deliver all lines that no damage cuts, and fail at the end of the file or of its part.
-    PassOver,
 }
 
 /// Options of a scan.
