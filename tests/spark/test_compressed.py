@@ -255,15 +255,15 @@ def test_a_file_that_became_shorter_is_an_error(ours, tmp_path, form, codec, lef
     # The cut is within a line.
     members = [compress(line * 100 + line[:1], rng), compress(line[1:] + line * 50, rng)]
     at = {"nothing": 0, "a device": "/dev/null", "whole members": len(members[0])}[left]
-    for conf in ({}, {"spark.sql.files.ignoreMissingFiles": "true"}, {"spark.sql.files.ignoreCorruptFiles": "true"}):
+    keys = ["ignoreMissingFiles"] if form in ("text file", "whole") else ["ignoreMissingFiles", "ignoreCorruptFiles"]  # an RDD has settings of its own
+    for conf in ({}, *({f"spark.sql.files.{key}": "true"} for key in keys)):
         for name in "abc":
             (tmp_path / f"{name}.{codec}").unlink(missing_ok=True)
             (tmp_path / f"{name}.{codec}").write_bytes(b"".join(members))
         got = ours.call("compressed_calls:read_shortened", form=form, path=str(tmp_path), file=str(tmp_path / f"b.{codec}"), left=at, conf=conf)
-        # An RDD has settings of its own.
-        if "spark.sql.files.ignoreCorruptFiles" in conf and form not in ("text file", "whole"):
+        if "spark.sql.files.ignoreCorruptFiles" in conf:
             assert got == 302 + (100 if left == "whole members" else 0), (conf, got)
-        elif "spark.sql.files.ignoreCorruptFiles" not in conf:
+        else:
             assert is_error(got) and f"b.{codec}" in got["message"] + got["cause"] and "shorter" in got["cause"], (conf, got)
 
 

@@ -73,13 +73,13 @@ final class Commit {
     }
     CommitRecord record = phases.time(Phase.LIST, () -> record(plan));
     return phases.time(Phase.RECORD, () -> {
-      requireRights(plan, record);
       // A task's directories may be new; their names are stored in the directories above.
       table.store().persist(touched(plan.files).stream().filter(d -> !d.isEmpty()).map(Names::parent).collect(Collectors.toSet()));
       if (record.isExchange()) {
         Exchanges.rehearse(table, plan.files, record.exchanges());
       }
       checkStaged(plan.files);
+      requireRights(plan, record);
       // What a successful commit creates, except for the files themselves: once the record is written, a full disk or a quota must not stop it.
       reserved = table.store().missingDirectories(Apply.madeLater(record));
       if (!reserved.isEmpty()) {

@@ -56,6 +56,7 @@ public final class ReplacedFiles {
       List<OldFile> files = table.unchanged(record.deleted().stream().filter(file -> !isIn(inUse, file.directory())).toList());
       files.forEach(file -> steps.add("delete " + file));
       if (run == Run.REAL) {
+        table.store().requireRightsOfAuthor(Journal.commit(job), files, List.of(), List.of());
         table.store().delete(files);
         table.store().delete(successMarks(record, inUse));
         removeDirectories(job, record, inUse);

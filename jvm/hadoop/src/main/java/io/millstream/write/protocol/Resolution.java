@@ -303,15 +303,18 @@ public final class Resolution {
     return new Apply(table, job, record, null, new Phases((phase, done, total) -> { }), Apply.Role.HELPER);
   }
 
+  private void requireRightsOfAuthor(String job, CommitRecord record) throws IOException {
+    // The files that a swap replaces stay for a time.
+    table.store().requireRightsOfAuthor(Journal.commit(job), record.isSwap() ? List.of() : record.deleted(), record.added(), record.exchanges().values());
+  }
+
   private List<String> rollForward(String job, CommitRecord record, Run run) throws IOException {
     Apply apply = helper(job, record);
     List<String> steps = new ArrayList<>();
     if (run == Run.REAL) {
       Ending ending;
       try {
-        Set<String> changed = record.added().stream().map(StagedFile::directory).collect(Collectors.toCollection(HashSet::new));
-        changed.addAll(record.exchanges().values());
-        table.store().requireRightsOfAuthor(Journal.commit(job), record.deleted(), changed);
+        requireRightsOfAuthor(job, record);
         ending = apply.run();
       } catch (IOException e) {
         throw stuck(table, job, record.owner(), e);
@@ -342,14 +345,18 @@ public final class Resolution {
     CommitRecord record = null;
     try {
       record = record(job);
-    } catch (IOException damaged) {
-      LOG.warn("The commit record of job {} on {} cannot be read", job, table.root(), damaged);
+      if (record != null) {
+        requireRightsOfAuthor(job, record);
+      }
+    } catch (IOException unusable) {
+      LOG.warn("The commit record of job {} on {} cannot be read or carried out", job, table.root(), unusable);
+      record = null;
     }
     List<String> steps;
     if (record != null) {
       steps = helper(job, record).giveUp(cause);
     } else {
-      steps = List.of("lost the contents of the commit record, which cannot be read", "cause: " + Causes.text(cause));
+      steps = List.of("lost the contents of the commit record, which cannot be read or carried out", "cause: " + Causes.text(cause));
       Ending ending = new Ending(Ending.Outcome.LOST, String.join("; ", steps));
       table.store().create(Journal.done(Journal.of(table.store()).lastNumber() + 1, Journal.Kind.OVER, job), ending.toBytes());
     }

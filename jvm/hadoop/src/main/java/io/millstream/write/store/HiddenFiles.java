@@ -1,6 +1,7 @@
 package io.millstream.write.store;
 
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -13,6 +14,7 @@ import org.slf4j.LoggerFactory;
 /** An attempt's hidden files. */
 public final class HiddenFiles implements TaskAttempt {
   private static final Logger LOG = LoggerFactory.getLogger(HiddenFiles.class);
+  private static final int SYNC_ATTEMPTS = 5;
 
   private record Asked(String directory, String name) { }
 
@@ -52,7 +54,7 @@ public final class HiddenFiles implements TaskAttempt {
         .filter(Objects::nonNull)
         .toList();
     if (store.options.sync) {
-      store.sync(written.stream().map(f -> Names.path(store.directory(f.directory()), f.stagedAs())).toList());
+      sync(written);
     }
     // An aborted job removes its begin entry, then looks for files: it would not find those that come
     // later.
@@ -62,6 +64,22 @@ public final class HiddenFiles implements TaskAttempt {
           + "*, or the table was renamed or dropped. The attempt's files are removed");
     }
     return written;
+  }
+
+  /** Syncs files to disk. An exchange by another job may displace their directories for a moment. */
+  private void sync(List<StagedFile> files) throws IOException {
+    for (int attempt = 1; ; attempt++) {
+      try {
+        store.sync(files.stream().map(file -> Names.path(store.directory(file.directory()), file.stagedAs())).toList());
+        return;
+      } catch (NoSuchFileException e) {
+        if (attempt == SYNC_ATTEMPTS) {
+          throw e;
+        }
+        LOG.debug("A file was displaced while it was synced", e);
+        Parallel.map(store.options.threads, files, file -> store.staged(file.directory(), file.stagedAs()));
+      }
+    }
   }
 
   private StagedFile written(Asked file, Predicate<Path> hasRows) throws IOException {

@@ -146,19 +146,20 @@ public interface Store {
    * Checks that this process may remove and rename files, as far as this is certain without trying.
    *
    * @param own a journal entry that this process has created
-   * @param others files of the processes that do it in its place; nothing is certain if they have another user
+   * @param byExecutors files that executors have staged, if they apply the commit; if another user owns them, nothing is checked
    * @throws IOException if it may not; the message names the path and says that nothing is written
    */
-  default void requireRights(String own, Collection<StagedFile> others, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException { }
+  default void requireRights(String own, Collection<StagedFile> byExecutors, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException { }
 
   /**
    * Checks that the user who has written a journal entry could do what it says, so that nobody makes others do it with their rights.
    *
    * @param entry a journal entry of another process
-   * @param changed directories in which files are renamed, or that are replaced whole
+   * @param replaced directories that are replaced whole
    * @throws IOException if the user could not; the message names the path
    */
-  default void requireRightsOfAuthor(String entry, Collection<OldFile> removed, Collection<String> changed) throws IOException { }
+  default void requireRightsOfAuthor(String entry, Collection<OldFile> removed, Collection<StagedFile> renamed, Collection<String> replaced)
+      throws IOException { }
 
   /** Deletes files; missing ones are no error. */
   void delete(List<OldFile> files) throws IOException;

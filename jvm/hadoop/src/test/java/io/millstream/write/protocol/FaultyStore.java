@@ -162,8 +162,14 @@ final class FaultyStore implements Store {
   }
 
   @Override
-  public void requireRights(String own, Collection<StagedFile> others, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException {
-    store.requireRights(own, others, removed, renamed);
+  public void requireRights(String own, Collection<StagedFile> byExecutors, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException {
+    store.requireRights(own, byExecutors, removed, renamed);
+  }
+
+  @Override
+  public void requireRightsOfAuthor(String entry, Collection<OldFile> removed, Collection<StagedFile> renamed, Collection<String> replaced)
+      throws IOException {
+    store.requireRightsOfAuthor(entry, removed, renamed, replaced);
   }
 
   @Override

@@ -12,8 +12,8 @@ import java.util.Map;
  * Whether the kernel would have let another user remove and rename files. The journal of a directory that everybody may write to, such as
  * {@code /tmp}, may name files of any user below it, and whoever finishes its jobs does so with all of their own rights.
  *
- * <p>A user's groups are not known here: a directory counts as writable to everybody if its mode, which includes what an access control list
- * grants, lets its group or others write.
+ * <p>A user's groups are not known here: a directory counts as writable to everybody if its mode lets its group or others write. The mode includes
+ * what a POSIX access control list grants; one of NFSv4 may grant more.
  */
 final class AuthorRights {
   private static final int ROOT = 0;
@@ -34,7 +34,7 @@ final class AuthorRights {
    */
   static AuthorRights of(Path entry) throws IOException {
     try {
-      Object author = Files.getAttribute(entry, "unix:uid");
+      Object author = Files.getAttribute(entry, "unix:uid", LinkOption.NOFOLLOW_LINKS);
       return author.equals(ROOT) || author.equals(Rights.user(Rights.process())) ? null : new AuthorRights(entry, author);
     } catch (NoSuchFileException e) {
       return null;
@@ -42,12 +42,12 @@ final class AuthorRights {
   }
 
   /**
-   * Checks that the user could rename files in a directory, and remove some of them.
+   * Checks that the user could remove and rename files in a directory.
    *
-   * @param removed their names; some may not exist
+   * @param files their names; some may not exist
    * @throws IOException if not
    */
-  void require(Path directory, Collection<String> removed) throws IOException {
+  void require(Path directory, Collection<String> files) throws IOException {
     Map<String, Object> attributes;
     try {
       attributes = Files.readAttributes(directory, "unix:mode,uid");
@@ -62,7 +62,7 @@ final class AuthorRights {
       throw refused("files in " + directory);
     }
     if ((mode & Rights.STICKY) != 0) {
-      for (String name : removed) {
+      for (String name : files) {
         if (!isOf(author, directory.resolve(name))) {
           throw refused(directory.resolve(name).toString());
         }

@@ -60,6 +60,10 @@ import org.slf4j.LoggerFactory;
  * any file that cannot be opened as missing, does not report failed deletions, and empties a directory that it should remove only if empty.
  */
 public final class LocalStore extends HiddenFileStore {
+  /** File systems in which a call that fails has done nothing. */
+  private static final Set<String> LOCAL_KINDS = Set.of("ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "zfs", "overlay", "f2fs");
+  /** The number of links that Linux follows on one path. */
+  private static final int MAX_LINKS = 40;
   private static final Logger LOG = LoggerFactory.getLogger(LocalStore.class);
   public static final int CREATE_ATTEMPTS = 5;
   private static final long DISPLACED_PAUSE_MILLIS = 10;
@@ -154,19 +158,28 @@ public final class LocalStore extends HiddenFileStore {
 
   /** The status of a directory's entry. A symbolic link that leads nowhere, or to itself, is a file: an overwrite removes it. */
   private FileStatus entry(Path path) throws IOException {
-    FileStatus found = null;
-    FileSystemException failure = null;
+    FileStatus found;
     try {
       found = status(path);
     } catch (FileSystemException e) {
-      failure = e;
+      if (isLoop(local(path))) {
+        return status(path, LinkOption.NOFOLLOW_LINKS);
+      }
+      throw e;
     }
-    if (found == null && Files.isSymbolicLink(local(path))) {
-      return status(path, LinkOption.NOFOLLOW_LINKS);
-    } else if (failure != null) {
-      throw failure;
+    return found == null && Files.isSymbolicLink(local(path)) ? status(path, LinkOption.NOFOLLOW_LINKS) : found;
+  }
+
+  /** Whether a link leads to another one more often than the kernel follows; the text of its error depends on the C library's language. */
+  private static boolean isLoop(java.nio.file.Path link) throws IOException {
+    java.nio.file.Path next = link;
+    for (int followed = 0; followed <= MAX_LINKS; followed++) {
+      if (!Files.isSymbolicLink(next)) {
+        return false;
+      }
+      next = next.resolveSibling(Files.readSymbolicLink(next));
     }
-    return found;
+    return true;
   }
 
   @Override
@@ -336,8 +349,9 @@ public final class LocalStore extends HiddenFileStore {
     try {
       return link(entry, content, 1);
     } catch (UnsuitedException e) {
-      // A full disk, for example: a link may need an inode. Only a server may have made the link all the same.
-      if (!mayBeNfs() && e.getCause() instanceof IOException cause) {
+      // A full disk, for example: a link may need an inode. Where a server makes it, it may have done so all the same.
+      if (isOfThisMachine() && e.getCause() instanceof IOException cause
+          && Files.notExists(local(Names.entry(journal, entry)), LinkOption.NOFOLLOW_LINKS)) {
         throw new NotWrittenException(cause);
       }
       throw e;
@@ -360,8 +374,6 @@ public final class LocalStore extends HiddenFileStore {
     java.nio.file.Path whole = whole(entry, content, attempts);
     try {
       Files.createLink(target, whole);
-      syncDirectory(target.getParent());
-      return true;
     } catch (FileAlreadyExistsException e) {
       // An NFS client also reports this if the first reply was lost and the call was repeated.
       return Arrays.equals(read(entry), content);
@@ -374,6 +386,8 @@ public final class LocalStore extends HiddenFileStore {
     } finally {
       Files.deleteIfExists(whole);
     }
+    syncDirectory(target.getParent());
+    return true;
   }
 
   @Override
@@ -444,12 +458,16 @@ public final class LocalStore extends HiddenFileStore {
   }
 
   @Override
-  public void requireRights(String own, Collection<StagedFile> others, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException {
+  public void requireRights(String own, Collection<StagedFile> byExecutors, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException {
     Map<String, Set<String>> names = new HashMap<>();
     removed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).add(file.name()));
     renamed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).add(file.stagedAs()));
-    Rights rights = new Rights(local(Names.entry(journal, own)), mayBeNfs());
-    for (StagedFile file : others) {
+    java.nio.file.Path ownEntry = local(Names.entry(journal, own));
+    if (Files.notExists(ownEntry)) {
+      return; // the job has been aborted, or its table dropped, as the next step reports
+    }
+    Rights rights = new Rights(ownEntry, mayBeNfs());
+    for (StagedFile file : byExecutors) {
       if (!rights.isOwn(local(Names.path(directory(file.directory()), file.stagedAs())))) {
         return;
       }
@@ -462,14 +480,15 @@ public final class LocalStore extends HiddenFileStore {
   }
 
   @Override
-  public void requireRightsOfAuthor(String entry, Collection<OldFile> removed, Collection<String> changed) throws IOException {
+  public void requireRightsOfAuthor(String entry, Collection<OldFile> removed, Collection<StagedFile> renamed, Collection<String> replaced) throws IOException {
     AuthorRights rights = AuthorRights.of(local(Names.entry(journal, entry)));
     if (rights != null) {
-      Map<String, List<String>> names = removed.stream()
-          .collect(Collectors.groupingBy(OldFile::directory, Collectors.mapping(OldFile::name, Collectors.toList())));
-      changed.forEach(directory -> names.putIfAbsent(directory, List.of()));
-      Parallel.map(options.threads, names.entrySet(), directory -> {
-        rights.require(local(directory(directory.getKey())), directory.getValue());
+      Map<String, Set<String>> names = new HashMap<>();
+      removed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).add(file.name()));
+      renamed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).addAll(List.of(file.stagedAs(), file.name())));
+      replaced.forEach(directory -> names.putIfAbsent(directory, Set.of()));
+      Parallel.map(options.threads, names.entrySet(), changed -> {
+        rights.require(local(directory(changed.getKey())), changed.getValue());
         return null;
       });
     }
@@ -533,11 +552,23 @@ public final class LocalStore extends HiddenFileStore {
   }
 
   private boolean mayBeNfs() throws IOException {
+    String kind = kindOfMount();
+    return kind == null || kind.startsWith("nfs");
+  }
+
+  /** Whether no server is known to be behind the file system. */
+  private boolean isOfThisMachine() throws IOException {
+    String kind = kindOfMount();
+    return kind != null && LOCAL_KINDS.contains(kind);
+  }
+
+  /** The type of the file system, as the kernel calls it; null if it is unknown. */
+  private String kindOfMount() throws IOException {
     try {
-      return Files.getFileStore(local(table)).type().startsWith("nfs");
+      return Files.getFileStore(local(table)).type();
     } catch (FileSystemException e) {
       LOG.debug("Cannot determine the mount of {}", table, e);
-      return true;
+      return null;
     }
   }
 

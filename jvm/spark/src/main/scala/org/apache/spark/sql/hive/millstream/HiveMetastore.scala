@@ -1,7 +1,7 @@
 package org.apache.spark.sql.hive.millstream
 
 import java.io.IOException
-import java.util.{List => JavaList, Locale, Map => JavaMap, Objects}
+import java.util.{List => JavaList, Locale, Map => JavaMap, Objects, UUID}
 
 import scala.jdk.CollectionConverters._
 
@@ -101,7 +101,9 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
     val tested = (alike.map(_.head) ++ DoubtfulNames.toTest(added)).distinct
     if (tested.nonEmpty) {
       val known = client.withHiveState(fetch(change.database, change.table, tested))
+      val trial = UUID.randomUUID.toString
       val test = change.partitions.asScala.toSeq.filter(partition => tested.contains(partition.name) && !known.contains(partition.name))
+        .map(partition => new MetastoreChange.Partition(partition.name, partition.location, JavaMap.of(Trial, trial)))
       Utils.tryWithSafeFinally {
         try {
           add(change, test, () => false)
@@ -110,7 +112,10 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
         }
         requireDistinct(change, alike.flatMap(_.tail))
       } {
-        val names = client.withHiveState(fetch(change.database, change.table, test.map(_.name))).keys.toSeq
+        // Another program may have added partitions of these names.
+        val names = client.withHiveState(fetch(change.database, change.table, test.map(_.name))).collect {
+          case (name, raw) if methods.getParametersOfPartition(raw).asInstanceOf[JavaMap[String, String]].get(Trial) == trial => name
+        }.toSeq
         drop(change.dropping(names.asJava), () => false)
       }
     }
@@ -179,6 +184,9 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
 }
 
 private object HiveMetastore {
+  /** A parameter of partitions that are added as a test; its value is different each time. */
+  val Trial = "millstream.trial"
+
   /** The number of partitions that an error names. */
   val NamedPartitions = 5
 
