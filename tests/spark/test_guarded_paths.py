@@ -143,7 +143,7 @@ def test_a_statement_that_names_a_file_that_a_torn_overwrite_replaces_is_refused
         assert drivers.rows(name) == in_partition("1", *range(10, 50))
 
 
-@pytest.mark.parametrize("mode, files", [(0o755, "files in {}"), (0o1777, "{}/part-")], ids=["not writable", "sticky"])
+@pytest.mark.parametrize("mode, files", [(0o755, "files in {}"), (0o1777, "{}/")], ids=["not writable", "sticky"])
 def test_a_commit_is_carried_out_only_as_far_as_its_user_could(table, tmp_path, mode, files):
     """Whoever may write to a directory, as to /tmp, could have others delete what is theirs below it."""
     drivers, folder, name = table.drivers, tmp_path / "t", f"r{next(NUMBERS)}"
