@@ -64,7 +64,7 @@ impl<F: SourceFile> Ending<F> {
     }
 }
 
-/// Compares a file that ended before `size`, which it had when it was listed, with its size now.
+/// Compares the present size of a file whose reader met its end before `end`, its size when it was listed.
 ///
 /// # Errors
 /// [`Cause::Shortened`], and those of the place.
@@ -75,8 +75,8 @@ pub(crate) fn check_size<F: SourceFile>(file: &F, end: u64) -> std::result::Resu
 }
 
 impl<F: SourceFile> FileReader<F> {
-    /// Reads `file`, listed with `size` bytes, from the beginning of `range` on, in requests of at most `portion` bytes, of which up
-    /// to `most_ahead` are made ahead within `range`; with fewer than two, none.
+    /// Reads `file`, which had `size` bytes when it was listed, from the start of `range` on. A request asks for at most `portion` bytes.
+    /// Up to `most_ahead` requests are made ahead within `range`; none if that is fewer than two.
     pub(crate) fn new(file: F, range: Range<u64>, size: u64, portion: usize, most_ahead: usize) -> Self {
         let (file, portion) = (Arc::new(file), portion.max(1));
         let is_ahead = most_ahead > 1 && range.end.saturating_sub(range.start) > portion as u64;

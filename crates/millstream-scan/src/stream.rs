@@ -45,12 +45,12 @@ pub(crate) struct Stream<F: SourceFile> {
     passed_over: Option<Cause>,
 }
 
-/// What has been decoded.
+/// How far a buffer has been filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filled {
-    /// What was wanted.
+    /// With as many bytes as were asked for, or to the end of the file.
     Wanted,
-    /// What is before damage; what comes next does not continue it.
+    /// Up to damage: the line there is cut, and the bytes that come next belong to another one.
     ToDamage,
 }
 

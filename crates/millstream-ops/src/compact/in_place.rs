@@ -6,7 +6,7 @@ use millstream_vfs::{Dir, Error, RemoveKind, SymlinkBehavior, Volume};
 
 use super::journal::Planned;
 use super::kept::change;
-use super::obstacles::others;
+use super::obstacles::why_kept;
 use super::outcome::{Applied, Reason};
 use super::paths::{parent_below, split_last};
 use super::staging::{c_string, entries, make_dir};
@@ -183,7 +183,7 @@ impl<V: Volume> Work<'_, V> {
         for due in due {
             let entries = &due.manifest.entries;
             let of_others = || {
-                user.and_then(|user| entries.iter().find_map(|entry| others(&place.dir, &entry.name, user)))
+                user.and_then(|user| entries.iter().find_map(|entry| why_kept(&place.dir, &entry.name, user)))
             };
             match self.first_changed(&place.dir, entries).or_else(of_others) {
                 None => unchanged.push(due),

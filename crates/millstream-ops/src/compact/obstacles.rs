@@ -19,7 +19,7 @@ pub fn obstacles<V: Volume>(volume: &V, path: &CStr) -> Result<Vec<(CString, Rea
         let user = restricted_user(&dir)?;
         let of_entry = |(name, kind): (CString, FileKind)| match (kind, user) {
             (FileKind::Symlink, _) => Some((name.clone(), Reason::Link(name))),
-            (FileKind::File, Some(user)) => Some((name.clone(), others(&dir, &name, user)?)),
+            (FileKind::File, Some(user)) => Some((name.clone(), why_kept(&dir, &name, user)?)),
             _ => None,
         };
         Ok(entries(&dir)?.into_iter().filter_map(of_entry).collect())
@@ -27,8 +27,8 @@ pub fn obstacles<V: Volume>(volume: &V, path: &CStr) -> Result<Vec<(CString, Rea
     found.map_err(|error: Error| CompactError::Volume { path: path.to_owned(), error })
 }
 
-/// Why a user who may remove only his own files from `dir` cannot replace this one, if it is another's.
-pub(super) fn others<D: Dir>(dir: &D, name: &CStr, user: u32) -> Option<Reason> {
+/// Why `user`, who may remove only his own files from `dir`, cannot replace the file `name`; `None` if it is his.
+pub(super) fn why_kept<D: Dir>(dir: &D, name: &CStr, user: u32) -> Option<Reason> {
     let found = dir.metadata(name, SymlinkBehavior::NoFollow, Fields::UID).ok()?;
     (found.uid != user).then(|| Reason::Sticky(name.to_owned()))
 }

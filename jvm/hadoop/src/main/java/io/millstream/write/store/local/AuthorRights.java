@@ -44,17 +44,12 @@ final class AuthorRights {
   /**
    * Checks that the user could remove and rename files in a directory.
    *
-   * @param files their names; some may not exist
+   * @param files their names; the files may be missing
    * @throws IOException if not
    */
   void require(Path directory, Collection<String> files) throws IOException {
-    Map<String, Object> attributes;
-    try {
-      attributes = Files.readAttributes(directory, "unix:mode,uid");
-    } catch (NoSuchFileException e) {
-      return;
-    }
-    if (attributes.get("uid").equals(author)) {
+    Map<String, Object> attributes = Rights.modeAndOwner(directory);
+    if (attributes == null || attributes.get("uid").equals(author)) {
       return;
     }
     int mode = (int) attributes.get("mode");

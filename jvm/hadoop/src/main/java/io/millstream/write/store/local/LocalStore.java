@@ -60,7 +60,7 @@ import org.slf4j.LoggerFactory;
  * any file that cannot be opened as missing, does not report failed deletions, and empties a directory that it should remove only if empty.
  */
 public final class LocalStore extends HiddenFileStore {
-  /** File systems in which a call that fails has done nothing. */
+  /** Types of file systems without a server: a call that fails there has changed nothing. */
   private static final Set<String> LOCAL_KINDS = Set.of("ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "zfs", "overlay", "f2fs");
   /** The number of links that Linux follows on one path. */
   private static final int MAX_LINKS = 40;
@@ -459,9 +459,6 @@ public final class LocalStore extends HiddenFileStore {
 
   @Override
   public void requireRights(String own, Collection<StagedFile> byExecutors, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException {
-    Map<String, Set<String>> names = new HashMap<>();
-    removed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).add(file.name()));
-    renamed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).add(file.stagedAs()));
     java.nio.file.Path ownEntry = local(Names.entry(journal, own));
     if (Files.notExists(ownEntry)) {
       return; // the job has been aborted, or its table dropped, as the next step reports
@@ -472,7 +469,7 @@ public final class LocalStore extends HiddenFileStore {
         return;
       }
     }
-    Parallel.map(options.threads, names.entrySet(), changed -> {
+    Parallel.map(options.threads, changedNames(removed, renamed).entrySet(), changed -> {
       java.nio.file.Path directory = local(directory(changed.getKey()));
       rights.require(directory, changed.getValue().stream().map(directory::resolve).flatMap(file -> Stream.of(file, checksums(file))));
       return null;
@@ -483,15 +480,21 @@ public final class LocalStore extends HiddenFileStore {
   public void requireRightsOfAuthor(String entry, Collection<OldFile> removed, Collection<StagedFile> renamed, Collection<String> replaced) throws IOException {
     AuthorRights rights = AuthorRights.of(local(Names.entry(journal, entry)));
     if (rights != null) {
-      Map<String, Set<String>> names = new HashMap<>();
-      removed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).add(file.name()));
-      renamed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).addAll(List.of(file.stagedAs(), file.name())));
+      Map<String, Set<String>> names = changedNames(removed, renamed);
       replaced.forEach(directory -> names.putIfAbsent(directory, Set.of()));
       Parallel.map(options.threads, names.entrySet(), changed -> {
         rights.require(local(directory(changed.getKey())), changed.getValue());
         return null;
       });
     }
+  }
+
+  /** The names that a commit removes, by their directories: a rename also removes what has the new name. */
+  private static Map<String, Set<String>> changedNames(Collection<OldFile> removed, Collection<StagedFile> renamed) {
+    Map<String, Set<String>> names = new HashMap<>();
+    removed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).add(file.name()));
+    renamed.forEach(file -> names.computeIfAbsent(file.directory(), key -> new HashSet<>()).addAll(List.of(file.stagedAs(), file.name())));
+    return names;
   }
 
   /** Syncs a directory if it exists. */
@@ -556,7 +559,7 @@ public final class LocalStore extends HiddenFileStore {
     return kind == null || kind.startsWith("nfs");
   }
 
-  /** Whether no server is known to be behind the file system. */
+  /** Whether the file system is known to be this machine's own, not a server's. */
   private boolean isOfThisMachine() throws IOException {
     String kind = kindOfMount();
     return kind != null && LOCAL_KINDS.contains(kind);

@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Whether the kernel lets this process remove and rename files: in directories to which it may write and, if a directory has the sticky bit, only
- * its own files. What is not certain is allowed.
+ * its own files. When in doubt, the answer is yes.
  */
 final class Rights {
   private static final Logger LOG = LoggerFactory.getLogger(Rights.class);
@@ -74,14 +74,12 @@ final class Rights {
    * Checks that files can be removed and renamed.
    *
    * @param directory their directory
-   * @param files some of which may not exist
+   * @param files may be missing
    * @throws IOException if it is certain that they cannot
    */
   void require(Path directory, Stream<Path> files) throws IOException {
-    Map<String, Object> attributes;
-    try {
-      attributes = Files.readAttributes(directory, "unix:mode,uid");
-    } catch (NoSuchFileException e) {
+    Map<String, Object> attributes = modeAndOwner(directory);
+    if (attributes == null) {
       return;
     }
     requireWritable(directory);
@@ -90,6 +88,15 @@ final class Rights {
       for (Iterator<Path> all = files.iterator(); all.hasNext(); ) {
         requireOwned(all.next(), directory);
       }
+    }
+  }
+
+  /** The {@code mode} and the {@code uid} of a directory; null if it is missing. */
+  static Map<String, Object> modeAndOwner(Path directory) throws IOException {
+    try {
+      return Files.readAttributes(directory, "unix:mode,uid");
+    } catch (NoSuchFileException e) {
+      return null;
     }
   }
 

@@ -15,7 +15,7 @@ import org.apache.spark.TaskContext
  *
  * @param conf finds their file system, unless they are local
  * @param verifies whether they are compared with the checksums beside them
- * @param ignoresDamage whether a damaged file is no failure of the query: then all lines that the damage does not cut come before it
+ * @param ignoresDamage whether the query ignores damaged files: the failure then comes after all lines that the damage leaves whole
  */
 private[millstream] final class DecodedLines(
     ranges: FileRanges,
