@@ -112,7 +112,7 @@ def unpacked(jars: str, module: str) -> Path:
 def millstream_settings() -> dict[str, str]:
     """The conf block, without the class path, which is Java's own here."""
     lines = [line.split(maxsplit=1) for line in CONF_BLOCK.read_text().splitlines() if line and not line.startswith("#")]
-    block = {key: value.strip() for key, value in lines if "@JAR@" not in value}
+    block = {key: value.strip() for key, value in lines if "@JAR" not in value}
     ours = {"spark.sql.extensions": EXTENSION, "spark.extraListeners": "org.apache.spark.millstream.suites.PlanLog", "spark.millstream.write.enabled": "true"}
     return {**block, **ours}
 

@@ -140,6 +140,8 @@ private[spark] object FormatsRuns {
 /** The settings of the two kinds of runs, made of those of this JVM, whichever kind it is. */
 private[spark] object FormatsSettings {
   private val JarPlaceholder = "@JAR@"
+  /** The jar where it has to be a path. A jar that this JVM has loaded is one anyway. */
+  private val PathPlaceholder = "@JAR_PATH@"
   private val Block = "/millstream/spark-defaults.conf"
   private val ClassPaths = Set("spark.driver.extraClassPath", "spark.executor.extraClassPath")
   private val Jars = "spark.jars"
@@ -151,7 +153,7 @@ private[spark] object FormatsSettings {
   private def block(jar: String): Map[String, String] = {
     val properties = new Properties
     properties.load(new StringReader(Using.resource(getClass.getResourceAsStream(Block))(in => new String(in.readAllBytes(), UTF_8))))
-    properties.asScala.map { case (key, value) => key -> value.replace(JarPlaceholder, jar) }.toMap
+    properties.asScala.map { case (key, value) => key -> value.replace(JarPlaceholder, jar).replace(PathPlaceholder, jar) }.toMap
   }
 
   /** Those of Spark without Millstream. */
