@@ -1,15 +1,20 @@
 package io.millstream.write.protocol;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.millstream.write.store.Store;
 import io.millstream.write.store.WriteOptions;
 import java.io.IOException;
+import java.security.PrivilegedExceptionAction;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.AclEntry;
 import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -91,5 +96,49 @@ class HdfsAccessTest {
     run();
 
     assertAccess("rwxrwx--- group::r-x,user:reader:rwx", Store.JOURNAL);
+  }
+
+  /** An overwrite by a user who may write to the table. */
+  private void overwriteAs(String user) throws Exception {
+    UserGroupInformation.createUserForTesting(user, new String[] {"writers"}).doAs((PrivilegedExceptionAction<Object>) () -> {
+      new TestTable(fixture.table, fixture.conf).run(Overwrite.below(List.of("k=1")), "k=1", "new");
+      return null;
+    });
+  }
+
+  private void assertRefuses(String user) throws Exception {
+    String message = assertThrows(IOException.class, () -> overwriteAs(user)).getMessage();
+    assertTrue(message.contains("may not remove " + new Path(fixture.table, "k=1/old.txt") + ", and nothing is written"), message);
+    assertEquals(Set.of("k=1:old"), fixture.rows());
+  }
+
+  @Test
+  void replacedFilesOfOthersInDirectoriesWithTheStickyBitAreNoticedBeforeTheCommit() throws Exception {
+    fixture.put("k=1/old.txt", "old");
+    fixture.fs.setPermission(fixture.table, new FsPermission("777"));
+    Path partition = new Path(fixture.table, "k=1");
+    fixture.fs.setPermission(partition, new FsPermission("1777"));
+
+    assertRefuses("another");
+
+    fixture.fs.setOwner(new Path(partition, "old.txt"), "another", null);
+    overwriteAs("another");
+    assertEquals(Set.of("k=1:new"), fixture.rows());
+    run(); // the superuser is exempt
+    fixture.run(Overwrite.below(List.of("k=1")), "k=1", "newest");
+    assertEquals(Set.of("k=1:newest", "y=1/k=1:a"), fixture.rows());
+  }
+
+  @Test
+  void replacedFilesInDirectoriesThatAreNotWritableAreNoticedBeforeTheCommit() throws Exception {
+    fixture.put("k=1/old.txt", "old");
+    fixture.put("k=1/x=1/older.txt", "older");
+    fixture.fs.setPermission(fixture.table, new FsPermission("777"));
+    fixture.fs.setPermission(new Path(fixture.table, "k=1"), new FsPermission("777"));
+
+    String message = assertThrows(IOException.class, () -> overwriteAs("another")).getMessage();
+
+    assertTrue(message.contains("may not remove " + new Path(fixture.table, "k=1/x=1/older.txt") + ", and nothing is written"), message);
+    assertEquals(Set.of("k=1:old", "k=1/x=1:older"), fixture.rows());
   }
 }

@@ -5,6 +5,7 @@ import io.millstream.write.store.Names;
 import io.millstream.write.store.NotWrittenException;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Parallel;
+import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.WriteOptions;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -17,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
@@ -90,6 +92,45 @@ public final class HdfsStore extends HiddenFileStore {
   @Override
   public void deleteFile(Path file) throws IOException {
     fs.delete(file, false);
+  }
+
+  /**
+   * Asks the name node by renaming a file to its own name: nothing changes, but the same rights are checked as for its removal. In a directory without the
+   * sticky bit, one file answers for all.
+   */
+  @Override
+  public void requireRights(String own, Collection<StagedFile> byExecutors, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException {
+    FileStatus ownEntry = status(Names.entry(journal, own));
+    if (ownEntry == null) {
+      return; // the job has been aborted, or its table dropped, as the next step reports
+    }
+    for (StagedFile file : byExecutors) {
+      FileStatus staged = staged(file.directory(), file.stagedAs());
+      if (staged == null || !staged.getOwner().equals(ownEntry.getOwner())) {
+        return;
+      }
+    }
+    Map<String, List<OldFile>> byDirectory = removed.stream().collect(Collectors.groupingBy(OldFile::directory));
+    Parallel.map(options.threads, byDirectory.entrySet(), files -> {
+      FileStatus directory = status(directory(files.getKey()));
+      if (directory != null) {
+        for (OldFile file : directory.getPermission().getStickyBit() ? files.getValue() : files.getValue().subList(0, 1)) {
+          requireRemovable(Names.path(directory.getPath(), file.name()), directory);
+        }
+      }
+      return null;
+    });
+  }
+
+  private void requireRemovable(Path file, FileStatus directory) throws IOException {
+    try {
+      fs.rename(file, file);
+    } catch (FileNotFoundException e) {
+      return; // another program has removed it
+    } catch (AccessControlException e) {
+      throw new IOException("the user of this process may not remove " + file + ", and nothing is written. Its directory has the owner " + directory.getOwner() + " and the mode "
+          + directory.getPermission() + ". Run the statement as a user who may, or change the directory's permissions", e);
+    }
   }
 
   /** A file moved to the trash keeps its path there. */
