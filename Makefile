@@ -92,7 +92,7 @@ test-gnu: tools
 test-jvm: $(JAR)
 	mvn -B -q -f jvm/pom.xml verify
 
-# A share that changes with every commit; all of them in the groups spark-4.3 and spark-4.0. A test that is named runs in any case.
+# A share that changes with every commit; all of them in the groups spark-4.3-N and spark-4.0-N. A test that is named runs in any case.
 SHARE := auto/24
 SHARE_REMOTE := auto/90
 SHARE_OLD := auto/120
