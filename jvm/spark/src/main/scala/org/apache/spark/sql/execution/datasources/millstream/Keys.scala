@@ -61,6 +61,17 @@ private[sql] object Keys extends Logging {
       if (warned.add(key)) logWarning(s"$key is not a key of this version of Millstream and has no effect; a newer version may have it")
   }
 
+  /**
+   * Warns about Hadoop's keys that a session has with Spark's prefix, once each: only an application that starts hands them on to Hadoop.
+   *
+   * @param context what the application was started with; its sessions have these settings, too
+   */
+  def checkPrefixes(keys: Iterable[(String, String)], context: SparkContext): Unit = keys.foreach {
+    case (Ours(key, name), value) if key != name && !context.conf.getOption(key).contains(value) && warned.add(key) =>
+      logWarning(s"$key has no effect in a session that is running: set $name, without $HadoopInSpark")
+    case _ =>
+  }
+
   private[millstream] def misspelt(key: String, meant: String): String = s"$key is not a key of Millstream; did you mean $meant?"
 
   private[millstream] def unknown(keys: Iterable[String]): Iterable[Unknown] = keys.collect { case Ours(key, name) if !Known(name) =>
@@ -111,6 +122,7 @@ class CheckKeys(session: SparkSession) extends Rule[LogicalPlan] {
       case _: SetCommand | _: ResetCommand =>
       case _ =>
         Keys.check(conf.getAllConfs.keys)
+        Keys.checkPrefixes(conf.getAllConfs, session.sparkContext)
         CheckKeys.once(session.sparkContext)
     }
     plan
