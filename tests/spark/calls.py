@@ -148,6 +148,17 @@ def rdd_lines(spark, path):
     return sorted(spark.sparkContext.textFile(path).collect())
 
 
+def counted_each(spark, formats, directory):
+    """The number of rows of each value, which tasks count that get the plan below, for files of each format."""
+    counted = {}
+    for kind in formats:
+        frame = spark.range(10).selectExpr("cast(id % 2 as string) value")
+        frame.write.format(kind).save(f"{directory}/{kind}")
+        rows = spark.read.format(kind).schema("value string").load(f"{directory}/{kind}").groupBy("value").count().collect()
+        counted[kind] = sorted(map(list, rows))
+    return counted
+
+
 def scan_each(spark, formats, directory):
     """Runs a query with a filter on files of each format."""
     for kind in formats:

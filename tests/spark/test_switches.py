@@ -166,5 +166,8 @@ def test_executors_get_the_jar_from_the_driver(top, data):
         path = str(data / "layouts" / "text" / "nested")
         assert session.call("calls:read_text_lines", path=path) == session.call("calls:stock_lines", path=path)
         assert session.call("calls:rdd_lines", path=str(data / "siblings" / "*" / "*"))
+        formats = ["text", "csv", "json", "orc", "parquet"]
+        assert session.call("calls:counted_each", formats=formats, directory=str(session.home / "counted")) == {
+            kind: [["0", 5], ["1", 5]] for kind in formats}
     finally:
         session.close()

@@ -122,6 +122,8 @@ case class NativeTextScanExec(
 
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(listed)
 
+  override protected def compiled: PackedScan = copy()(listed)
+
   override protected def files: Seq[PartitionDirectory] = listed.directories
 
   override protected def fileSystem: URI = listed.fileSystem

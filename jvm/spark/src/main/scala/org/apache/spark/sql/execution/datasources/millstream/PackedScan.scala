@@ -81,6 +81,14 @@ private[millstream] trait PackedScan extends LeafExecNode {
   /** For event logs ([[DescribedScans]]): what Spark's own scan says of itself, and what ours adds. */
   def scanMetadata: Map[String, String] = scan.metadata ++ details
 
+  /** This scan in the class that was compiled. */
+  protected def compiled: PackedScan
+
+  @transient private lazy val forExecutors = compiled
+
+  /** Aggregations and other nodes send the plan below them to executors, which do not have the classes of [[DescribedScans]]. */
+  protected def writeReplace(): AnyRef = forExecutors
+
   private def description(keys: String*): Seq[String] =
     (details ++ keys.flatMap(key => scan.metadata.get(key).map(key -> _))).map { case (key, value) => s"$key: $value" }
 
