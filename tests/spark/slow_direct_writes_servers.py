@@ -190,11 +190,9 @@ S3_STEPS = [
     (("CompleteMultipartUpload", "", 0, False), NEW), (("CompleteMultipartUpload", "", 3, True), NEW),
     (("PutObject", ".published", 0, False), NEW), (("PutObject", "done-", 0, True), NEW), (("DeleteObjects", "", 0, False), NEW), (("DeleteObjects", "", 0, True), NEW), (("DeleteObjects", "", 1, False), NEW),
 ]
-# The same for calls of the name node's protocol. Renames: of the begin entry, the commit lock, an old file of each partition to its own name,
-# the commit record, then files.
+# The same for calls of the name node's protocol. Renames: of the begin entry, the commit lock, the commit record, then files.
 HDFS_STEPS = [
-    (("rename", 0), OLD), (("create", 4), OLD), (("rename", 1), OLD), (("rename", 2), OLD), (("rename", 2 + PARTITIONS), OLD),
-    (("rename", 3 + PARTITIONS), NEW), (("rename", 6 + PARTITIONS), NEW),
+    (("rename", 0), OLD), (("create", 4), OLD), (("rename", 1), OLD), (("rename", 2), OLD), (("rename", 3), NEW), (("rename", 6), NEW),
     (("delete", 0), NEW), (("delete", 4), NEW), (("delete", PARTITIONS), NEW),
 ]
 STEPS = [("s3", *step) for step in S3_STEPS] + [("hdfs", *step) for step in HDFS_STEPS]

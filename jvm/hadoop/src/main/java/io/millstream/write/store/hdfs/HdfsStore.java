@@ -31,6 +31,7 @@ import org.apache.hadoop.fs.Trash;
 import org.apache.hadoop.fs.permission.AclEntry;
 import org.apache.hadoop.fs.permission.AclEntryScope;
 import org.apache.hadoop.fs.permission.AclUtil;
+import org.apache.hadoop.fs.permission.FsAction;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.io.IOUtils;
 import org.apache.hadoop.security.AccessControlException;
@@ -95,8 +96,8 @@ public final class HdfsStore extends HiddenFileStore {
   }
 
   /**
-   * Asks the name node by renaming a file to its own name: nothing changes, but the same rights are checked as for its removal. In a directory without the
-   * sticky bit, one file answers for all.
+   * Asks the name node: for each directory, and in those with the sticky bit for each file by renaming it to its own name, which changes nothing, but for
+   * which the same rights are checked as for its removal.
    */
   @Override
   public void requireRights(String own, Collection<StagedFile> byExecutors, Collection<OldFile> removed, Collection<StagedFile> renamed) throws IOException {
@@ -114,22 +115,30 @@ public final class HdfsStore extends HiddenFileStore {
     Parallel.map(options.threads, byDirectory.entrySet(), files -> {
       FileStatus directory = status(directory(files.getKey()));
       if (directory != null) {
-        for (OldFile file : directory.getPermission().getStickyBit() ? files.getValue() : files.getValue().subList(0, 1)) {
-          requireRemovable(Names.path(directory.getPath(), file.name()), directory);
+        String first = files.getValue().get(0).name();
+        requireRemovable(first, directory, path -> fs.access(directory.getPath(), FsAction.WRITE_EXECUTE));
+        for (OldFile file : directory.getPermission().getStickyBit() ? files.getValue() : List.<OldFile>of()) {
+          requireRemovable(file.name(), directory, path -> fs.rename(path, path));
         }
       }
       return null;
     });
   }
 
-  private void requireRemovable(Path file, FileStatus directory) throws IOException {
+  private interface Question {
+    /** Throws what the name node answers about a file. */
+    void ask(Path file) throws IOException;
+  }
+
+  private static void requireRemovable(String name, FileStatus directory, Question question) throws IOException {
+    Path file = Names.path(directory.getPath(), name);
     try {
-      fs.rename(file, file);
+      question.ask(file);
     } catch (FileNotFoundException e) {
       return; // another program has removed it
     } catch (AccessControlException e) {
-      throw new IOException("the user of this process may not remove " + file + ", and nothing is written. Its directory has the owner " + directory.getOwner() + " and the mode "
-          + directory.getPermission() + ". Run the statement as a user who may, or change the directory's permissions", e);
+      throw new IOException("the user of this process may not remove " + file + ", and nothing is written. Its directory has the owner "
+          + directory.getOwner() + " and the mode " + directory.getPermission() + ". Run the statement as a user who may, or change the directory's permissions", e);
     }
   }
 
