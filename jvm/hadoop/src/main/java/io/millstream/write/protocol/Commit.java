@@ -66,7 +66,7 @@ final class Commit {
    * @throws IOException if the job is not committed, or if it is not known whether it is ({@link #hasTried} is then true)
    */
   CommitRecord run(CommitPlan plan, Phases phases) throws IOException {
-    lock = phases.time(Phase.LOCK, () -> new CommitLock(table, resolution, job).take());
+    lock = phases.time(Phase.LOCK, this::takeLock);
     if (plan.readVersion != null && plan.readVersion.changed() != Journal.of(table.store()).version().changed()) {
       throw new ConflictException("another statement has changed " + table.root() + " since this one began to read it: nothing is written, and this"
           + " statement can be run again");
@@ -93,6 +93,18 @@ final class Commit {
       decide(record.toBytes());
       return record;
     });
+  }
+
+  private CommitLock.Held takeLock() throws IOException {
+    try {
+      return new CommitLock(table, resolution, job).take();
+    } catch (NotWrittenException e) {
+      throw notWritten("take the commit lock", e);
+    }
+  }
+
+  private IOException notWritten(String what, NotWrittenException e) {
+    return new IOException("job " + job + " on " + table.root() + " could not " + what + ", and nothing is written: " + Causes.text(e), e);
   }
 
   private CommitRecord record(CommitPlan plan) throws IOException {
@@ -179,7 +191,7 @@ final class Commit {
       written = table.store().create(Journal.commit(job), record);
     } catch (NotWrittenException e) {
       hasTried = false;
-      throw new IOException("job " + job + " on " + table.root() + " could not write its commit record, and nothing is written: " + Causes.text(e), e);
+      throw notWritten("write its commit record", e);
     } catch (IOException e) {
       // The record may exist or may still arrive. Try to write "aborted" in its place; the first entry counts.
       try {

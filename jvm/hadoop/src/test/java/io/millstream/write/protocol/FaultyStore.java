@@ -2,6 +2,7 @@ package io.millstream.write.protocol;
 
 import io.millstream.hadoop.NativeExchange;
 import io.millstream.write.store.Exchange;
+import io.millstream.write.store.NotWrittenException;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
@@ -39,6 +40,7 @@ final class FaultyStore implements Store {
   private int steps;
   private String diedAt;
   private Watcher watcher = () -> { };
+  private String refused;
 
   FaultyStore(Store store, int lastStep, Moment moment) {
     this.store = store;
@@ -48,6 +50,12 @@ final class FaultyStore implements Store {
 
   FaultyStore watchedBy(Watcher looks) {
     watcher = looks;
+    return this;
+  }
+
+  /** A store that has no space for entries of the journal whose names begin so. */
+  FaultyStore refusing(String prefix) {
+    refused = prefix;
     return this;
   }
 
@@ -84,7 +92,12 @@ final class FaultyStore implements Store {
 
   @Override
   public boolean create(String entry, byte[] content) throws IOException {
-    return step("create " + entry, () -> store.create(entry, content));
+    return step("create " + entry, () -> {
+      if (refused != null && entry.startsWith(refused)) {
+        throw new NotWrittenException(new IOException("No space left on device"));
+      }
+      return store.create(entry, content);
+    });
   }
 
   @Override

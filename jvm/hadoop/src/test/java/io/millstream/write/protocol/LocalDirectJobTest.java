@@ -240,4 +240,24 @@ class LocalDirectJobTest extends DirectJobContract {
       assertEquals(false, name.contains(".direct-"), name);
     }
   }
+
+  @Test
+  void anErrorBeforeTheCommitSaysThatNothingIsWritten() throws IOException {
+    TestTable fixture = new TestTable(newTable(), new Configuration(false));
+    fixture.put("k=1/old", "o1");
+    for (String what : List.of("lock", "commit")) {
+      String id = TestTable.newId();
+      String refused = what.equals("lock") ? "lock-" : Journal.commit(id);
+      FaultyStore store = new FaultyStore(fixture.access(null).store(), Integer.MAX_VALUE, FaultyStore.Moment.AFTER).refusing(refused);
+      try (DirectJob job = DirectJob.begin(fixture.access(null).through(store), id, "")) {
+        TaskAttempt attempt = store.attempt(id, "0");
+        fixture.fill(attempt, id, "k=1", "n1");
+        CommitPlan plan = new CommitPlan(attempt.commit(path -> true), Overwrite.touched());
+        String message = assertThrows(IOException.class, () -> job.commit(plan)).getMessage();
+        assertTrue(message.contains(", and nothing is written: No space left on device"), refused + ": " + message);
+        job.abort();
+      }
+      assertEquals(Set.of("k=1:o1"), fixture.rows());
+    }
+  }
 }
