@@ -99,12 +99,12 @@ final class Commit {
     try {
       return new CommitLock(table, resolution, job).take();
     } catch (NotWrittenException e) {
-      throw notWritten("take the commit lock", e);
+      throw notWritten("could not take the commit lock, and nothing is written: ", e);
     }
   }
 
   private IOException notWritten(String what, NotWrittenException e) {
-    return new IOException("job " + job + " on " + table.root() + " could not " + what + ", and nothing is written: " + Causes.text(e), e);
+    return new IOException("job " + job + " on " + table.root() + " " + what + Causes.text(e), e);
   }
 
   private CommitRecord record(CommitPlan plan) throws IOException {
@@ -191,7 +191,7 @@ final class Commit {
       written = table.store().create(Journal.commit(job), record);
     } catch (NotWrittenException e) {
       hasTried = false;
-      throw notWritten("write its commit record", e);
+      throw notWritten("could not write its commit record, and nothing is written: ", e);
     } catch (IOException e) {
       // The record may exist or may still arrive. Try to write "aborted" in its place; the first entry counts.
       try {
