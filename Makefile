@@ -98,6 +98,7 @@ SHARE_REMOTE := auto/90
 SHARE_OLD := auto/120
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test s3
+	$(VENV)/bin/python -m pytest -q tests/spark/test_switches.py -k executors_get_the_jar
 	$(VENV)/bin/python -m pytest -q --share $(SHARE) python/tests tests/spark
 	$(VENV)/bin/python -m pytest -q --share $(SHARE_REMOTE) tests/spark/slow_remote_reads.py tests/spark/slow_remote_same_as_stock.py \
 	  tests/spark/slow_remote_compressed.py

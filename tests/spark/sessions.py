@@ -8,7 +8,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BASE_CONF = {
-    "spark.master": "local[2]",
+    # On a cluster (`local-cluster[1,2,1024]`), executors are other processes.
+    "spark.master": os.environ.get("MILLSTREAM_TEST_MASTER", "local[2]"),
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1g",
