@@ -96,6 +96,7 @@ test-jvm: $(JAR)
 SHARE := auto/24
 SHARE_REMOTE := auto/90
 SHARE_OLD := auto/120
+# First, in any case, the queries whose tasks get a plan, on a cluster: with a local master, executors have the driver's classes.
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test s3
 	$(VENV)/bin/python -m pytest -q tests/spark/test_switches.py -k executors_get_the_jar

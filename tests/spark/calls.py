@@ -148,20 +148,19 @@ def rdd_lines(spark, path):
     return sorted(spark.sparkContext.textFile(path).collect())
 
 
-def counted_each(spark, formats, directory):
-    """The number of rows of each value, which tasks count that get the plan below, for files of each format."""
-    counted = {}
+def of_each(spark, formats, directory):
+    """Each format, with ten rows read from a file of it."""
     for kind in formats:
-        frame = spark.range(10).selectExpr("cast(id % 2 as string) value")
-        frame.write.format(kind).save(f"{directory}/{kind}")
-        rows = spark.read.format(kind).schema("value string").load(f"{directory}/{kind}").groupBy("value").count().collect()
-        counted[kind] = sorted(map(list, rows))
-    return counted
+        spark.range(10).selectExpr("cast(id as string) value").write.format(kind).save(f"{directory}/{kind}")
+        yield kind, spark.read.format(kind).schema("value string").load(f"{directory}/{kind}")
+
+
+def counted_each(spark, formats, directory):
+    """How often each value occurs in files of each format, which tasks count that get the plan below."""
+    return {kind: sorted(map(list, frame.groupBy("value").count().collect())) for kind, frame in of_each(spark, formats, directory)}
 
 
 def scan_each(spark, formats, directory):
     """Runs a query with a filter on files of each format."""
-    for kind in formats:
-        frame = spark.range(10).selectExpr("cast(id as string) value")
-        frame.write.format(kind).save(f"{directory}/{kind}")
-        assert spark.read.format(kind).schema("value string").load(f"{directory}/{kind}").filter("value > '7'").count() == 2
+    for _, frame in of_each(spark, formats, directory):
+        assert frame.filter("value > '7'").count() == 2

@@ -168,6 +168,6 @@ def test_executors_get_the_jar_from_the_driver(top, data):
         assert session.call("calls:rdd_lines", path=str(data / "siblings" / "*" / "*"))
         formats = ["text", "csv", "json", "orc", "parquet"]
         assert session.call("calls:counted_each", formats=formats, directory=str(session.home / "counted")) == {
-            kind: [["0", 5], ["1", 5]] for kind in formats}
+            kind: [[str(value), 1] for value in range(10)] for kind in formats}
     finally:
         session.close()

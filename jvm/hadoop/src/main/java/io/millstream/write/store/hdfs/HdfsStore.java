@@ -113,32 +113,30 @@ public final class HdfsStore extends HiddenFileStore {
     }
     Map<String, List<OldFile>> byDirectory = removed.stream().collect(Collectors.groupingBy(OldFile::directory));
     Parallel.map(options.threads, byDirectory.entrySet(), files -> {
-      FileStatus directory = status(directory(files.getKey()));
-      if (directory != null) {
-        String first = files.getValue().get(0).name();
-        requireRemovable(first, directory, path -> fs.access(directory.getPath(), FsAction.WRITE_EXECUTE));
-        for (OldFile file : directory.getPermission().getStickyBit() ? files.getValue() : List.<OldFile>of()) {
-          requireRemovable(file.name(), directory, path -> fs.rename(path, path));
-        }
-      }
+      requireRemovable(directory(files.getKey()), files.getValue());
       return null;
     });
   }
 
-  private interface Question {
-    /** Throws what the name node answers about a file. */
-    void ask(Path file) throws IOException;
-  }
-
-  private static void requireRemovable(String name, FileStatus directory, Question question) throws IOException {
-    Path file = Names.path(directory.getPath(), name);
+  private void requireRemovable(Path directory, List<OldFile> files) throws IOException {
+    FileStatus found = status(directory);
+    if (found == null) {
+      return;
+    }
+    Path asked = Names.path(directory, files.get(0).name());
     try {
-      question.ask(file);
+      fs.access(directory, FsAction.WRITE_EXECUTE);
+      if (found.getPermission().getStickyBit()) {
+        for (OldFile file : files) {
+          asked = Names.path(directory, file.name());
+          fs.rename(asked, asked);
+        }
+      }
     } catch (FileNotFoundException e) {
-      return; // another program has removed it
+      LOG.debug("Another program has removed {}", directory, e);
     } catch (AccessControlException e) {
-      throw new IOException("the user of this process may not remove " + file + ", and nothing is written. Its directory has the owner "
-          + directory.getOwner() + " and the mode " + directory.getPermission() + ". Run the statement as a user who may, or change the directory's permissions", e);
+      throw new IOException("the user of this process may not remove " + asked + ", and nothing is written. Its directory has the owner "
+          + found.getOwner() + " and the mode " + found.getPermission() + ". Run the statement as a user who may, or change the directory's permissions", e);
     }
   }
 

@@ -121,8 +121,9 @@ class CheckKeys(session: SparkSession) extends Rule[LogicalPlan] {
     plan match {
       case _: SetCommand | _: ResetCommand =>
       case _ =>
-        Keys.check(conf.getAllConfs.keys)
-        Keys.checkPrefixes(conf.getAllConfs, session.sparkContext)
+        val all = conf.getAllConfs
+        Keys.check(all.keys)
+        Keys.checkPrefixes(all, session.sparkContext)
         CheckKeys.once(session.sparkContext)
     }
     plan

@@ -52,7 +52,7 @@ private[millstream] object PackedFileScan {
 case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val local: ScanFiles) extends PackedScan {
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(local)
 
-  override protected def compiled: PackedScan = PackedFileScanExec(scan)(local)
+  override protected def compiled: PackedScan = copy()(local)
 
   override protected def kind: String = "PackedFileScan"
 

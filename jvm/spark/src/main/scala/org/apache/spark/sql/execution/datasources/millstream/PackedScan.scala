@@ -84,6 +84,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
   /** This scan in the class that was compiled. */
   protected def compiled: PackedScan
 
+  /** Kept, so that a plan that has this scan several times has one copy of it. */
   @transient private lazy val forExecutors = compiled
 
   /** Aggregations and other nodes send the plan below them to executors, which do not have the classes of [[DescribedScans]]. */
