@@ -171,6 +171,7 @@ fn way_out(cause: &Cause) -> &'static str {
         Cause::Volume(error) if error.errno == Errno::NOSPC => {
             "; make room for the new file, which is beside the old one until it is complete"
         }
+        Cause::Volume(error) if error.errno == Errno::FBIG => "; raise the limit on file sizes (ulimit -f)",
         Cause::Volume(_) => "",
         Cause::Damaged(_) => "; replace it by an intact copy",
         Cause::NotAFile => "; name the files themselves",

@@ -22,14 +22,16 @@ pub struct Startup {
     pub inherited_open_files: Rlimit,
 }
 
-/// Takes the arguments, sets the locale, lets a closed pipe end the process quietly, a closed standard output
-/// be one, and raises the limit of open files
-/// as far as it goes. To be called first in `main`, before any thread is started.
+/// Takes the arguments and sets the locale. A closed pipe then ends the process quietly, a closed standard output stays
+/// closed, and a file that grows beyond the limit is an error. The limit of open files is raised as far as it goes.
+///
+/// To be called first in `main`, before any thread is started.
 pub fn startup(name: &str) -> Startup {
     let mut arguments = std::env::args_os();
     let diagnostics = Diagnostics::new(arguments.next().unwrap_or_else(|| name.into()));
     process::end_on_broken_pipe();
     process::restore_closed_stdout();
+    process::report_too_large_files();
     Startup {
         arguments: arguments.collect(),
         diagnostics,

@@ -542,6 +542,24 @@ fn a_full_or_read_only_volume_keeps_the_old_file() {
     }
 }
 
+/// The signal of `ulimit -f` ended the process without a word, and left the hidden file.
+#[test]
+fn a_limit_of_size_keeps_the_old_file() {
+    let scratch = Scratch::new();
+    let file = scratch.file("a.bz2", &text(200_000));
+    let content = fs::read(&file).expect("readable");
+    let mut limited = Command::new("bash");
+    limited
+        .args(["-c", "ulimit -f 100; exec \"$0\" recompress --to=lz4 a.bz2"])
+        .arg(env!("CARGO_BIN_EXE_millstream"));
+    let output = limited.current_dir(&scratch.dir).env("LC_ALL", "C").output().expect("bash runs");
+    let message =
+        "cannot recompress 'a.bz2': write: File too large; raise the limit on file sizes (ulimit -f)";
+    assert!(output.status.code() == Some(1) && told(&output).contains(message), "{output:?}");
+    assert_eq!(scratch.names(), ["a.bz2"]);
+    assert!(fs::read(&file).expect("readable") == content);
+}
+
 const OWNER: u32 = 1000;
 const OTHER: u32 = 2000;
 

@@ -20,10 +20,14 @@ pub fn end_on_broken_pipe() {
     }
 }
 
-/// Makes a write beyond the limit of a file's size (`ulimit -f`) an error, not the end of the process.
+/// Makes a write beyond the limit of a file's size (`ulimit -f`) an error, not the end of the process. Commands that the process
+/// runs have the signal's default disposition.
 pub fn report_too_large_files() {
-    // SAFETY: sets a disposition; no handler is installed, and none of the program's own is replaced.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    extern "C" fn continue_with_the_error(_: libc::c_int) {}
+    if !is_ignored(libc::SIGXFSZ) {
+        // SAFETY: the handler does nothing, so it is safe at any point of the program.
+        unsafe { libc::signal(libc::SIGXFSZ, continue_with_the_error as *const () as libc::sighandler_t) };
+    }
 }
 
 /// Starts `command` with `SIGPIPE` ignored if this process was started so. Rust's library starts commands with the default.

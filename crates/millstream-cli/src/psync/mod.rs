@@ -90,7 +90,6 @@ fn carry_out<V: Volume>(
 ) -> Result<(), Refused> {
     let (sources, destination) = operands::operands(&volume.base(), operands, options, diagnostics)?;
     let temporaries = options.temporaries.clone();
-    process::report_too_large_files();
     // If that fails, temporary files stay until the next run, as after any other abrupt end.
     let _ = process::before_termination(move |end| {
         let _no_more = temporaries.remove_all();

@@ -39,7 +39,7 @@ private[sync] object Location {
 
   /** The file system's own absolute URL of an operand, which may be a path without a scheme. */
   def absolute(given: String, conf: Configuration): String = {
-    val hasScheme = given.matches("[A-Za-z][A-Za-z0-9+.-]*:/.*")
+    val hasScheme = given.matches("(?s)[A-Za-z][A-Za-z0-9+.-]*:/.*")
     if (!hasScheme && given.takeWhile(_ != '/').contains(':')) throw new SyncFailure(s"$given: $IsOfHost")
     val isLocal = if (hasScheme) given.startsWith("file:") else FileSystem.getDefaultUri(conf).getScheme == "file"
     if (isLocal) {

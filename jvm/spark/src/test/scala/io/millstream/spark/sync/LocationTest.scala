@@ -24,6 +24,9 @@ class LocationTest {
     assertEquals(s"file:$top/l", Location.absolute(s"$top/./l/", conf))
   }
 
+  @Test def aNameMayHaveNewlines(): Unit =
+    assertEquals("file:/a\nb", Location.absolute("file:/a\nb", conf))
+
   @Test def protocolsOfHdfsAreOneStore(): Unit = {
     def at(url: String) = Location(java.net.URI.create(url))
     assertTrue(at("webhdfs://nn:9870/a/b").isWithin(at("hdfs://nn:8020/a")))
