@@ -10,7 +10,9 @@ import zlib
 from pathlib import Path
 
 import pytest
+from sessions import Session
 from test_compact import data_files, entries, groups, tree
+from test_direct_writes import HIVE
 
 ROOT = Path(__file__).resolve().parents[2]
 ICEBERG = ROOT / "testdata/iceberg-sql-catalog"
@@ -125,17 +127,19 @@ BREAKS = ["\n", "\r", "\u0085", "\u2028", "\u2029"]
 UNKNOWN_NAMES = [
     *((f"{{}}.{end}", "last dot") for end in (
         "csv.1", "csv.2024-01-01", "csv~", "csv.", "csv (1)", "csv ", "csv\t", "csv\n", "csv\u2028", "ćsv", "csv.1.gz", "csv-1", "csv#", "orc.1", "orc~",
-        "parquet.2", "json.1", "json~", "log.1", "log-20240101", "txt.", "txt,v", "2024-01-01", "1", "..", "csv.é", "7z", "x+y")),
+        "parquet.2", "json.1", "json~", "c000.1", "log.1", "log-20240101", "txt.", "txt,v", "2024-01-01", "1", "..", "csv.é", "7z", "x+y")),
     *((f"{{}}{end}.csv", "--header") for end in BREAKS), *((f"{{}}{end}.csv.gz", "--header") for end in BREAKS),
     *((f"{{}}{end}.dat", "--lines=.dat") for end in BREAKS),
     *((f"{{}}{end}.orc", "ORC") for end in BREAKS),
     *((f"{{}}{end}x.json", "JSON") for end in BREAKS), *((f"{{}}{end}x.json.gz", "JSON") for end in BREAKS),
+    *((name, "--lines=.c000") for name in ("{}.c000", f"part-0000{{}}-{UUID[1:]}.c000", f"x-part-0000{{}}-{UUID}.c000")),
+    *((f"part-0000{{}}-{UUID}{end}", "last dot") for end in (".c000\n", ".c000.1")),
     *((f"part-0000{{}}-{UUID}_00003{end}", "bucket") for end in (*BREAKS, "", " (1)", "~", "-copy", ".c\n000.txt", ".c000\n.txt", ".c000.txt\n", ".txt.1")),
 ]
 # Names of files without an ending, as Hive, Hadoop, Spark and others write them.
 KNOWN_NAMES = [
     "00000{}_0", "00000{}_0_copy_1", "part-0000{}", "part-m-0000{}", "part-r-0000{}", f"part-0000{{}}-{UUID}-c000", "part-{}-0", "{}", "two words {}", "a\nb{}",
-    "messages-2024010{}", "{}~", "00000{}_0.gz",
+    "messages-2024010{}", "{}~", "00000{}_0.gz", f"part-0000{{}}-{UUID}.c000", f"part-0000{{}}-{UUID}.c1000.gz",
 ]
 
 
@@ -216,6 +220,26 @@ def test_tables_that_the_catalog_knows_as_plain_files_are_compacted(stock, ours,
         undone = ours.call("compact_calls:compact", src=done["source"], undo=True)
         assert undone.get("restored") == done["merged"] and state(location) == before, undone
         assert ours.call("compact_calls:sql", statements=[f"SELECT * FROM {name} ORDER BY ALL"]) == rows
+
+
+def test_tables_of_hive_are_compacted_whoever_wrote_them(tmp_path):
+    """Spark calls the files of a dynamic partition part-00000-UUID.c000."""
+    session = Session(tmp_path / "home", millstream=True, conf=HIVE)
+
+    def sql(*statements):
+        return session.call("compact_calls:sql", statements=statements)
+
+    try:
+        for enabled in ("true", "false"):
+            name = f"written_{enabled}"
+            inserts = [f"INSERT INTO {name} PARTITION (k) SELECT id, id % 2 FROM range({n}, {n + 9}, 1, 2)" for n in (0, 10, 20)]
+            sql(f"SET spark.millstream.write.enabled={enabled}", f"CREATE TABLE {name} (id BIGINT) PARTITIONED BY (k INT) STORED AS TEXTFILE", *inserts)
+            rows = sql(f"SELECT * FROM {name} ORDER BY id")
+            done = session.call("compact_calls:compact", in_place=True, table=f"default.{name}")
+            assert (done.get("left"), done.get("outputs"), done.get("merged")) == ([], 2, 12), done
+            assert len(rows) == 27 and sql(f"REFRESH TABLE {name}", f"SELECT * FROM {name} ORDER BY id") == rows
+    finally:
+        session.close()
 
 
 @pytest.mark.parametrize("ddl, reason", [

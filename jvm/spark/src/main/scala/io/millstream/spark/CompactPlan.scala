@@ -214,6 +214,8 @@ private[spark] object CompactPlanner {
   private val OfJson = Set(".json", ".jsonl", ".ndjson")
   /** Endings of files of lines. Hive, Hadoop and Spark write some without any: `000000_0`, `part-m-00000`, `part-00000-UUID-c000`. */
   private val OfLines = Set("", ".txt", ".text", ".log") ++ Delimited ++ OfJson
+  /** Spark's names for files of dynamic partitions, to which Hive's text tables add no ending. Elsewhere it writes `-c000`. */
+  private val OfPartition = """part-\d+-[0-9a-f-]{36}\.c\d{3,}""".r
   /** What Spark's names for files of buckets begin with: `part-00000-UUID_00003.c000.txt`. Names may have line breaks. */
   private val Bucket = """(?s)part-\d+-[0-9a-f-]{36}_\d{5}(\D.*)?""".r
 
@@ -302,12 +304,12 @@ private[spark] object CompactPlanner {
     def codecOf(name: String, codecs: CompressionCodecFactory): Option[String] =
       Codec.ofFile(name, codecs).map(FileCodec.hadoops(_).getSimpleName.stripSuffix("Codec").toLowerCase(Locale.ROOT))
 
-    /** All that follows the last dot of a name, with the dot, not counting a codec's ending; "" if there is no dot. */
+    /** All that follows the last dot of a name, with the dot, not counting a codec's ending; "" if there is no dot but that of Spark's number. */
     private def extension(name: String, codecs: CompressionCodecFactory): String = {
       val ending = Codec.ofFile(name, codecs).map(_.getDefaultExtension).getOrElse("")
       val bare = name.dropRight(ending.length)
       val dot = bare.lastIndexOf('.')
-      if (dot < 0) "" else bare.substring(dot)
+      if (dot < 0 || OfPartition.matches(bare)) "" else bare.substring(dot)
     }
   }
 }
