@@ -100,6 +100,13 @@ def places(tmp_path_factory):
     found.close()
 
 
+@pytest.fixture
+def pair(tmp_path):
+    """Paths of a source and a destination that are not there yet."""
+    tmp_path.chmod(0o755)
+    return tmp_path / "source", tmp_path / "destination"
+
+
 @pytest.fixture(scope="session")
 def data(top, stock):
     """The directory with the trees of datasets.py."""

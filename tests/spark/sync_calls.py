@@ -1,4 +1,4 @@
-"""Functions for test_sync.py and slow_sync.py that run in a session's process."""
+"""Functions for tests of synchronization that run in a session's process."""
 
 import hashlib
 from dataclasses import asdict

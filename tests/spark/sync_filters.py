@@ -1,4 +1,4 @@
-"""Random trees and rules of filters for test_sync.py; most of the rules match something."""
+"""Random trees and rules of filters for test_sync_rules.py; most of the rules match something."""
 
 import os
 import random

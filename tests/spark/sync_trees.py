@@ -6,10 +6,12 @@ import random
 import shutil
 import stat
 import struct
+import subprocess
 from pathlib import Path
 
 from datasets import NASTY_NAMES
 
+PSYNC = Path(os.environ.get("MILLSTREAM_PSYNC", Path(__file__).resolve().parents[2] / "target/release/psync"))
 MODES = (0o644, 0o600, 0o755, 0o640, 0o4755, 0o444)
 DIRECTORY_MODES = (0o755, 0o700, 0o750, 0o2775)
 SIZES = (0, 1, 10, 1000, 70_000)
@@ -21,6 +23,26 @@ def sync(session, source, destination, **options):
     found = session.call("sync_calls:sync", src=str(source), dst=str(destination), **options)
     assert "crash" not in found, found["crash"]
     return found
+
+
+def rsync(*arguments) -> None:
+    done = subprocess.run(["rsync", *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def rsync_finds(source: Path, destination: Path, options: str = "-aHnic") -> str:
+    """What rsync would still do to make the destination like the source."""
+    run = subprocess.run(["rsync", options, "--delete", f"{source}/", f"{destination}/"], capture_output=True, check=True)
+    return run.stdout.decode(errors="replace")
+
+
+def files(top: Path, **content: str) -> None:
+    """Files with contents, all of one time; `__` stands for a slash."""
+    for name, text in content.items():
+        path = top / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (1_500_000_000, 1_500_000_000))
 
 
 def names_for(chance: random.Random, count: int, allowed=lambda name: True) -> list[str]:
@@ -118,7 +140,6 @@ def mutate(top: Path, seed: int, changes: int = 40) -> None:
         if not entries:
             return
         path = chance.choice(entries)
-        is_directory = path.is_dir() and not path.is_symlink()
         match chance.randrange(8):
             case 0:
                 remove(path)
