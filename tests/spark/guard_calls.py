@@ -101,6 +101,18 @@ def copy_from_above(spark, folder, name, options):
     return error, sorted(int(row[0]) for row in spark.table(f"{name}_copy").collect()) if error is None else None
 
 
+def cache(spark, folder, name):
+    """Keeps the rows of a path in memory, as a view; forgets those of other tests."""
+    spark.catalog.clearCache()
+    spark.read.text(folder).cache().createOrReplaceTempView(name)
+    spark.table(name).count()
+
+
+def rows_as_listed(spark, folder, names):
+    """The rows of tables or views, as the session has listed their files."""
+    return [sorted([int(a), str(p)] for a, p in spark.table(name).collect()) for name in names]
+
+
 READS = {
     "an external table": external(TEXT),
     "an external data source table": external("(a string) using text"),

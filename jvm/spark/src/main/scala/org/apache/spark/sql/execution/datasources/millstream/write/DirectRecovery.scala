@@ -37,7 +37,8 @@ object DirectRecovery {
     }
     val root = SwapDirectories.home(fileSystem.makeQualified(location))
     val findings = Recovery.recover(root, conf, CatalogMetastore.of(session, table), choices).asScala.toSeq
-    table.fold(session.catalog.refreshByPath(root.toString))(found => session.sessionState.catalog.refreshTable(found.identifier))
+    table.foreach(found => session.sessionState.catalog.refreshTable(found.identifier))
+    ReadTables.forgetListings(session, root)
     findings
   }
 

@@ -59,6 +59,7 @@ private[sql] object ReadTables {
         case e: IOException => throw new SparkException(s"$directory cannot be read: ${Causes.text(e)}", e)
       }
     }.flatten
+    guarded.map(_._1).filter(_.hasHelped).foreach(finished => forgetListings(session, finished.root))
     if (!session.sessionState.conf.ignoreMissingFiles) checkPaths(reads.filter(_.table.isEmpty), guarded.flatMap(_._2), hadoopConf)
     guarded.map(_._1)
   }
@@ -193,11 +194,22 @@ private[sql] object ReadTables {
   /** Finishes the committed writes to directories, which may be those of a table, and to the directories above them. */
   private def finish(session: SparkSession, targets: Seq[Path], table: Option[CatalogTable], hadoopConf: Configuration): Boolean = {
     val names = parallel(targets)(target => target -> withoutLinks(target))
-    parallel((targets ++ targets.flatMap(above)).distinct) { directory =>
+    val finished = parallel((targets ++ targets.flatMap(above)).distinct) { directory =>
       val isTarget = targets.contains(directory)
       val below = if (isTarget) Nil else names.collect { case (target, all) if all.exists(TableLocations.relative(directory, _).nonEmpty) => target }
       open(session, directory, table.filter(_ => isTarget), below, hadoopConf)
-    }.flatten.exists(_.hasHelped)
+    }.flatten.filter(_.hasHelped)
+    finished.foreach(guard => forgetListings(session, guard.root))
+    finished.nonEmpty
+  }
+
+  /**
+   * Makes a session list files below a directory again, in which it has finished the write of another process: it may have listed them when only some
+   * were visible, for any table.
+   */
+  def forgetListings(session: SparkSession, root: Path): Unit = {
+    session.sessionState.catalog.invalidateAllCachedTables()
+    session.catalog.refreshByPath(root.toString)
   }
 
   /** Whether a query reads a directory, or one above or below it. */
