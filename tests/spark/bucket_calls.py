@@ -11,7 +11,6 @@ import sync_trees
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
 from s3_bed import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Bed  # noqa: E402
 
-TOOL = Path(os.environ.get("MILLSTREAM_PSYNC", Path(__file__).resolve().parents[2] / "target/release/psync"))
 LIMIT_S = 120
 
 
@@ -35,10 +34,10 @@ class Bucket:
         return {key: value for key, value in (kept | ours | trusted | {"AWS_EC2_METADATA_DISABLED": "true"} | more).items() if value}
 
     def start(self, *arguments) -> subprocess.Popen:
-        return subprocess.Popen([TOOL, *map(str, arguments)], env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen([sync_trees.PSYNC, *map(str, arguments)], env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def psync(self, *arguments, expected: int = 0, **variables: str):
-        done = subprocess.run([TOOL, *map(str, arguments)], env=self.environment(**variables), capture_output=True, timeout=LIMIT_S)
+        done = subprocess.run([sync_trees.PSYNC, *map(str, arguments)], env=self.environment(**variables), capture_output=True, timeout=LIMIT_S)
         assert done.returncode == expected, f"{done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
         return done
 

@@ -101,10 +101,16 @@ def places(tmp_path_factory):
 
 
 @pytest.fixture
-def pair(tmp_path):
-    """Paths of a source and a destination that are not there yet."""
+def local(tmp_path):
+    """A directory that other users may search."""
     tmp_path.chmod(0o755)
-    return tmp_path / "source", tmp_path / "destination"
+    return tmp_path
+
+
+@pytest.fixture
+def pair(local):
+    """Paths of a source and a destination that are not there yet."""
+    return local / "source", local / "destination"
 
 
 @pytest.fixture(scope="session")

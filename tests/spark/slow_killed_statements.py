@@ -11,6 +11,7 @@ import select
 import signal
 from collections import Counter
 from contextlib import ExitStack
+from itertools import count
 
 import pytest
 
@@ -21,6 +22,8 @@ from slow_kills_at_commit import S3, Hdfs, HdfsBed, Local, S3Bed
 from slow_random_statements import CASES, S3A
 from test_random_statements import CONF, START_WITHIN_S, Pair, home_below, is_of_the_server, logical, seeds, told_apart
 
+# The metastore is shared, and a sequence that fails leaves its database.
+RUNS = count()
 LEASE = {
     "spark.hadoop.fs.millstream.write.lease.ms": "1500",
     "spark.hadoop.fs.millstream.write.help.after.ms": "500",
@@ -130,7 +133,7 @@ def check_readers(answers, before, sequence, statement):
 
 def follow(pair, sequence):
     """Runs a sequence in both sessions, and what was committed of the statements whose driver is killed in stock's."""
-    run = f"run{next(pair.runs)}"
+    run = f"run{next(RUNS)}"
     home_of = home_below(pair.place.root)
     common = {name: {"home": home_of(name, session, run), "database": run} for name, session in pair.sessions.items()}
     files = {name: {**common[name], "files": str(session.home / "files")} for name, session in pair.sessions.items()}

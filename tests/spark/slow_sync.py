@@ -29,12 +29,6 @@ def remote(request, places):
     return Remote(places[request.param])
 
 
-@pytest.fixture
-def local(tmp_path):
-    tmp_path.chmod(0o755)
-    return tmp_path
-
-
 def nothing_happens(done) -> bool:
     return [done[key] for key in ("created", "copied_files", "amended", "deleted", "errors", "exit_code")] == [0] * 6
 

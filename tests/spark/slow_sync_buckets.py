@@ -17,7 +17,8 @@ import urllib.parse
 
 import pytest
 import sync_trees
-from bucket_calls import BUCKET, LIMIT_S, TOOL, Bucket, S3Bed, files_of, is_possible, wait_until
+from bucket_calls import BUCKET, LIMIT_S, Bucket, S3Bed, files_of, is_possible, wait_until
+from sync_trees import PSYNC
 
 KILLS = 12
 # More than are remembered of a listing.
@@ -301,7 +302,7 @@ def test_memory_does_not_grow_with_the_number_of_objects(bucket, tmp_path):
     peaks = []
     for name, count in (("tenth", MANY // 10), ("flat", MANY)):
         with (tmp_path / "stats").open("wb") as out:
-            running = subprocess.Popen([TOOL, "-rtn", "--stats", f"s3://{name}/", tmp_path / "target"], env=bucket.environment(), stdout=out)
+            running = subprocess.Popen([PSYNC, "-rtn", "--stats", f"s3://{name}/", tmp_path / "target"], env=bucket.environment(), stdout=out)
             _, status, used = os.wait4(running.pid, 0)
         assert status == 0 and f"Number of regular files transferred: {count:,}" in (tmp_path / "stats").read_text()
         peaks.append(used.ru_maxrss)

@@ -4,21 +4,18 @@ Run with `make test-group GROUP=sync-spark`.
 """
 
 import json
-import os
 import subprocess
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import sync_trees
 from slow_compact import environment
-
-TOOL = Path(os.environ.get("MILLSTREAM_PSYNC", Path(__file__).resolve().parents[2] / "target/release/psync"))
+from sync_trees import PSYNC
 
 
 def run(*arguments, expected: int = 0):
     conf = ["--conf=spark.ui.enabled=false", "--conf=spark.ui.showConsoleProgress=false"]
-    done = subprocess.run([TOOL, "--spark=local[2]", *conf, *map(str, arguments)], env=environment(), capture_output=True, text=True)
+    done = subprocess.run([PSYNC, "--spark=local[2]", *conf, *map(str, arguments)], env=environment(), capture_output=True, text=True)
     assert done.returncode == expected, done.stderr[-3000:]
     return done
 
@@ -49,7 +46,7 @@ def test_command_line(tmp_path):
 def test_urls_need_no_option(tmp_path):
     source, target = tmp_path / "source", tmp_path / "target"
     sync_trees.many_files(source, 50, 5)
-    command = [TOOL, "-a", "--conf=spark.ui.enabled=false", f"file://{source}/", target]
+    command = [PSYNC, "-a", "--conf=spark.ui.enabled=false", f"file://{source}/", target]
     done = subprocess.run(list(map(str, command)), env=environment(), capture_output=True, text=True)
     assert done.returncode == 0 and "50 files" in done.stdout, done.stderr[-3000:]
     assert sync_trees.snapshot(target) == sync_trees.snapshot(source)

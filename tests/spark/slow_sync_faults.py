@@ -32,14 +32,9 @@ def copied(top: Path) -> int:
     return found
 
 
-def litter(top: Path) -> list[str]:
+def leftovers(top: Path) -> list[str]:
+    """Temporary files and directories of psync."""
     return [os.path.join(directory, name) for directory, folders, names in os.walk(top) for name in folders + names if name.startswith(".psync-")]
-
-
-@pytest.fixture
-def local(tmp_path):
-    tmp_path.chmod(0o755)
-    return tmp_path
 
 
 @pytest.fixture
@@ -70,7 +65,7 @@ def test_a_killed_driver_leaves_whole_files_and_the_next_run_completes_the_tree(
     try:
         done = again.call("sync_calls:sync", **options)
         assert done["exit_code"] == 0, done
-        assert sync_trees.snapshot(target) == sync_trees.snapshot(local / "source") and litter(target) == []
+        assert sync_trees.snapshot(target) == sync_trees.snapshot(local / "source") and leftovers(target) == []
         if has_checkpoint:
             assert done["notices"] == [f"resuming the run whose plan is in file:{local / 'checkpoint'}"]
             assert done["kept"] >= FILES // 4 and done["kept"] + done["copied_files"] == FILES, done
@@ -161,7 +156,7 @@ def test_killed_executors_and_speculative_attempts(local, slow):
             done = session.answer()
             assert done["exit_code"] == 0 and done["copied_files"] + done["kept"] == FILES, done
             assert sync_trees.snapshot(target) == sync_trees.snapshot(local / "source")
-            assert litter(target) == []
+            assert leftovers(target) == []
         finally:
             session.close()
 
@@ -265,7 +260,7 @@ def test_an_object_that_vanishes_while_it_is_read_changes_nothing(places, local)
     try:
         s3.place.bed.inject({"operation": "GetObject", "path": "held.txt", "do": "hold", "count": 1})
         s3.session.ask("sync_calls:sync", src=source, dst=str(target))
-        wait_for(lambda: s3.place.bed.held() > 0, "it is not read")
+        wait_for(lambda: s3.place.bed.held() > 0, "the object is not being read")
         assert (target / "held.txt").read_text() == "previous"
         Path(s3.place.bed.data, source.removeprefix("s3a://"), "held.txt").unlink()
     finally:
@@ -300,7 +295,7 @@ def test_an_object_that_is_replaced_while_it_is_read_is_read_again(places, local
     try:
         s3.place.bed.inject({"operation": "GetObject", "path": "held.txt", "do": "hold", "count": 1})
         s3.session.ask("sync_calls:sync", src=source, dst=str(local / "target"))
-        wait_for(lambda: s3.place.bed.held() > 0, "it is not read")
+        wait_for(lambda: s3.place.bed.held() > 0, "the object is not being read")
         Path(s3.place.bed.data, source.removeprefix("s3a://"), "held.txt").unlink()
         s3.place.stock.call("remote_calls:put", root=source, files={"held.txt": "new one"})
     finally:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import sync_trees
-from bucket_calls import BUCKET, LIMIT_S, TOOL, Bucket, S3Bed, files_of, is_possible, lines, wait_until
+from bucket_calls import BUCKET, LIMIT_S, Bucket, S3Bed, files_of, is_possible, lines, wait_until
+from sync_trees import PSYNC
 
 ONE_OF = [
     [[], ["--delete"], ["--delete-before"], ["--delete-excluded", "--max-delete=5"]],
@@ -59,7 +60,7 @@ def test_options_do_what_they_do_locally(bucket, tmp_path, seed, way):
         # Objects have no time of their own that could be newer than a file's.
         options = options_of(chance)
         about = f"seed {seed}: {' '.join(options)}"
-        by_local = subprocess.run([TOOL, *options, "-i", f"{source}/", f"{local}/"], capture_output=True)
+        by_local = subprocess.run([PSYNC, *options, "-i", f"{source}/", f"{local}/"], capture_output=True)
         sides = {"source": source, "found": found}
         for side in {"up": ["found"], "down": ["source"], "between": ["source", "found"]}[way]:
             url = bucket.place()

@@ -526,6 +526,22 @@ fn names_are_linked_to_the_copy_and_nothing_else() {
     assert_eq!(fs::read(at("into/a")).expect("readable"), b"the intruder");
 }
 
+/// `ulimit -f` is an error of the files that are larger; the others are copied.
+#[test]
+fn a_limit_of_size_fails_only_larger_files() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let source = scratch.path().join("source");
+    fs::create_dir(&source).expect("a directory");
+    fs::write(source.join("large"), vec![1; 300_000]).expect("a file");
+    fs::write(source.join("small"), "1").expect("a file");
+    let mut command = Command::new("prlimit");
+    command.args(["--fsize=100000", PCOPY, "-r", "source", "copy"]).env("LC_ALL", "C");
+    let output = command.current_dir(scratch.path()).output().expect("prlimit runs");
+    let expected = "pcopy: error writing 'copy/large': File too large\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected.to_owned()));
+    assert_eq!(fs::read(scratch.path().join("copy/small")).expect("copied"), b"1");
+}
+
 /// However few files may be open: directories, further names, large files, and the directories of `--parents`.
 #[test]
 fn few_open_files_are_enough() {
