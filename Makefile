@@ -12,51 +12,68 @@ SPARK     := 4.3.0
 SPARK_OLD := 4.0.1
 
 PLATFORM := linux-$(shell uname -m)
-NATIVE   := build/native/$(PLATFORM)/libmillstream_jni.so
-LICENSES := build/native/THIRD-PARTY-LICENSES
-JAR      := jvm/spark/target/millstream-spark.jar
 VENV     := build/venv-$(SPARK)
 VENV_OLD := build/venv-$(SPARK_OLD)
+CHECKED     := build/checked/venv-$(SPARK)
+CHECKED_OLD := build/checked/venv-$(SPARK_OLD)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
+PYTHON_SOURCES := $(shell find python -type f -not -path '*/dist/*' -not -path '*/__pycache__/*' -not -path '*/.*')
 
-.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-group test-all package packages release fuzz bench fmt clean
+.PHONY: build tools jar wheel checked-tools demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-group test-all package \
+  packages release fuzz bench fmt clean
 
 build: tools jar wheel
 
 tools: target/release/pfind
+checked-tools: target/checked/pfind
+jar: jvm/spark/target/millstream-spark.jar
+wheel: build/wheel.stamp
 
-target/release/pfind $(NATIVE) &: $(RUST_SOURCES) $(wildcard jvm/spark/src/main/resources/millstream/*)
-	testbed/setup build
-	cargo build --release --locked
-	install -D target/release/libmillstream_jni.so $(NATIVE)
-	touch target/release/pfind
-
-$(LICENSES): packaging/third-party-licenses packaging/crates.py Cargo.lock
+build/THIRD-PARTY-LICENSES: packaging/third-party-licenses packaging/crates.py Cargo.lock
 	mkdir -p $(@D)
 	packaging/third-party-licenses > $@.new
 	mv $@.new $@
 
-jar: $(JAR)
+# Everything is built from one of two profiles of cargo: `release` is what users get and benches measure, `checked` is what tests run (Cargo.toml).
+# $(1): the profile; $(2): where native code, wheel and environments go; $(3): the modules' build directory
+define variant
+target/$(1)/pfind $(2)/native/$(PLATFORM)/libmillstream_jni.so &: $$(RUST_SOURCES) $$(wildcard jvm/spark/src/main/resources/millstream/*)
+	testbed/setup build
+	cargo build --profile $(1) --locked
+	install -D target/$(1)/libmillstream_jni.so $(2)/native/$(PLATFORM)/libmillstream_jni.so
+	touch target/$(1)/pfind
 
-$(JAR): $(NATIVE) $(LICENSES) $(JVM_SOURCES)
-	mvn -B -q -f jvm/pom.xml -DskipTests package
-	touch $@
+$(2)/native/THIRD-PARTY-LICENSES: build/THIRD-PARTY-LICENSES
+	install -D -m 644 $$< $$@
 
-wheel: build/wheel.stamp
+jvm/spark/$(3)/millstream-spark.jar: $(2)/native/$(PLATFORM)/libmillstream_jni.so $(2)/native/THIRD-PARTY-LICENSES $$(JVM_SOURCES)
+	$$(MAVEN) $$(MAVEN_$(1)) -DskipTests package
+	touch $$@
 
-build/wheel.stamp: $(JAR) target/release/pfind $(shell find python -type f -not -path '*/dist/*' -not -path '*/__pycache__/*' -not -path '*/.*')
-	$(PYTHON) -m venv build/venv-build
-	build/venv-build/bin/pip -q install -r python/requirements-build.txt
-	rm -rf python/dist
-	build/venv-build/bin/python -m build --wheel python
-	touch $@
+$(2)/wheel.stamp: jvm/spark/$(3)/millstream-spark.jar target/$(1)/pfind $$(PYTHON_SOURCES) | build/venv-build/ready
+	rm -rf $$(WHEELS_$(1))
+	MILLSTREAM_BUILT_TOOLS=target/$(1) MILLSTREAM_BUILT_JAR=$$< build/venv-build/bin/python -m build --wheel --outdir $$(WHEELS_$(1)) python
+	touch $$@
 
 # An environment with one Spark and our wheel in it.
-build/venv-%/ready: build/wheel.stamp python/requirements-test.txt
-	test -x build/venv-$*/bin/python || $(PYTHON) -m venv build/venv-$*
-	build/venv-$*/bin/pip -q install pyspark==$* -r python/requirements-test.txt
-	build/venv-$*/bin/pip -q install --force-reinstall --no-deps python/dist/*.whl
+$(2)/venv-%/ready: $(2)/wheel.stamp python/requirements-test.txt
+	test -x $(2)/venv-$$*/bin/python || $$(PYTHON) -m venv $(2)/venv-$$*
+	$(2)/venv-$$*/bin/pip -q install pyspark==$$* -r python/requirements-test.txt
+	$(2)/venv-$$*/bin/pip -q install --force-reinstall --no-deps $$(WHEELS_$(1))/*.whl
+	touch $$@
+endef
+MAVEN := mvn -B -q -f jvm/pom.xml
+MAVEN_release :=
+MAVEN_checked := -Pchecked
+WHEELS_release := python/dist
+WHEELS_checked := build/checked/dist
+$(eval $(call variant,release,build,target))
+$(eval $(call variant,checked,build/checked,target/checked))
+
+build/venv-build/ready: python/requirements-build.txt
+	$(PYTHON) -m venv build/venv-build
+	build/venv-build/bin/pip -q install -r python/requirements-build.txt
 	touch $@
 
 demo: tools $(VENV)/ready
@@ -68,56 +85,55 @@ test: test-rust test-beds test-tools test-gnu test-jvm test-spark
 test-rust:
 	testbed/setup build test
 	cargo fmt --check
-	cargo clippy --all-targets --locked -- -D warnings
-	cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir target/fuzz-check
+	cargo clippy --profile checked --all-targets --locked -- -D warnings
 	$(PYTHON) tests/architecture/check_dependencies.py
-	cargo test --locked
+	testbed/in-memory cargo test --profile checked --locked --lib --test '*'
 
 test-beds:
 	testbed/setup build test
-	$(PYTHON) -m unittest discover -s testbed/tests -v
+	testbed/in-memory $(PYTHON) -m unittest discover -s testbed/tests -v
 	$(PYTHON) -m unittest discover -s bench/tests -v
 	$(PYTHON) -m unittest discover -s tests -p 'test_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/packaging -v
 
-test-tools: tools
+test-tools: checked-tools
 	testbed/setup build test
-	$(PYTHON) -m unittest discover -s tests/tools -v
+	testbed/in-memory $(PYTHON) -m unittest discover -s tests/tools -v
 
 # The published tests of GNU coreutils and findutils: here a sample, all of them in the group gnu.
-test-gnu: tools
+test-gnu: checked-tools
 	testbed/setup build test gnu
-	tests/gnu/run --sample
+	testbed/in-memory tests/gnu/run --sample
 
-test-jvm: $(JAR)
-	mvn -B -q -f jvm/pom.xml verify
+test-jvm: jvm/spark/target/checked/millstream-spark.jar
+	testbed/in-memory bash -c '$(MAVEN) -Pchecked verify "-Dtest.tmp=$${TMPDIR:-/tmp}"'
 
 # A share that changes with every commit; all of them in the groups spark-4.3-N and spark-4.0-N. A test that is named runs in any case.
-SHARE := auto/24
-SHARE_REMOTE := auto/90
-SHARE_OLD := auto/120
+SHARE := auto/16
+SHARE_REMOTE := auto/60
+SHARE_OLD := auto/60
 # First, in any case, the queries whose tasks get a plan, on a cluster: with a local master, executors have the driver's classes.
-test-spark: $(VENV)/ready $(VENV_OLD)/ready
+test-spark: $(CHECKED)/ready $(CHECKED_OLD)/ready
 	testbed/setup build test s3
-	$(VENV)/bin/python -m pytest -q tests/spark/test_switches.py -k executors_get_the_jar
-	$(VENV)/bin/python -m pytest -q --share $(SHARE) python/tests tests/spark
-	$(VENV)/bin/python -m pytest -q --share $(SHARE_REMOTE) tests/spark/slow_remote_reads.py tests/spark/slow_remote_same_as_stock.py \
+	testbed/in-memory $(CHECKED)/bin/python -m pytest -q tests/spark/test_switches.py -k executors_get_the_jar
+	testbed/in-memory $(CHECKED)/bin/python -m pytest -q --share $(SHARE) --durations=20 python/tests tests/spark
+	testbed/in-memory $(CHECKED)/bin/python -m pytest -q --share $(SHARE_REMOTE) tests/spark/slow_remote_reads.py tests/spark/slow_remote_same_as_stock.py \
 	  tests/spark/slow_remote_compressed.py
-	$(VENV_OLD)/bin/python -m pytest -q --share $(SHARE_OLD) tests/spark
+	testbed/in-memory $(CHECKED_OLD)/bin/python -m pytest -q --share $(SHARE_OLD) tests/spark
 
 # Tests that are too long for `make test`: one group of `tests/groups list`, or all of them, which takes hours.
-test-group: tools $(VENV)/ready $(VENV_OLD)/ready
+test-group: checked-tools $(CHECKED)/ready $(CHECKED_OLD)/ready
 	tests/groups run $(GROUP)
 
 test-all: test
 	tests/groups run $$(tests/groups list | cut -d' ' -f1)
 
 # What is published, in dist, installed and run in clean root directories.
-package: release $(VENV)/ready
+package: release $(CHECKED)/ready
 	build/venv-package/bin/python -m unittest discover -s tests/packaging -p 'slow_*.py' -v
 
 # Packages, wheel and jar for systems with glibc 2.28 or newer.
-release: build/venv-package/ready $(LICENSES)
+release: build/venv-package/ready build/THIRD-PARTY-LICENSES
 	testbed/setup build package
 	build/venv-package/bin/python packaging/release
 

@@ -15,7 +15,7 @@ TESTBED = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTBED))
 from metastore_bed import DerbyMetastore, PostgresMetastore  # noqa: E402
 
-PYTHON = TESTBED.parent / "build" / "venv-4.3.0" / "bin" / "python"
+PYTHON = TESTBED.parent / "build" / "checked" / "venv-4.3.0" / "bin" / "python"
 # A driver that reads statements as lines, and replies with their rows.
 DRIVER = """
 import json, sys

@@ -33,7 +33,7 @@ print(millstream.__file__, sorted(row.value for row in lines.collect()))
 
 def pyspark():
     """The directory of the packages pyspark and py4j in the environment of the newest Spark, which `make package` has made."""
-    environments = sorted((ROOT / "build").glob("venv-4.*/lib/python*/site-packages/pyspark"))
+    environments = sorted((ROOT / "build/checked").glob("venv-4.*/lib/python*/site-packages/pyspark"))
     return environments[-1].parent
 
 

@@ -19,7 +19,7 @@ from sessions import without_root_powers  # noqa: E402
 from suites import HIVE_SUITES  # noqa: E402
 
 BUILD = ROOT / "build" / "spark-suites"
-JAR = ROOT / "jvm/spark/target/millstream-spark.jar"
+JAR = ROOT / "jvm/spark/target/checked/millstream-spark.jar"
 CONF_BLOCK = ROOT / "jvm/spark/src/main/resources/millstream/spark-defaults.conf"
 # The tests' sessions do not search jars for extensions, so ours is configured.
 EXTENSION = "org.apache.spark.sql.execution.datasources.millstream.MillstreamExtensions"

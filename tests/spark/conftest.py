@@ -20,10 +20,14 @@ from sessions import Session  # noqa: E402
 
 
 HERE = Path(__file__).resolve().parent
-
+SHARED = HERE, HERE.parents[1] / "python/tests"
+# A session of a test ends before the second compiler of its JVM has paid for itself, which took half of all CPU time. What is in the
+# environment already stays: with SPARK_SUBMIT_OPTS= JVMs are as those of users.
+for started in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(started, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 def pytest_addoption(parser):
-    parser.addoption("--share", default="1/1", metavar="K/N", help="of each file of tests/spark every Nth test, from the Kth on; "
+    parser.addoption("--share", default="1/1", metavar="K/N", help="of each file every Nth test, from the Kth on; "
                      "auto/N takes K from the number of commits")
 
 
@@ -46,7 +50,7 @@ def pytest_collection_modifyitems(config, items):
     first, step = share_of(config.getoption("--share"))
     seen, left_out = {}, []
     for item in items:
-        if item.path.parent == HERE and not any("seed" in name for name in item.fixturenames):
+        if item.path.parent in SHARED and not any("seed" in name for name in item.fixturenames):
             number = seen[item.path] = seen.get(item.path, -1) + 1
             if (number - first) % step:
                 left_out.append(item)

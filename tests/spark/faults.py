@@ -24,7 +24,6 @@ STATEMENTS = {
     "nothing": "insert overwrite {table} partition(k='3') select id, 'new' from range(0, 8, 1, 2) where id < 0",
 }
 # Drivers do little before they die, so optimisations for long jobs cost more than they save.
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 CONF = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -107,7 +106,7 @@ def tree(location):
 def driver(home: Path, metastore, trap=None, within=(), **conf) -> Session:
     """A session with direct writes on a metastore of testbed/metastore."""
     jar = {"spark.driver.extraClassPath": str(metastore.driver_jar())} if hasattr(metastore, "driver_jar") else {}
-    java = {"spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={home / 'tmp'} {QUICK_START}"}
+    java = {"spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={home / 'tmp'}"}
     settings = {**CONF, **java, **metastore.spark_conf(), **jar, **conf}
     return Session(home, millstream=True, conf=settings, environment=trap.settings() if trap else None, within=within)
 

@@ -18,7 +18,7 @@ import pytest
 
 KILLS = int(os.environ.get("MILLSTREAM_KILLS", "30"))
 ROOT = Path(__file__).resolve().parents[2]
-TOOL = Path(os.environ.get("MILLSTREAM_TOOL", ROOT / "target/release/millstream"))
+TOOL = Path(os.environ.get("MILLSTREAM_TOOL", ROOT / "target/checked/millstream"))
 
 
 def environment():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from datasets import NASTY_NAMES
 
-PSYNC = Path(os.environ.get("MILLSTREAM_PSYNC", Path(__file__).resolve().parents[2] / "target/release/psync"))
+PSYNC = Path(os.environ.get("MILLSTREAM_PSYNC", Path(__file__).resolve().parents[2] / "target/checked/psync"))
 MODES = (0o644, 0o600, 0o755, 0o640, 0o4755, 0o444)
 DIRECTORY_MODES = (0o755, 0o700, 0o750, 0o2775)
 SIZES = (0, 1, 10, 1000, 70_000)

@@ -14,7 +14,7 @@ import millstream
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOL = Path(os.environ.get("MILLSTREAM_TOOL", ROOT / "target/release/millstream"))
+TOOL = Path(os.environ.get("MILLSTREAM_TOOL", ROOT / "target/checked/millstream"))
 LINES = 5000
 TEXT = "".join(f"{n} a line of some words, 127.0.0.1, GET /index.html\n" for n in range(LINES)).encode()
 BUSY = "millstream-formats-"

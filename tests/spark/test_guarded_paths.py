@@ -10,7 +10,7 @@ from itertools import count
 import guard_calls
 import pytest
 from faults import DerbyMetastore, StepTrap
-from test_lost_rows import PUBLISH, Drivers, in_partition
+from test_lost_rows import PUBLISH, SHORT_LEASE, Drivers, in_partition
 
 NUMBERS = count()
 
@@ -175,13 +175,14 @@ def test_a_commit_is_carried_out_only_as_far_as_its_user_could(table, tmp_path, 
     drivers.run(f"create table {name} (a int) partitioned by (p string) stored as textfile location '{folder}'",
                 f"insert into {name} partition(p='1') select /*+ repartition(4) */ id from range(8)")
     (folder / "p=1").chmod(mode)
-    drivers.kill_at(PUBLISH.format(folder), 3, f"insert overwrite {name} partition(p='1') select /*+ repartition(8) */ id from range(10, 50)")
+    drivers.kill_at(PUBLISH.format(folder), 3, f"insert overwrite {name} partition(p='1') select /*+ repartition(8) */ id from range(10, 50)",
+                    **SHORT_LEASE)
     (record,) = (folder / ".direct-writes").glob("*.commit")
     os.chown(record, 12345, 12345)
     before = sorted(os.listdir(folder / "p=1"))
 
     for statement in (f"insert into {name} partition(p='1') select 1", f"insert overwrite directory '{tmp_path}/copy' select a from {name}"):
-        (error,) = drivers.call("run", statements=[statement])
+        (error,) = drivers.call("run", statements=[statement], conf=SHORT_LEASE)
         assert error and f"12345, who may not remove or rename {files.format(folder / 'p=1')}" in error, error
     assert sorted(os.listdir(folder / "p=1")) == before
 

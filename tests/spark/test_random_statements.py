@@ -22,7 +22,6 @@ from test_direct_writes import HIVE, differences
 CONF = {
     **HIVE,
     # Statements are small, so optimisations for long jobs cost more than they save.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # The metastores need no durability.

@@ -77,7 +77,7 @@ class VanishingTree(unittest.TestCase):
         for tool in tools.TOOLS:
             with self.subTest(tool), tempfile.TemporaryDirectory() as scratch:
                 tree = Path(scratch, "tree")
-                subprocess.run([tools.ROOT / "testbed/mktree", "nested", tree, "600", "6000"], check=True)
+                subprocess.run([tools.ROOT / "testbed/mktree", "nested", tree, "200", "2000"], check=True)
                 # One worker needs over a second; the removal takes a small part of it near the beginning.
                 with LatencyMount(tree, delay_us=1000) as mount:
                     remover = threading.Timer(0.1, subprocess.run, [["rm", "-rf", tree / "dir_0", tree / "dir_3"]])

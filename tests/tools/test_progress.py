@@ -63,8 +63,8 @@ class Progress(unittest.TestCase):
             with self.subTest(tool):
                 # As many as one reading of the directory returns.
                 directory = self.flat(tool, 900)
-                with LatencyMount(self.scratch, delay_us=20_000, ttl_s=60) as mount:
-                    command = tools.command(tool, "--threads=8", *arguments, Path(mount.path, directory.name))
+                with LatencyMount(self.scratch, delay_us=3_000, ttl_s=60) as mount:
+                    command = tools.command(tool, "--threads=2", *arguments, Path(mount.path, directory.name))
                     status, text = shown(command)
                 self.assertEqual(status, 0, text)
                 self.check_line(text, 901)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BINARIES = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "release"
+BINARIES = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "checked"
 sys.path.insert(0, str(ROOT / "testbed"))
 
 TOOLS = ("pfind", "pls", "pdu")
