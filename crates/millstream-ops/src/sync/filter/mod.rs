@@ -9,7 +9,7 @@
 //! rules with wildcards that precede the rule found are tried one after the other.
 //!
 //! The reference is *FILTER RULES* of the manual rsync(1). Where the manual is silent or differs from rsync
-//! 3.5.0, the program decides: `tests/filter.rs` compares the two. Rules that rsync knows and this module
+//! 3.5.0, the program decides: `tests/integration/filter.rs` compares the two. Rules that rsync knows and this module
 //! does not are refused: those in files of the source tree (`dir-merge`), for extended attributes (`x`), and
 //! CVS's list (`C`).
 
