@@ -40,7 +40,7 @@ build/THIRD-PARTY-LICENSES: packaging/third-party-licenses packaging/crates.py C
 define variant
 target/$(1)/pfind $(2)/native/$(PLATFORM)/libmillstream_jni.so &: $$(RUST_SOURCES) $$(wildcard jvm/spark/src/main/resources/millstream/*)
 	testbed/setup build
-	cargo build --profile $(1) --locked
+	cargo build --profile $(1) --locked $$(FEATURES_$(1))
 	install -D target/$(1)/libmillstream_jni.so $(2)/native/$(PLATFORM)/libmillstream_jni.so
 	touch target/$(1)/pfind
 
@@ -65,6 +65,9 @@ $(2)/venv-%/ready: $(2)/wheel.stamp python/requirements-test.txt
 endef
 MAVEN := mvn -B -q -f jvm/pom.xml
 MAVEN_release :=
+FEATURES_release :=
+# Those that tests need, so that cargo does not compile everything once with and once without them.
+FEATURES_checked := --features millstream-vfs/contract,millstream-wire/vectors
 MAVEN_checked := -Pchecked
 WHEELS_release := python/dist
 WHEELS_checked := build/checked/dist
