@@ -20,7 +20,10 @@ class Node:
 def tree(chance: random.Random, most: int = 45) -> list[Node]:
     """Entries of one kind on both sides, so that nothing is in the way of anything."""
     nodes: dict[str, Node] = {}
-    while len(nodes) < most:
+    # Without a directory, all names are soon used up.
+    for _ in range(100 * most):
+        if len(nodes) == most:
+            break
         above = chance.choice([node for node in nodes.values() if node.is_directory] + [None] * 3)
         path = f"{above.path}/{chance.choice(NAMES)}" if above else chance.choice(NAMES)
         if path.count("/") < 4 and path not in nodes:

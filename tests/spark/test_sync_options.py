@@ -81,6 +81,9 @@ def test_random_options_do_what_they_do_for_rsync(ours, tmp_path, seed):
         # What keeps its place although the source has a directory gets the time of that from rsync.
         barred = {name for name in before if mine.get("ignore_existing") and is_directory(source / name) and not is_directory(destination / name)}
         by_rsync = subprocess.run(["rsync", "-a", *theirs, f"{source}/", f"{expected}/"], capture_output=True, text=True)
+        if by_rsync.returncode == 2 and "File-list index" in by_rsync.stderr:
+            # rsync 3.5.0 sometimes loses its place in its list where it cannot make way for files with several names.
+            continue
         done = sync(ours, source, destination, **mine)
         # Where nothing is to be made in such a directory, rsync does not mind.
         is_of_barred = done.get("problems") and {problem["path"] for problem in done["problems"]} <= set(map(printed, barred))
