@@ -35,7 +35,8 @@ build/THIRD-PARTY-LICENSES: packaging/third-party-licenses packaging/crates.py C
 	packaging/third-party-licenses > $@.new
 	mv $@.new $@
 
-# Everything is built from one of two profiles of cargo: `release` is what users get and benches measure, `checked` is what tests run (Cargo.toml).
+# Everything is built from one of two profiles of cargo: `release` is what users get and benches measure, `checked` is what
+# tests run (Cargo.toml).
 # $(1): the profile; $(2): where native code, wheel and environments go; $(3): the modules' build directory
 define variant
 target/$(1)/pfind $(2)/native/$(PLATFORM)/libmillstream_jni.so &: $$(RUST_SOURCES) $$(wildcard jvm/spark/src/main/resources/millstream/*)
@@ -64,11 +65,9 @@ $(2)/venv-%/ready: $(2)/wheel.stamp python/requirements-test.txt
 	touch $$@
 endef
 MAVEN := mvn -B -q -f jvm/pom.xml
-MAVEN_release :=
-FEATURES_release :=
+MAVEN_checked := -Pchecked
 # Those that tests need, so that cargo does not compile everything once with and once without them.
 FEATURES_checked := --features millstream-vfs/contract,millstream-wire/vectors
-MAVEN_checked := -Pchecked
 WHEELS_release := python/dist
 WHEELS_checked := build/checked/dist
 $(eval $(call variant,release,build,target))

@@ -21,10 +21,11 @@ from sessions import Session  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE, HERE.parents[1] / "python/tests"
-# A session of a test ends before the second compiler of its JVM has paid for itself, which took half of all CPU time. What is in the
-# environment already stays: with SPARK_SUBMIT_OPTS= JVMs are as those of users.
+# Test sessions are too short for the JVM's second compiler (C2) to pay off; it used half of their CPU time. Options that are set
+# in the environment stay: with SPARK_SUBMIT_OPTS= JVMs run as users have them.
 for started in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
     os.environ.setdefault(started, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 def pytest_addoption(parser):
     parser.addoption("--share", default="1/1", metavar="K/N", help="of each file every Nth test, from the Kth on; "

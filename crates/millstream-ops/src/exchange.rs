@@ -139,7 +139,7 @@ mod tests {
         CString::new(path.as_os_str().as_bytes()).expect("no NUL")
     }
 
-    /// Tries again while the lock is held: a command that another test has just started has it until it executes.
+    /// Retries while the lock is held: a command that another test starts inherits it between fork and exec.
     fn patiently(bed: &Path, what: &Exchange<'_>) -> Result<Outcome, ExchangeError> {
         let mut outcomes = (0..10_000).map(|_| exchange(&PosixVolume, &c_path(bed), what));
         outcomes.find(|outcome| *outcome != Ok(Outcome::Busy)).unwrap_or(Ok(Outcome::Busy))

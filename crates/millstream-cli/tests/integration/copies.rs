@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
+/// How long something may take on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 pub const PCOPY: &str = env!("CARGO_BIN_EXE_pcopy");
 
 pub fn pcopy(words: &[&str], directory: &Path) -> Output {
@@ -48,4 +51,8 @@ pub fn grow(root: &Path, directories: usize, files: usize, bytes: usize) {
             File::open(&path).and_then(|file| file.set_modified(old)).expect("a time");
         }
     }
+}
+
+pub fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
 }

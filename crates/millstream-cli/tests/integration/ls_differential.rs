@@ -3,7 +3,6 @@
 //!
 //! `MILLSTREAM_SEED` repeats a run, `LS_DIFFERENTIAL_ROUNDS` lengthens it.
 
-use crate::traces;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
@@ -18,6 +17,7 @@ use rustix::fs::{CWD, FileType, mknodat};
 use tempfile::TempDir;
 
 use crate::random::Random;
+use crate::traces;
 
 fn rounds(default: usize) -> usize {
     std::env::var("LS_DIFFERENTIAL_ROUNDS").ok().and_then(|s| s.parse().ok()).unwrap_or(default)

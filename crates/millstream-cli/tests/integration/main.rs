@@ -1,5 +1,5 @@
-//! The tools beside the programs that they replace, and what they do when things go wrong. One program of tests, which is linked once and runs
-//! tests of every file at the same time.
+//! The tools beside the programs that they replace, and what they do when things go wrong. All files are one program,
+//! which is linked once and runs tests of all of them at the same time.
 
 mod attributes;
 mod closed_stdout;
@@ -16,6 +16,7 @@ mod newest;
 mod pcopy;
 mod pcopy_extensions;
 mod pcopy_faults;
+mod pcopy_swapped;
 mod pdu;
 mod pls_trees;
 mod prm;

@@ -1,6 +1,5 @@
 //! `prm` against GNU `rm`, and against itself.
 
-use crate::traces;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
@@ -16,6 +15,7 @@ use std::thread;
 use crate::programs::copy_program;
 use crate::races::StopWhenDone;
 use crate::random::Random;
+use crate::traces;
 use crate::trees::{Links, grow};
 use millstream_ops::json::read_string;
 use tempfile::TempDir;

@@ -2,7 +2,6 @@
 //!
 //! The test with random moments prints a seed and repeats what it did with `MILLSTREAM_SEED=…`.
 
-use crate::traces;
 use std::fs::{self, File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -12,6 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::scratch::{Scratch, permissions};
+use crate::traces;
 
 fn text(lines: u32) -> Vec<u8> {
     let number = |n: u32| n.wrapping_mul(2_654_435_761) >> 7;
