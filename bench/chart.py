@@ -48,7 +48,9 @@ def chart(title: str, ratios: list[dict]) -> str:
     ]
     for value in grid_values(low, high):
         colour, width = (INK, 1.5) if value == 1 else (GRID, 1)
-        lines.append(f'<line x1="{x(value):.1f}" y1="{TOP - 6}" x2="{x(value):.1f}" y2="{bottom}" stroke="{colour}" stroke-width="{width}"/>')
+        lines.append(
+            f'<line x1="{x(value):.1f}" y1="{TOP - 6}" x2="{x(value):.1f}" y2="{bottom}" stroke="{colour}" stroke-width="{width}"/>'
+        )
         lines.append(f'<text x="{x(value):.1f}" y="{bottom + 18}" text-anchor="middle">{value:g}x</text>')
     for row, ratio in enumerate(ratios):
         y = TOP + ROW * row

@@ -19,11 +19,11 @@ from pathlib import Path
 import pyspark
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from harness import REPOSITORY, TESTBED, LocalDirectory, print_table, run_command, scratch_directory, tree  # noqa: E402
+from harness import REPOSITORY, TESTBED, LocalDirectory, print_table, run_command, scratch_directory, tree
 
 sys.path.insert(0, str(TESTBED))
-from latency_mount import LatencyMount  # noqa: E402
-from remote_bed import DELAY_MS, PROBE, Data, bed  # noqa: E402
+from latency_mount import LatencyMount
+from remote_bed import DELAY_MS, PROBE, Data, bed
 
 TOOLS = REPOSITORY / "target" / "release"
 # What is replaced, and ours; {} is the tree.
@@ -75,15 +75,34 @@ def count_lines(way, directory):
 
 def compare_spark(directory, files):
     stock = count_lines("stock", directory)
-    rows = [["spark.read.text(dir).count()", f"{stock['create_s']:.2f}", f"{stock['count_s']:.1f}",
-             f"{stock['total_s']:.1f}", ""]]
-    for way, label in (("millstream", "the same, Millstream on"), ("read_text", "millstream.read_text(spark, dir).count()")):
+    rows = [
+        [
+            "spark.read.text(dir).count()",
+            f"{stock['create_s']:.2f}",
+            f"{stock['count_s']:.1f}",
+            f"{stock['total_s']:.1f}",
+            "",
+        ]
+    ]
+    for way, label in (
+        ("millstream", "the same, Millstream on"),
+        ("read_text", "millstream.read_text(spark, dir).count()"),
+    ):
         ours = count_lines(way, directory)
         if ours["lines"] != stock["lines"]:
             sys.exit(f"demo: stock Spark counts {stock['lines']} lines, {way} {ours['lines']}")
-        rows.append([label, f"{ours['create_s']:.2f}", f"{ours['count_s']:.1f}", f"{ours['total_s']:.1f}",
-                     f"{stock['total_s'] / ours['total_s']:.1f}x"])
-    print(f"\nSpark counts the {stock['lines']:,} lines of {files:,} files on the local disk, local[2]; the same count each time")
+        rows.append(
+            [
+                label,
+                f"{ours['create_s']:.2f}",
+                f"{ours['count_s']:.1f}",
+                f"{ours['total_s']:.1f}",
+                f"{stock['total_s'] / ours['total_s']:.1f}x",
+            ]
+        )
+    print(
+        f"\nSpark counts the {stock['lines']:,} lines of {files:,} files on the local disk, local[2]; the same count each time"
+    )
     print_table(["", "DataFrame s", "count s", "total s", "gain"], rows)
 
 
@@ -99,12 +118,23 @@ def count_objects(way):
 
 def compare_s3():
     stock, ours = count_objects("stock"), count_objects("millstream")
-    print(f"\nSpark counts the lines of {OBJECTS:,} small objects on S3 (a local server, {DELAY_MS} ms a request), local[2]; most at once: requests in"
-          " flight")
-    print_table(["", "s", "requests", "at once", "gain"], [
-        [name, f"{figures['wall_s']:.1f}", str(figures["requests"]), str(figures["max_in_flight"]), f"{stock['wall_s'] / figures['wall_s']:.1f}x"]
-        for name, figures in (("stock", stock), ("Millstream on", ours))
-    ])
+    print(
+        f"\nSpark counts the lines of {OBJECTS:,} small objects on S3 (a local server, {DELAY_MS} ms a request), local[2]; most at once: requests in"
+        " flight"
+    )
+    print_table(
+        ["", "s", "requests", "at once", "gain"],
+        [
+            [
+                name,
+                f"{figures['wall_s']:.1f}",
+                str(figures["requests"]),
+                str(figures["max_in_flight"]),
+                f"{stock['wall_s'] / figures['wall_s']:.1f}x",
+            ]
+            for name, figures in (("stock", stock), ("Millstream on", ours))
+        ],
+    )
 
 
 def overwrite(way, make_bed):
@@ -123,8 +153,10 @@ def compare_inserts():
     for name, make_bed in beds.items():
         stock_s, ours_s = (overwrite(way, make_bed) for way in ("stock", "millstream"))
         rows.append([name, f"{stock_s:.1f}", f"{ours_s:.1f}", f"{stock_s / ours_s:.1f}x"])
-    print(f"\nSpark overwrites {PARTITIONS} partitions of a Hive table: INSERT OVERWRITE … PARTITION (part), text, local[2]; direct writes are also"
-          "\nsafe when the driver is killed. On S3, where more is gained: bench/direct-writes")
+    print(
+        f"\nSpark overwrites {PARTITIONS} partitions of a Hive table: INSERT OVERWRITE … PARTITION (part), text, local[2]; direct writes are also"
+        "\nsafe when the driver is killed. On S3, where more is gained: bench/direct-writes"
+    )
     print_table(["on", "stock s", "direct s", "gain"], rows)
 
 
@@ -134,8 +166,10 @@ def main():
     files = parser.parse_args().files
     source = tree("text", files)
     print(f"{files:,} files of real text in {source}")
-    compare_tools("A mount that answers in 0.5 ms (latfs, fresh for each run)",
-                  lambda: LatencyMount(source, delay_us=500, ttl_s=60, prepared=True))
+    compare_tools(
+        "A mount that answers in 0.5 ms (latfs, fresh for each run)",
+        lambda: LatencyMount(source, delay_us=500, ttl_s=60, prepared=True),
+    )
     for rival, _ in COMMANDS:
         timed(rival, LocalDirectory(source))  # warms the cache
     compare_tools("The local disk, warm cache", lambda: LocalDirectory(source))

@@ -12,8 +12,9 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Commits an overwrite of as many files as it writes, over a store in memory (that of the protocol's tests): what is left is the
- * driver's own work. Prints what the second of two commits cost, as JSON. Run by bench/direct_commit_probe.py.
+ * Commits an overwrite of as many files as it writes, over a store in memory (that of the protocol's tests): what is
+ * left is the driver's own work. Prints what the second of two commits cost, as JSON. Run by
+ * bench/direct_commit_probe.py.
  */
 final class DirectCommitProbe {
   private static final int FILES_A_PARTITION = 100;

@@ -20,7 +20,9 @@ def main(files: str, bed: str) -> None:
     jars = Path(pyspark.__file__).parent / "jars"
     path = f"{bed}:{CLASSES / 'classes'}:{CLASSES / 'test-classes'}:{jars}/*"
     subprocess.run(["javac", "-d", bed, "-cp", path, str(BENCH / "direct_commit_probe.java")], check=True)
-    subprocess.run(["java", f"-Xmx{HEAP}", "-cp", path, "io.millstream.write.protocol.DirectCommitProbe", files], check=True)
+    subprocess.run(
+        ["java", f"-Xmx{HEAP}", "-cp", path, "io.millstream.write.protocol.DirectCommitProbe", files], check=True
+    )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""Writes a table once in a fresh JVM, after warming it, and prints what the write cost, as JSON. Run by bench/direct-writes.
+"""Writes a table once in a fresh JVM, after warming it, and prints what the write cost, as JSON. Run by
+bench/direct-writes.
 
     direct_writes_probe.py WAY STATEMENT FORMAT FILES ROWS BED
     direct_writes_probe.py prepare STATEMENT FORMAT FILES ROWS BED
 
-WAY is one of `WAYS`, STATEMENT one of `STATEMENTS`, FORMAT one of `FORMATS`; FILES files of ROWS rows are written. BED is a
-directory with bed.json (`WriteBed` of bench/direct-writes). `prepare` makes what the others find there: the tables `target`
-and `warm`, which has 30 files. Before the measured statement it has run ten times on `warm`, without the bed's delay: after two,
-a third of our CPU time is the JVM's compiler's, and a driver that writes tables is not a new one. The requests are those of
-the statement; the rows and their sum are what a reader finds afterwards.
+WAY is one of `WAYS`, STATEMENT one of `STATEMENTS`, FORMAT one of `FORMATS`; FILES files of ROWS rows are written.
+BED is a directory with bed.json (`WriteBed` of bench/direct-writes). `prepare` makes what the others find there: the
+tables `target` and `warm`, which has 30 files. Before the measured statement it has run ten times on `warm`, without
+the bed's delay: after two, a third of our CPU time is the JVM's compiler's, and a driver that writes tables is not a
+new one. The requests are those of the statement; the rows and their sum are what a reader finds afterwards.
 """
 
 import json
@@ -24,8 +25,8 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_probe import live_heap_mb, session
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "testbed"))
-from bed_jars import hadoop_cloud_jar, hadoop_native_directory, s3a_jars  # noqa: E402
-from metastore_bed import DerbyMetastore  # noqa: E402
+from bed_jars import hadoop_cloud_jar, hadoop_native_directory, s3a_jars
+from metastore_bed import DerbyMetastore
 
 WARM_FILES, WARM_RUNS = 30, 10
 FILES_PER_TASK = 5  # when each is in a partition of its own
@@ -47,11 +48,14 @@ WAYS = {
     "stock": {},
     "magic": {},
     "tuned": {
-        **NO_PERMISSIONS, "spark.hadoop.fs.s3a.performance.flags": "*", "spark.hadoop.hive.load.dynamic.partitions.thread": "64",
+        **NO_PERMISSIONS,
+        "spark.hadoop.fs.s3a.performance.flags": "*",
+        "spark.hadoop.hive.load.dynamic.partitions.thread": "64",
     },
     "no-permissions": NO_PERMISSIONS,
     "libhadoop": {},
-    # The factory of S3A's committers without Spark's binding of them: tasks write to final paths, and nothing is ever undone.
+    # The factory of S3A's committers without Spark's binding of them: tasks write to final paths, and nothing is ever
+    # undone.
     "plain-put": {
         "spark.hadoop.mapreduce.outputcommitter.factory.scheme.s3a": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
         "spark.hadoop.fs.s3a.committer.name": "magic",
@@ -64,7 +68,9 @@ WAYS_WITH_HADOOP_CLOUD = {"magic", "tuned"}
 class Table:
     """A table of the bed; written are rows that begin with a number, by a statement or, for `write`, to its path."""
 
-    def __init__(self, spark: SparkSession, name: str, statement: str, format_name: str, files: int, rows: int, root: str):
+    def __init__(
+        self, spark: SparkSession, name: str, statement: str, format_name: str, files: int, rows: int, root: str
+    ):
         self.spark = spark
         self.name, self.statement, self.format, self.files, self.rows = name, statement, format_name, files, rows
         self.location = f"{root}/{name}"
@@ -90,7 +96,9 @@ class Table:
     def rows_from(self, first: int) -> DataFrame:
         tasks = self.files if self.statement in ONE_DIRECTORY else -(-self.files // FILES_PER_TASK)
         numbers = self.spark.range(0, self.files * self.rows, 1, tasks)
-        return numbers.selectExpr(f"id + {first} AS id", "repeat(md5(string(id)), 3) AS v", f"int(id DIV {self.rows}) AS part")
+        return numbers.selectExpr(
+            f"id + {first} AS id", "repeat(md5(string(id)), 3) AS v", f"int(id DIV {self.rows}) AS part"
+        )
 
     def contents(self) -> tuple[int, int]:
         self.spark.catalog.clearCache()
@@ -100,7 +108,8 @@ class Table:
 
 def start(way: str, bed: Path, facts: dict) -> SparkSession:
     conf = {
-        **facts["conf"], **WAYS[way],
+        **facts["conf"],
+        **WAYS[way],
         "spark.master": f"local[{facts['threads']}]",
         "spark.sql.warehouse.dir": str(bed / "warehouse"),
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
@@ -109,7 +118,9 @@ def start(way: str, bed: Path, facts: dict) -> SparkSession:
     with DerbyMetastore(bed) as metastore:
         conf |= metastore.spark_conf()
     if facts["endpoint"]:
-        jars = s3a_jars(pyspark.__version__) + ([hadoop_cloud_jar(pyspark.__version__)] if way in WAYS_WITH_HADOOP_CLOUD else [])
+        jars = s3a_jars(pyspark.__version__) + (
+            [hadoop_cloud_jar(pyspark.__version__)] if way in WAYS_WITH_HADOOP_CLOUD else []
+        )
         conf["spark.driver.extraClassPath"] = ":".join(map(str, jars))
     if way == "libhadoop":
         conf["spark.driver.extraLibraryPath"] = str(hadoop_native_directory())

@@ -1,6 +1,6 @@
 """Counts lines by `grep -c` on two cores and prints what that cost, as JSON. Run by bench/spark-read.
 
-    grep_probe.py WORD DIRECTORY
+grep_probe.py WORD DIRECTORY
 """
 
 import json

@@ -77,7 +77,8 @@ def ext4_image(source: Path, name: str, inodes: int, megabytes: int) -> Path:
         name,
         lambda path: subprocess.run(
             ["mke2fs", "-q", "-t", "ext4", "-N", str(inodes), "-d", source, path, f"{megabytes}M"],
-            check=True, stdout=subprocess.DEVNULL,
+            check=True,
+            stdout=subprocess.DEVNULL,
         ),
     )
 
@@ -141,7 +142,9 @@ def run_command(command: list[str], output: Path | None = None, limit_s: float =
     with open(output or os.devnull, "wb") as sink, tempfile.NamedTemporaryFile("r") as peak_kb:
         command = ["time", "--quiet", f"--output={peak_kb.name}", "--format=%M", *command]
         start = time.perf_counter()
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, env=environment, start_new_session=True)
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=sink, env=environment, start_new_session=True
+        )
         at_limit = []
 
         def stop() -> None:
@@ -200,7 +203,9 @@ def tree_cpu_s(root: int) -> float:
 
 
 Word = str | Callable[[], object]
-"""A word of a command, or a function that returns it. A function is called when the command runs, so that only the cases that `--case` chooses make data."""
+"""A word of a command, or a function that returns it. A function is called when the command runs, so that only the
+cases that `--case` chooses make data.
+"""
 
 
 @dataclass(frozen=True)
@@ -274,7 +279,9 @@ WIDE_SLOTS = 16
 
 
 def with_slots(label: str) -> str:
-    """The label of the same contender with more task slots: behind latency, stock Spark has one request in flight for each of its slots."""
+    """The label of the same contender with more task slots: behind latency, stock Spark has one request in flight for
+    each of its slots.
+    """
     return f"{label}, {WIDE_SLOTS} slots"
 
 
@@ -366,7 +373,9 @@ def measure_warm(contest: Contest) -> list[Result]:
     return results
 
 
-Answer = tuple[Run, int | None]  # the run, whose `lines` are the rows that a job found; their sum if it adds something up
+Answer = tuple[
+    Run, int | None
+]  # the run, whose `lines` are the rows that a job found; their sum if it adds something up
 NO_ANSWER = Run(wall_s=0, cpu_s=0, rss_mb=0, status=1), None
 
 
@@ -390,7 +399,9 @@ def run_probe(command: list[str]) -> Answer:
 
 def answer_of(cost: dict) -> Answer:
     counts = {name: cost.get(name) for name in ("requests", "max_in_flight")}
-    run = Run(cost["wall_s"], cost["cpu_s"], cost["heap_mb"], 0, cost["rows"], **counts, stopped=cost.get("stopped", False))
+    run = Run(
+        cost["wall_s"], cost["cpu_s"], cost["heap_mb"], 0, cost["rows"], **counts, stopped=cost.get("stopped", False)
+    )
     return run, cost.get("sum")
 
 
@@ -452,7 +463,16 @@ def machine_facts() -> dict[str, str]:
 
 
 def table_header(contest: Contest) -> list[str]:
-    return ["command", "wall s", "min-max s", "CPU s", contest.memory_column, contest.requests_column, "in flight", "lines"]
+    return [
+        "command",
+        "wall s",
+        "min-max s",
+        "CPU s",
+        contest.memory_column,
+        contest.requests_column,
+        "in flight",
+        "lines",
+    ]
 
 
 def table_row(result: Result) -> list[str]:
@@ -477,7 +497,9 @@ def faults(contest: Contest, results: list[Result]) -> list[str]:
     for check in contest.checks:
         answers = {label: by_label[label].lines for label in check.labels if by_label[label].has_answer}
         if len(set(answers.values())) > 1:
-            found.append(f"{contest.name}/{check.name}: the answers differ: {', '.join(f'{label}: {lines}' for label, lines in answers.items())}")
+            found.append(
+                f"{contest.name}/{check.name}: the answers differ: {', '.join(f'{label}: {lines}' for label, lines in answers.items())}"
+            )
     return found
 
 
@@ -513,10 +535,19 @@ def parse_arguments(description: str, argv: list[str]) -> argparse.Namespace:
 
 def command_line(name: str, contest: Contest, options: argparse.Namespace) -> str:
     """What makes these results again."""
-    return " ".join([f"bench/{name}", *(["--quick"] if options.quick else []), f"--case {contest.name}", f"--rounds {options.rounds}"])
+    return " ".join(
+        [
+            f"bench/{name}",
+            *(["--quick"] if options.quick else []),
+            f"--case {contest.name}",
+            f"--rounds {options.rounds}",
+        ]
+    )
 
 
-def report_of(name: str, contest: Contest, results: list[Result], options: argparse.Namespace, machine: dict[str, str]) -> dict:
+def report_of(
+    name: str, contest: Contest, results: list[Result], options: argparse.Namespace, machine: dict[str, str]
+) -> dict:
     """What docs/benchmarks.md shows of a contest."""
     return {
         "bench": name,
@@ -532,12 +563,16 @@ def report_of(name: str, contest: Contest, results: list[Result], options: argpa
 
 
 def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -> int:
-    """Runs the contests that `--case` selects, prints their tables and ratios; returns the exit status, 1 if a command failed or answers differ."""
+    """Runs the contests that `--case` selects, prints their tables and ratios; returns the exit status, 1 if a command
+    failed or answers differ.
+    """
     chosen = [contest for contest in contests if options.case in contest.name]
     if not chosen:
         print(f"{name}: no case contains '{options.case}'", file=sys.stderr)
         return 2
-    print(f"{name}{' (QUICK: small data, no claim)' if options.quick else ''}, {datetime.date.today()}, {options.rounds} rounds")
+    print(
+        f"{name}{' (QUICK: small data, no claim)' if options.quick else ''}, {datetime.date.today()}, {options.rounds} rounds"
+    )
     for fact, value in machine_facts().items():
         print(f"  {fact}: {value}")
     complaints, ratios = [], []

@@ -18,9 +18,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
 
 /**
- * Lists the files below a directory of HDFS, and reads each with one call on 16 threads: what HDFS's own client needs, without Spark.
- * Prints what the second data set of a bed cost, after the first one has been read three times, as JSON. Run by bench/spark-remote, with a
- * bed's file of facts.
+ * Lists the files below a directory of HDFS, and reads each with one call on 16 threads: what HDFS's own client needs,
+ * without Spark. Prints what the second data set of a bed cost, after the first one has been read three times, as JSON.
+ * Run by bench/spark-remote, with a bed's file of facts.
  */
 final class HdfsFloor {
   private static final int THREADS = 16;

@@ -2,10 +2,10 @@
 
     ptspark.py SOURCE DESTINATION
 
-Both trees are listed at once: the upper directories by the driver, what is below them by os.walk and os.stat in tasks. The
-listings become DataFrames, an outer join on the relative path finds what is new or has changed, and tasks copy it by
-shutil.copy2. Running it again continues where it was interrupted. The published script joins on the base name, which takes
-files of different directories for the same one.
+Both trees are listed at once: the upper directories by the driver, what is below them by os.walk and os.stat in tasks.
+The listings become DataFrames, an outer join on the relative path finds what is new or has changed, and tasks copy it
+by shutil.copy2. Running it again continues where it was interrupted. The published script joins on the base name, which
+takes files of different directories for the same one.
 """
 
 import os
@@ -24,11 +24,18 @@ LISTING = "path STRING, is_directory BOOLEAN, size LONG, mtime LONG"
 def entry_of(root: str, path: str) -> tuple[str, bool, int, int]:
     status = os.lstat(path)
     is_directory = stat.S_ISDIR(status.st_mode)
-    return os.path.relpath(path, root), is_directory, 0 if is_directory else status.st_size, 0 if is_directory else status.st_mtime_ns
+    return (
+        os.path.relpath(path, root),
+        is_directory,
+        0 if is_directory else status.st_size,
+        0 if is_directory else status.st_mtime_ns,
+    )
 
 
 def upper_entries(root: str) -> tuple[list[str], list[tuple]]:
-    """Directories whose contents tasks list, which are at least PARTS if the tree has so many; and the entries above them."""
+    """Directories whose contents tasks list, which are at least PARTS if the tree has so many; and the entries above
+    them.
+    """
     directories, entries = [root], []
     while directories and len(directories) < PARTS:
         below = []
@@ -67,8 +74,13 @@ def copy(source: str, destination: str, rows: Iterator[Row]) -> None:
 
 def main(source: str, destination: str) -> None:
     source, destination = os.path.realpath(source), os.path.realpath(destination)
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "2g") \
-        .config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "2g")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
     ours, theirs = listing(spark, source).alias("s"), listing(spark, destination).alias("d")
     pairs = ours.join(theirs, col("s.path") == col("d.path"), "full_outer").where("s.path IS NOT NULL")
     wanted = pairs.where("d.path IS NULL OR s.size <> d.size OR s.mtime <> d.mtime").select("s.path", "s.is_directory")

@@ -16,9 +16,9 @@ from pathlib import Path
 from harness import REPOSITORY, TESTBED, Word, make_once, tree
 
 sys.path.insert(0, str(TESTBED))
-from bed_jars import s3a_jars  # noqa: E402
-from hdfs_bed import HdfsBed, client_jars  # noqa: E402
-from s3_bed import BUCKET, S3Bed  # noqa: E402
+from bed_jars import s3a_jars
+from hdfs_bed import HdfsBed, client_jars
+from s3_bed import BUCKET, S3Bed
 
 PROBE = REPOSITORY / "bench" / "spark_remote_probe.py"
 DELAY_MS = 20
@@ -36,6 +36,7 @@ class Bed:
 @dataclass(frozen=True)
 class Data:
     """A data set and a small one of its kind for warming up: rules of synthetic buckets, or real objects."""
+
     rule: str = ""
     warm: str = "files:40,bytes:20"
     objects: Callable[[], Path] | None = None
@@ -52,12 +53,17 @@ def bed(data: Data, spark: str, capped: bool = False):
         if capped:
             s3.set_bandwidth(total_bytes_per_s=TOTAL_BYTES_PER_S, connection_bytes_per_s=CONNECTION_BYTES_PER_S)
         jars = ":".join(map(str, s3a_jars(spark)))
-        with written({"conf": s3.spark_conf(), "jars": jars, "endpoint": s3.endpoint, "delay_us": DELAY_MS * 1000, **urls}) as facts:
+        with written(
+            {"conf": s3.spark_conf(), "jars": jars, "endpoint": s3.endpoint, "delay_us": DELAY_MS * 1000, **urls}
+        ) as facts:
             yield Bed(facts)
 
 
 def listed_objects(prefixes: int, files: int) -> Path:
-    """Objects of 20 bytes below a bed's directory, for listings of versitygw; those of a prefix are links to the same bytes."""
+    """Objects of 20 bytes below a bed's directory, for listings of versitygw; those of a prefix are links to the same
+    bytes.
+    """
+
     def make(path: Path) -> None:
         for name, count, each in (("data", prefixes, files), ("warm", 4, 10)):
             for prefix in range(count):
@@ -79,11 +85,20 @@ def set_etag(file: Path) -> None:
 
 def parquet_objects(python: Path, files: int) -> Path:
     """Files of about 10 KB, written below a bed's directory."""
+
     def make(path: Path) -> None:
         templates = tree("csv", 30, 1, CSV_BYTES)
         (path / BUCKET).mkdir(parents=True)
         for name, count in (("data", files), ("warm", 40)):
-            write = [python, REPOSITORY / "bench" / "spark_record_files.py", "parquet", templates, path / BUCKET / name, count, 0]
+            write = [
+                python,
+                REPOSITORY / "bench" / "spark_record_files.py",
+                "parquet",
+                templates,
+                path / BUCKET / name,
+                count,
+                0,
+            ]
             subprocess.run([*map(str, write)], check=True)
         for file in path.rglob("*.parquet"):
             set_etag(file)
@@ -93,6 +108,7 @@ def parquet_objects(python: Path, files: int) -> Path:
 
 def compressed_objects(name: str, source: Path, warm: Path) -> Path:
     """The directories `plain` and `gz` of two data sets, below a bed's directory."""
+
     def make(path: Path) -> None:
         for data, directory in (("data", source), ("warm", warm)):
             for kind in ("plain", "gz"):
@@ -111,7 +127,9 @@ def hdfs_floor() -> list[Word]:
 
 
 class Hdfs:
-    """A cluster that is started and filled when it is first used, since filling takes minutes, and ends with the program."""
+    """A cluster that is started and filled when it is first used, since filling takes minutes, and ends with the
+    program.
+    """
 
     def __init__(self, python: Path, data: Callable[[], Path]):
         self._python, self._data = python, data
@@ -124,7 +142,9 @@ class Hdfs:
         cluster = self.cluster()
         cluster.set_delay(delay_ms)
         url = cluster.url if delay_ms else cluster.direct_url
-        with written({"conf": {}, "jars": "", "endpoint": None, "delay_us": 0, "data": f"{url}/data", "warm": f"{url}/warm"}) as facts:
+        with written(
+            {"conf": {}, "jars": "", "endpoint": None, "delay_us": 0, "data": f"{url}/data", "warm": f"{url}/warm"}
+        ) as facts:
             yield Bed(facts)
 
     def cluster(self) -> HdfsBed:

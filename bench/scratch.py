@@ -1,4 +1,6 @@
-"""Test environments that are made anew for each run: a directory, an ext4 of its own, and either one seen through latfs."""
+"""Test environments that are made anew for each run: a directory, an ext4 of its own, and either one seen through
+latfs.
+"""
 
 import shutil
 import subprocess
@@ -11,7 +13,7 @@ from pathlib import Path
 from harness import TESTBED, scratch_directory
 
 sys.path.insert(0, str(TESTBED))
-from latency_mount import LatencyMount  # noqa: E402
+from latency_mount import LatencyMount
 
 NFS_LIKE_TTL_S = 60
 DELAY_US = 500
@@ -66,7 +68,9 @@ class FreshDisk(Scratch):
 
 
 class ThroughLatfs:
-    """Mixed into one of these, shows it through latfs: each of its entries is a mount of its own, since a filer's exports are."""
+    """Mixed into one of these, shows it through latfs: each of its entries is a mount of its own, since a filer's
+    exports are.
+    """
 
     def __enter__(self):
         super().__enter__()

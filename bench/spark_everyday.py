@@ -1,25 +1,43 @@
-"""Twenty everyday jobs over a directory with one data set in csv (with headers), json, parquet and orc. Run by bench/spark_read_probe.py.
+"""Twenty everyday jobs over a directory with one data set in csv (with headers), json, parquet and orc. Run by
+bench/spark_read_probe.py.
 
-A job is named after its steps: `csv-inferred-view-group` creates a view on the csv files, infers their schema, and groups. They are
-the format; the schema, where there is a choice; how the files become a DataFrame; and the question. All of it is timed.
-Nothing is imported from Spark here, so that bench/spark-read can list the jobs without it.
+A job is named after its steps: `csv-inferred-view-group` creates a view on the csv files, infers their schema, and
+groups. They are the format; the schema, where there is a choice; how the files become a DataFrame; and the question.
+All of it is timed. Nothing is imported from Spark here, so that bench/spark-read can list the jobs without it.
 """
 
 import contextlib
 import io
 
 JOBS = (
-    "csv-inferred-read-show", "csv-inferred-view-group", "csv-inferred-table-sum", "csv-given-read-filter", "csv-path-filter",
-    "json-inferred-read-sum", "json-inferred-path-group", "json-given-view-show", "json-given-table-count",
-    "parquet-inferred-read-count", "parquet-inferred-path-sum", "parquet-inferred-table-filter", "parquet-given-view-group",
-    "orc-inferred-read-group", "orc-inferred-view-filter", "orc-given-table-sum",
-    "text-read-count", "text-path-filter", "text-view-group", "text-table-show",
+    "csv-inferred-read-show",
+    "csv-inferred-view-group",
+    "csv-inferred-table-sum",
+    "csv-given-read-filter",
+    "csv-path-filter",
+    "json-inferred-read-sum",
+    "json-inferred-path-group",
+    "json-given-view-show",
+    "json-given-table-count",
+    "parquet-inferred-read-count",
+    "parquet-inferred-path-sum",
+    "parquet-inferred-table-filter",
+    "parquet-given-view-group",
+    "orc-inferred-read-group",
+    "orc-inferred-view-filter",
+    "orc-given-table-sum",
+    "text-read-count",
+    "text-path-filter",
+    "text-view-group",
+    "text-table-show",
 )
 CITY_AND_AMOUNT = {"text": ("split(value, ',')[3]", "length(value)"), "csv-path": ("_c3", "_c7")}
 
 
 def opened(spark, kind, schema, access, directory):
-    """A DataFrame of the files, by `spark.read`, a path in SQL, a table or a temporary view; without a schema it is inferred."""
+    """A DataFrame of the files, by `spark.read`, a path in SQL, a table or a temporary view; without a schema it is
+    inferred.
+    """
     files = f"{directory}/{'csv' if kind == 'text' else kind}"
     options = {"header": "true", "inferSchema": str(not schema).lower()} if kind == "csv" else {}
     if access == "path":

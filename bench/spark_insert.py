@@ -1,7 +1,8 @@
-"""spark_insert.py WAY DIRECTORY PARTITIONS - one Spark application with a Hive table that it overwrites; prints its figures as a JSON object.
+"""spark_insert.py WAY DIRECTORY PARTITIONS - one Spark application with a Hive table that it overwrites; prints its
+figures as a JSON object.
 
-WAY: `stock` or `millstream`, the same code with Millstream and its direct writes switched on. DIRECTORY is for the table, whose old
-rows are there before the clock runs.
+WAY: `stock` or `millstream`, the same code with Millstream and its direct writes switched on. DIRECTORY is for the
+table, whose old rows are there before the clock runs.
 """
 
 import json
@@ -17,10 +18,12 @@ ROWS = 100  # a file
 way, directory, partitions = sys.argv[1], sys.argv[2], int(sys.argv[3])
 scratch = tempfile.TemporaryDirectory()
 conf = {
-    "spark.sql.catalogImplementation": "hive", "spark.sql.warehouse.dir": scratch.name,
+    "spark.sql.catalogImplementation": "hive",
+    "spark.sql.warehouse.dir": scratch.name,
     "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={scratch.name}/metastore;create=true",
     "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={scratch.name}/derby.log",
-    "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict", "spark.millstream.write.enabled": "true",
+    "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+    "spark.millstream.write.enabled": "true",
 }
 spark = session(way, "1g", conf)
 spark.sparkContext.setLogLevel("ERROR")
@@ -35,7 +38,9 @@ def create(name, parts):
     """A table whose old rows are in files that are written without it."""
     location = f"{directory}/{name}"
     rows("old", parts).write.partitionBy("part").text(location)
-    spark.sql(f"create external table {name} (v string) partitioned by (part int) stored as textfile location '{location}'")
+    spark.sql(
+        f"create external table {name} (v string) partitioned by (part int) stored as textfile location '{location}'"
+    )
     spark.sql(f"msck repair table {name}")
 
 
@@ -52,7 +57,7 @@ overwrite("warm", 3)  # the JVM and the metastore are warm, as in a session that
 start = time.perf_counter()
 is_direct = overwrite("sales", partitions)
 end = time.perf_counter()
-kept, = spark.sql("select count_if(v not like 'new %') from sales").first()
+(kept,) = spark.sql("select count_if(v not like 'new %') from sales").first()
 files = sum(1 for file in Path(directory, "sales").glob("part=*/*") if file.name[0] not in "._")
 print(json.dumps({"kept": kept, "is_direct": is_direct, "files": files, "total_s": end - start}))
 spark.stop()

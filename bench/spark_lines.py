@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 
 way, directory = sys.argv[1:]
 builder = (
-    SparkSession.builder.master("local[2]").appName(f"lines {way}").config("spark.ui.showConsoleProgress", "false")
+    SparkSession.builder.master("local[2]")
+    .appName(f"lines {way}")
+    .config("spark.ui.showConsoleProgress", "false")
     .config("spark.driver.memory", "4g")
 )
 if way != "stock":

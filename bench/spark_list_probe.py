@@ -1,6 +1,7 @@
-"""Creates one DataFrame in a fresh JVM and prints what that cost, as JSON. Run by bench/spark-list with a Spark's Python.
+"""Creates one DataFrame in a fresh JVM and prints what that cost, as JSON. Run by bench/spark-list with a Spark's
+Python.
 
-    spark_list_probe.py DIRECTORY stock|stock-SLOTS|file-system|millstream|millstream-SLOTS
+spark_list_probe.py DIRECTORY stock|stock-SLOTS|file-system|millstream|millstream-SLOTS
 """
 
 import json

@@ -28,7 +28,9 @@ def session(way: str, memory: str, conf: dict[str, str] | None = None) -> SparkS
     os.environ["PYSPARK_PYTHON"] = sys.executable  # another Python's workers would be refused
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
-    builder = builder.config("spark.sql.warehouse.dir", str(scratch_directory() / "spark-warehouse"))  # else in the current directory
+    builder = builder.config(
+        "spark.sql.warehouse.dir", str(scratch_directory() / "spark-warehouse")
+    )  # else in the current directory
     for key, value in (conf or {}).items():
         builder = builder.config(key, value)
     if way == "stock":

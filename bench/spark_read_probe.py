@@ -1,12 +1,14 @@
-"""Does jobs in a fresh JVM, after warming it, and prints what each cost, as a line of JSON. Run by bench/spark-read with a Spark's Python.
+"""Does jobs in a fresh JVM, after warming it, and prints what each cost, as a line of JSON. Run by bench/spark-read
+with a Spark's Python.
 
     spark_read_probe.py JOB[,JOB...] stock|tuned|millstream[-CORES] MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
 
-JOB is a function of `JOBS` (`_below` at its end: with the files of subdirectories), a name of spark_everyday.py, or `pattern-PARTITIONS`; `tuned` is
-stock with the settings of `TUNED`; CORES is 2 if it is not given; MEMORY is the driver's. WARM_UP is the directory over which all jobs are done
-before, TIMES times each. Several jobs are ordinary ones, and each that is done in less than a second is done `REPEATS` times; the one with the median
-wall time counts. A job that is not done after LIMIT_S seconds is stopped, and no other begins. Counted is what this process, the JVM, its Python
-workers and the commands that they start use.
+JOB is a function of `JOBS` (`_below` at its end: with the files of subdirectories), a name of spark_everyday.py, or
+`pattern-PARTITIONS`; `tuned` is stock with the settings of `TUNED`; CORES is 2 if it is not given; MEMORY is the
+driver's. WARM_UP is the directory over which all jobs are done before, TIMES times each. Several jobs are ordinary
+ones, and each that is done in less than a second is done `REPEATS` times; the one with the median wall time counts.
+A job that is not done after LIMIT_S seconds is stopped, and no other begins. Counted is what this process, the JVM,
+its Python workers and the commands that they start use.
 """
 
 import functools
@@ -54,7 +56,9 @@ def count_repartitioned(spark: SparkSession, directory: str) -> Answer:
 
 
 def matching_repartitioned(spark: SparkSession, directory: str) -> Answer:
-    return spark.read.text(directory).repartition(REPARTITIONS).filter(functions.col("value").contains("BALTIMORE")).count(), None
+    return spark.read.text(directory).repartition(REPARTITIONS).filter(
+        functions.col("value").contains("BALTIMORE")
+    ).count(), None
 
 
 def unpacked_count(spark: SparkSession, directory: str) -> Answer:
@@ -72,7 +76,9 @@ def forget_indexes(spark: SparkSession, directory: str) -> None:
 
 def rlike_matching(spark: SparkSession, directory: str) -> Answer:
     """One line in 450."""
-    return spark.read.text(directory).filter(functions.col("value").rlike("BALTIMORE,MD,2[0-9]{4},.*(LEAK|POTHOLE)")).count(), None
+    return spark.read.text(directory).filter(
+        functions.col("value").rlike("BALTIMORE,MD,2[0-9]{4},.*(LEAK|POTHOLE)")
+    ).count(), None
 
 
 def words(spark: SparkSession, directory: str) -> Answer:
@@ -180,9 +186,31 @@ def compacted(spark: SparkSession, directory: str) -> Answer:
 
 
 JOBS = {
-    job.__name__: job for job in (
-        count, count_repartitioned, rdd_count, matching, matching_repartitioned, rlike_matching, words, csv_columns, csv_inferred_total, csv_show,
-        csv_limit, json_columns, path_tenth, unpacked_count, table_tenth, json_total, csv_total, parquet_total, orc_total, binary_files, pure, merged_by_rdd, compacted,
+    job.__name__: job
+    for job in (
+        count,
+        count_repartitioned,
+        rdd_count,
+        matching,
+        matching_repartitioned,
+        rlike_matching,
+        words,
+        csv_columns,
+        csv_inferred_total,
+        csv_show,
+        csv_limit,
+        json_columns,
+        path_tenth,
+        unpacked_count,
+        table_tenth,
+        json_total,
+        csv_total,
+        parquet_total,
+        orc_total,
+        binary_files,
+        pure,
+        merged_by_rdd,
+        compacted,
     )
 }
 JOBS |= {f"first_{job.__name__}": job for job in (count, matching)}
@@ -243,7 +271,8 @@ def main(jobs: str, way: str, memory: str, warm_up: str, times: str, directory: 
             prepare(spark, name, warm_up)
             job_named(name)(spark, warm_up)
             if name.startswith("first_"):
-                # The session finds the index that the job has made. If it did not, it would take it that the job cannot keep one.
+                # The session finds the index that the job has made. If it did not, it would take it that the job cannot
+                # keep one.
                 job_named(name)(spark, warm_up)
     for name in names:
         cost = cost_of(spark, name, directory, float(limit_s))

@@ -1,6 +1,6 @@
-// sc.textFile(directory).filter(_.contains("BALTIMORE")).count() in spark-shell: the lines stay in the JVM, as they would not in
-// PySpark. Run by bench/spark-read; the directory comes in MILLSTREAM_BENCH_INPUT, how often the job is done before in
-// MILLSTREAM_BENCH_WARM_UPS; what it cost goes out as JSON.
+// sc.textFile(directory).filter(_.contains("BALTIMORE")).count() in spark-shell: the lines stay in the JVM, as they
+// would not in PySpark. Run by bench/spark-read; the directory comes in MILLSTREAM_BENCH_INPUT, how often the job is
+// done before in MILLSTREAM_BENCH_WARM_UPS; what it cost goes out as JSON.
 {
   val directory = sys.env("MILLSTREAM_BENCH_INPUT")
   val process = java.lang.management.ManagementFactory.getOperatingSystemMXBean

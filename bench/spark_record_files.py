@@ -1,9 +1,10 @@
-"""Writes files of records, in a format that only Spark writes, by stock Spark. Run by bench/spark-read with a Spark's Python.
+"""Writes files of records, in a format that only Spark writes, by stock Spark. Run by bench/spark-read with a Spark's
+Python.
 
     spark_record_files.py FORMAT TEMPLATES DIRECTORY FILES PARTITIONS
 
-Each csv file in TEMPLATES is written once and copied until there are FILES, because Spark takes milliseconds for a file. With PARTITIONS they are
-spread over the directories `part=0`, `part=1` and so on.
+Each csv file in TEMPLATES is written once and copied until there are FILES, because Spark takes milliseconds for a
+file. With PARTITIONS they are spread over the directories `part=0`, `part=1` and so on.
 """
 
 import shutil

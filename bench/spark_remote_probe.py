@@ -2,8 +2,8 @@
 
     spark_remote_probe.py JOB stock|millstream BED SETTING=VALUE...
 
-BED is a JSON file: `conf` (Spark's settings), `jars` (a class path), `endpoint` (the bed's control endpoint, or null), `data` and `warm` (the URLs of a
-data set, and of a small one of its kind for warming up), and `delay_us`.
+BED is a JSON file: `conf` (Spark's settings), `jars` (a class path), `endpoint` (the bed's control endpoint, or null),
+`data` and `warm` (the URLs of a data set, and of a small one of its kind for warming up), and `delay_us`.
 """
 
 import json
@@ -23,13 +23,15 @@ from pyspark.sql import SparkSession
 from spark_probe import jvm_pid, live_heap_mb, session
 
 sys.path.insert(0, str(TESTBED))
-from s3_bed import BUCKET  # noqa: E402
+from s3_bed import BUCKET
 
 LIMIT_S = 300
 
 
 def list_files(spark: SparkSession, url: str) -> Callable[[], int]:
-    """Creates the DataFrame. How many files it has found is asked afterwards, since Spark makes a string of each path for that."""
+    """Creates the DataFrame. How many files it has found is asked afterwards, since Spark makes a string of each path
+    for that.
+    """
     frame = spark.read.option("recursiveFileLookup", "true").text(url)
     return lambda: len(frame._jdf.inputFiles())
 
@@ -96,13 +98,26 @@ def fill(facts: dict) -> None:
         files.FileUtil.copy(spark._jvm.java.io.File(str(source)), path.getFileSystem(conf), path, False, conf)
 
     with ThreadPoolExecutor(16) as threads:
-        copies = [threads.submit(copy, source, f"{url}/{source.name}") for url, tree in facts["trees"].items() for source in Path(tree).iterdir()]
+        copies = [
+            threads.submit(copy, source, f"{url}/{source.name}")
+            for url, tree in facts["trees"].items()
+            for source in Path(tree).iterdir()
+        ]
     for done in copies:
         done.result()
 
 
-JOBS = {"list": list_files, "count": count, "text-file": text_file, "search": search, "parquet": parquet, "compact": compact, "catalog": catalog,
-        "count-gz": count_gz, "count-plain": count_plain}
+JOBS = {
+    "list": list_files,
+    "count": count,
+    "text-file": text_file,
+    "search": search,
+    "parquet": parquet,
+    "compact": compact,
+    "catalog": catalog,
+    "count-gz": count_gz,
+    "count-plain": count_plain,
+}
 # What must be there before a job.
 PREPARE = {"catalog": create_table, "count-gz": count_gz}
 # How often a job runs on the small data set before it is measured, where it is not three times.
@@ -124,7 +139,11 @@ def main(job: str, way: str, bed: str, *settings: str) -> None:
     facts = json.loads(Path(bed).read_text())
     if job == "fill":
         return fill(facts)
-    conf = {**facts["conf"], "spark.driver.extraClassPath": facts["jars"], **dict(setting.split("=", 1) for setting in settings)}
+    conf = {
+        **facts["conf"],
+        "spark.driver.extraClassPath": facts["jars"],
+        **dict(setting.split("=", 1) for setting in settings),
+    }
     spark = session(way, "4g", conf)
     control(facts, "delay?us=0")
     if job in PREPARE:
@@ -149,9 +168,18 @@ def main(job: str, way: str, bed: str, *settings: str) -> None:
     stopper.cancel()
     made = requests(facts["endpoint"]) if facts["endpoint"] else {}
     rows = rows() if callable(rows) else rows
-    print(json.dumps({
-        **cost, "heap_mb": live_heap_mb(spark), "rows": rows or 0, "stopped": stopped, "requests": made.get("total"), "max_in_flight": made.get("max_inflight"),
-    }))
+    print(
+        json.dumps(
+            {
+                **cost,
+                "heap_mb": live_heap_mb(spark),
+                "rows": rows or 0,
+                "stopped": stopped,
+                "requests": made.get("total"),
+                "max_in_flight": made.get("max_inflight"),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ def copy_older(source: Path, destination: Path) -> None:
 
 
 def entries(root: Path) -> set[bytes]:
-    """Each file of a tree with its size and time, and each directory by its name: not all rivals keep a directory's time."""
+    """Each file of a tree with its size and time, and each directory by its name: not all rivals keep a directory's
+    time.
+    """
     return found(root, ["-type", "d", "-printf", r"%P/\0", "-o", "-printf", r"%P %y %s %T@\0"])
 
 
@@ -69,10 +71,15 @@ def cache(source: Path) -> None:
 
 
 class Sides(FreshDisk):
-    """`from`, the source, and `to`, the destination, on a disk made for the run; `answer` is in how much they differ after it."""
+    """`from`, the source, and `to`, the destination, on a disk made for the run; `answer` is in how much they differ
+    after it.
+    """
 
     def __init__(
-        self, source: Path, fill: Callable[[Path, Path], None], compare: Callable[[Path, Path], int] = differences,
+        self,
+        source: Path,
+        fill: Callable[[Path, Path], None],
+        compare: Callable[[Path, Path], int] = differences,
     ):
         self.source = source
         self._compare = compare

@@ -1,14 +1,16 @@
-"""The cases of bench/sync from and to S3, by psync and by `psync --spark`, and of the latter on a slow tree, from HDFS, and with a driver of 1 GB.
+"""The cases of bench/sync from and to S3, by psync and by `psync --spark`, and of the latter on a slow tree, from HDFS,
+and with a driver of 1 GB.
 
-Every contender is a process of its own, so the start of a JVM and of Spark is a part of its time. S3 is testbed/s3 on this
-machine with a delay, HDFS is Hadoop's MiniDFSCluster. Rivals:
+Every contender is a process of its own, so the start of a JVM and of Spark is a part of its time. S3 is testbed/s3
+on this machine with a delay, HDFS is Hadoop's MiniDFSCluster. Rivals:
 
     rclone, s5cmd           with one of the best numbers of transfers; no HEAD requests where an option avoids them
     distcp                  Hadoop 3.5's, as Maven Central has it, with its local job runner
-    distcp with libhadoop   Hadoop 3.4's with its native library, as on a cluster: without it, local files cost processes
-    PTSpark                 the published way with plain PySpark, bench/ptspark.py
+    distcp with libhadoop   Hadoop 3.4's with its native library, as on a cluster: without it, local files cost
+    processes PTSpark                 the published way with plain PySpark, bench/ptspark.py
 
-distcp keeps no times of files here, and leaves sidecars with checksums: where it takes part, names, sizes and contents are compared.
+distcp keeps no times of files here, and leaves sidecars with checksums: where it takes part, names, sizes and
+contents are compared.
 """
 
 import os
@@ -22,17 +24,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness import (
-    NOISE, REPOSITORY, RIVALS, TESTBED, Check, Contender, Contest, Result, Run, make_once, memory_check, progress,
-    requests_check, results_of, tree, wall_check,
+    NOISE,
+    REPOSITORY,
+    RIVALS,
+    TESTBED,
+    Check,
+    Contender,
+    Contest,
+    Result,
+    Run,
+    make_once,
+    memory_check,
+    progress,
+    requests_check,
+    results_of,
+    tree,
+    wall_check,
 )
 from remote_bed import DELAY_MS, Hdfs, set_etag
 from scratch import DELAY_US
 from sync_sides import Sides, SlowSides, copy_all, different_entries, leave_empty, untimed_differences
 
 sys.path.insert(0, str(TESTBED))
-from bed_jars import HADOOP_WITH_LIBHADOOP, distcp_jars, hadoop_native_directory, s3a_jars  # noqa: E402
-from hdfs_bed import HADOOP_VERSION  # noqa: E402
-from s3_bed import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Bed, s3a_conf  # noqa: E402
+from bed_jars import HADOOP_WITH_LIBHADOOP, distcp_jars, hadoop_native_directory, s3a_jars
+from hdfs_bed import HADOOP_VERSION
+from s3_bed import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Bed, s3a_conf
 
 SPARK = "4.3.0"
 ENVIRONMENT = REPOSITORY / "build" / f"venv-{SPARK}"
@@ -83,6 +99,7 @@ AWS_VARIABLES = (f"AWS_ACCESS_KEY_ID={ACCESS_KEY}", f"AWS_SECRET_ACCESS_KEY={SEC
 
 def objects(files: int, directories: int) -> Path:
     """Below a bed's directory, which is the source of either direction: objects below `from`."""
+
     def make(path: Path) -> None:
         for file in linked_files(path / BUCKET / "from", files, directories, FILE_BYTES, ".bin"):
             set_etag(file)
@@ -91,7 +108,9 @@ def objects(files: int, directories: int) -> Path:
 
 
 class BucketSides(Sides):
-    """`from` and `to` on a disk made for the run, of which one is used, and the other one is in the bucket of the S3 server in `url`."""
+    """`from` and `to` on a disk made for the run, of which one is used, and the other one is in the bucket of the S3
+    server in `url`.
+    """
 
     def __init__(self, data: Path, upload: bool):
         self._data, self._upload = data, upload
@@ -167,7 +186,10 @@ def jar() -> Path:
     """Ours: $MILLSTREAM_BENCH_JAR, or that of the wheel."""
     if given := os.environ.get("MILLSTREAM_BENCH_JAR"):
         return Path(given).resolve()
-    return next(ENVIRONMENT.glob("lib/python3*/site-packages/millstream/jars/millstream-spark.jar"), ENVIRONMENT / "millstream-spark.jar")
+    return next(
+        ENVIRONMENT.glob("lib/python3*/site-packages/millstream/jars/millstream-spark.jar"),
+        ENVIRONMENT / "millstream-spark.jar",
+    )
 
 
 def with_spark(*command: str) -> list[str]:
@@ -180,13 +202,20 @@ def distcp(label: str, source: str, destination: str, *, libhadoop: bool, kind: 
     """In its fastest form: all maps at once, no temporary names, and no checksums, which local files do not have."""
     jars = distcp_jars(HADOOP_WITH_LIBHADOOP if libhadoop else HADOOP_VERSION)
     java = [
-        "java", f"-Xmx{MEMORY}", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", ":".join(map(str, jars)),
+        "java",
+        f"-Xmx{MEMORY}",
+        "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+        "-cp",
+        ":".join(map(str, jars)),
         *([f"-Djava.library.path={hadoop_native_directory()}"] if libhadoop else []),
     ]
     settings = {
-        "mapreduce.framework.name": "local", "mapreduce.local.map.tasks.maximum": DISTCP_MAPS, "hadoop.tmp.dir": "{}/hadoop",
+        "mapreduce.framework.name": "local",
+        "mapreduce.local.map.tasks.maximum": DISTCP_MAPS,
+        "hadoop.tmp.dir": "{}/hadoop",
         # By default it looks every 5 s whether the job has ended.
-        "mapreduce.client.completion.pollinterval": "100", "mapreduce.client.progressmonitor.pollinterval": "100",
+        "mapreduce.client.completion.pollinterval": "100",
+        "mapreduce.client.progressmonitor.pollinterval": "100",
     }
     options = ["-m", DISTCP_MAPS, "-numListstatusThreads", "40", "-update", "-skipcrccheck", "-direct"]
     definitions = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
@@ -199,11 +228,27 @@ class SparkSyncs:
         self.sizes = Sizes(options.quick)
 
     def psync(
-        self, source: str, destination: str, *settings: str, options: str = "-a", master: str = "local[2]", memory: str = MEMORY,
+        self,
+        source: str,
+        destination: str,
+        *settings: str,
+        options: str = "-a",
+        master: str = "local[2]",
+        memory: str = MEMORY,
         kind: type[Contender] = Contender,
     ) -> Contender:
-        conf = [f"spark.driver.memory={memory}", "spark.ui.enabled=false", "spark.ui.showConsoleProgress=false", *settings]
-        program = [str(self.options.bin_dir.resolve() / "psync"), f"--spark={master}", *(f"--conf={setting}" for setting in conf), options]
+        conf = [
+            f"spark.driver.memory={memory}",
+            "spark.ui.enabled=false",
+            "spark.ui.showConsoleProgress=false",
+            *settings,
+        ]
+        program = [
+            str(self.options.bin_dir.resolve() / "psync"),
+            f"--spark={master}",
+            *(f"--conf={setting}" for setting in conf),
+            options,
+        ]
         return kind(f"psync --spark {options}", with_spark(*program, source, destination))
 
     def contest(self, name: str, title: str, contenders: list[Contender], checks: list[Check], bed, **more) -> Contest:
@@ -223,26 +268,52 @@ class SparkSyncs:
 
         ours = self.native(sides(f"s3://{BUCKET}/{there}"))
         by_spark = self.psync(*sides(f"s3a://{BUCKET}/{there}"), *conf, kind=OfServer)
-        rivals = [self.rclone(sides(f"s3:{BUCKET}/{there}")), self.s5cmd(sides(f"s3://{BUCKET}/{there}{'' if upload else '*'}"))]
+        rivals = [
+            self.rclone(sides(f"s3:{BUCKET}/{there}")),
+            self.s5cmd(sides(f"s3://{BUCKET}/{there}{'' if upload else '*'}")),
+        ]
         checks = [
             *(wall_check(f"wall-{rival.label.split()[0]}", rival.label, ours.label, 1.0) for rival in rivals),
             *(requests_check(f"requests-{rival.label.split()[0]}", rival.label, ours.label, NOISE) for rival in rivals),
         ]
         way = "a local disk to S3" if upload else "S3 to a local disk"
         return self.contest(
-            name, f"{files} files of 1 MB in {directories} directories, {way}, {DELAY_MS} ms a request; the destination is empty",
-            [*rivals, by_spark, ours], checks, lambda: BucketSides(objects(files, directories), upload),
+            name,
+            f"{files} files of 1 MB in {directories} directories, {way}, {DELAY_MS} ms a request; the destination is empty",
+            [*rivals, by_spark, ours],
+            checks,
+            lambda: BucketSides(objects(files, directories), upload),
         )
 
     def native(self, sides: list[str]) -> Contender:
-        return OfServer("psync -a", ["env", *AWS_VARIABLES, "AWS_ENDPOINT_URL={url}", str(self.options.bin_dir.resolve() / "psync"), "-a", *sides])
+        return OfServer(
+            "psync -a",
+            [
+                "env",
+                *AWS_VARIABLES,
+                "AWS_ENDPOINT_URL={url}",
+                str(self.options.bin_dir.resolve() / "psync"),
+                "-a",
+                *sides,
+            ],
+        )
 
     def rclone(self, sides: list[str]) -> Contender:
-        remote = {"TYPE": "s3", "PROVIDER": "Other", "ENDPOINT": "{url}", "ACCESS_KEY_ID": ACCESS_KEY, "SECRET_ACCESS_KEY": SECRET_KEY, "REGION": REGION}
+        remote = {
+            "TYPE": "s3",
+            "PROVIDER": "Other",
+            "ENDPOINT": "{url}",
+            "ACCESS_KEY_ID": ACCESS_KEY,
+            "SECRET_ACCESS_KEY": SECRET_KEY,
+            "REGION": REGION,
+        }
         variables = [f"RCLONE_CONFIG_S3_{name}={value}" for name, value in remote.items()]
         options = ["--transfers", RCLONE_TRANSFERS, "--checkers", RCLONE_TRANSFERS]
         fewest = ["--ignore-checksum", "--s3-no-check-bucket", "--s3-no-head", "--s3-no-head-object"]
-        return OfServer(" ".join(["rclone copy", *options]), ["env", *variables, str(RIVALS / "rclone"), "--config=", "copy", *fewest, *options, *sides])
+        return OfServer(
+            " ".join(["rclone copy", *options]),
+            ["env", *variables, str(RIVALS / "rclone"), "--config=", "copy", *fewest, *options, *sides],
+        )
 
     def s5cmd(self, sides: list[str]) -> Contender:
         options = ["--numworkers", S5CMD_WORKERS]
@@ -252,7 +323,9 @@ class SparkSyncs:
     # ---- trees ----
 
     def ptspark(self) -> Contender:
-        return Contender("PTSpark", with_spark(str(python()), str(REPOSITORY / "bench" / "ptspark.py"), "{}/from", "{}/to"))
+        return Contender(
+            "PTSpark", with_spark(str(python()), str(REPOSITORY / "bench" / "ptspark.py"), "{}/from", "{}/to")
+        )
 
     def distcps(self, source: str, destination: str, kind: type[Contender] = Contender) -> list[Contender]:
         return [
@@ -263,14 +336,25 @@ class SparkSyncs:
     def nested(self, name: str, fill: Callable[[Path, Path], None], job: str) -> Contest:
         files, directories = self.sizes.nested
         # Without libhadoop it is slower, and would take the better part of an hour.
-        rival, ptspark, ours = self.distcps("file://{}/from", "file://{}/to")[1], self.ptspark(), self.psync("{}/from/", "{}/to/")
+        rival, ptspark, ours = (
+            self.distcps("file://{}/from", "file://{}/to")[1],
+            self.ptspark(),
+            self.psync("{}/from/", "{}/to/"),
+        )
         checks = [
-            *distcp_checks([rival], ours), wall_check("wall-ptspark", ptspark.label, ours.label, 10),
-            *(requests_check(f"requests-{what}", other.label, ours.label) for what, other in (("distcp", rival), ("ptspark", ptspark))),
+            *distcp_checks([rival], ours),
+            wall_check("wall-ptspark", ptspark.label, ours.label, 10),
+            *(
+                requests_check(f"requests-{what}", other.label, ours.label)
+                for what, other in (("distcp", rival), ("ptspark", ptspark))
+            ),
         ]
         return self.contest(
-            name, f"{files} files of 1 to 8 KB in {directories} directories, latfs {DELAY_US / 1000:g} ms on both sides, cold, local[2]; {job}",
-            [rival, ptspark, ours], checks, lambda: SlowSides(tree("text", files, directories), fill, untimed_differences),
+            name,
+            f"{files} files of 1 to 8 KB in {directories} directories, latfs {DELAY_US / 1000:g} ms on both sides, cold, local[2]; {job}",
+            [rival, ptspark, ours],
+            checks,
+            lambda: SlowSides(tree("text", files, directories), fill, untimed_differences),
         )
 
     def hdfs_down(self, name: str) -> Contest:
@@ -285,8 +369,12 @@ class SparkSyncs:
         ours = self.psync("{url}/data/", "{}/to/", options="-rlpt", kind=OfServer)
         checks = [*distcp_checks(rivals, ours), requests_check("requests-distcp", rivals[1].label, ours.label)]
         return self.contest(
-            name, f"{files} files of 1 to 8 KB in {directories} directories, HDFS to a local disk, local[2]; the destination is empty",
-            [*rivals, ours], checks, lambda: HdfsSides(source(), hdfs), requests_column="calls of the name node",
+            name,
+            f"{files} files of 1 to 8 KB in {directories} directories, HDFS to a local disk, local[2]; the destination is empty",
+            [*rivals, ours],
+            checks,
+            lambda: HdfsSides(source(), hdfs),
+            requests_column="calls of the name node",
         )
 
     # ---- the driver ----
@@ -296,11 +384,17 @@ class SparkSyncs:
         ours = self.psync("{}/from/", "{}/to/", master="local-cluster[1,2,2048]", memory="1g")
 
         def source() -> Path:
-            return make_once(f"linked-{files}-{directories}", lambda path: linked_files(path, files, directories, LINKED_BYTES))
+            return make_once(
+                f"linked-{files}-{directories}", lambda path: linked_files(path, files, directories, LINKED_BYTES)
+            )
 
         return self.contest(
-            name, f"{files} files of 1 KB in {directories} directories, local disk, one executor in a process of its own; a driver of 1 GB",
-            [ours], [memory_check("memory", DRIVER_MB, ours.label)], lambda: Sides(source(), leave_empty, different_entries), measure=measure_driver,
+            name,
+            f"{files} files of 1 KB in {directories} directories, local disk, one executor in a process of its own; a driver of 1 GB",
+            [ours],
+            [memory_check("memory", DRIVER_MB, ours.label)],
+            lambda: Sides(source(), leave_empty, different_entries),
+            measure=measure_driver,
             memory_column="driver's peak MB",
         )
 
@@ -311,7 +405,9 @@ class SparkSyncs:
     def missing(self) -> list[str]:
         """What the chosen cases need."""
         wanted = {
-            python(): f"make build/venv-{SPARK}/ready", jar(): f"make build/venv-{SPARK}/ready", RIVALS / "rclone": "testbed/setup bench",
+            python(): f"make build/venv-{SPARK}/ready",
+            jar(): f"make build/venv-{SPARK}/ready",
+            RIVALS / "rclone": "testbed/setup bench",
             RIVALS / "s5cmd": "testbed/setup bench",
         }
         return [f"{path}: run {command}" for path, command in wanted.items() if self._chosen() and not path.exists()]

@@ -9,8 +9,20 @@ ROOT = Path(__file__).resolve().parent.parent
 OWN = "Apache-2.0"
 # What may be linked into a program that is given away under Apache-2.0. Anything else ends the build.
 ALLOWED = {
-    OWN, "Apache-2.0 WITH LLVM-exception", "MIT", "MIT-0", "ISC", "Zlib", "0BSD", "bzip2-1.0.6", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0",
-    "Unicode-3.0", "Unlicense",
+    OWN,
+    "Apache-2.0 WITH LLVM-exception",
+    "MIT",
+    "MIT-0",
+    "ISC",
+    "Zlib",
+    "0BSD",
+    "bzip2-1.0.6",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "Unicode-3.0",
+    "Unlicense",
 }
 
 # What is linked beside the crates: from Rust's toolchain, and from zig's into what is shipped (native.py).
@@ -25,8 +37,10 @@ def cargo_metadata():
     packages = {package["id"]: package for package in metadata["packages"]}
     linked = {
         node["id"]: [
-            dependency["pkg"] for dependency in node["deps"]
-            if any(kind["kind"] is None for kind in dependency["dep_kinds"]) and not is_macro(packages[dependency["pkg"]])
+            dependency["pkg"]
+            for dependency in node["deps"]
+            if any(kind["kind"] is None for kind in dependency["dep_kinds"])
+            and not is_macro(packages[dependency["pkg"]])
         ]
         for node in metadata["resolve"]["nodes"]
     }
@@ -93,5 +107,6 @@ def refused(crates):
     """A message for each crate that may not be linked."""
     return [
         f"{crate['name']} {crate['version']}: its licence, {crate['license'] or 'not stated'}, is not one of those in packaging/crates.py"
-        for crate in crates if not is_allowed(expression(crate))
+        for crate in crates
+        if not is_allowed(expression(crate))
     ]

@@ -1,7 +1,7 @@
 """The native code that is shipped: the tools and the library for the JVM, compiled for systems older than this one.
 
-cargo-zigbuild compiles them; its zig carries the symbol lists of every glibc. `make` builds for this machine instead, which is faster and enough
-for tests.
+cargo-zigbuild compiles them; its zig carries the symbol lists of every glibc. `make` builds for this machine instead,
+which is faster and enough for tests.
 """
 
 import json
@@ -61,6 +61,8 @@ def compile_native():
 
 
 def source_date():
-    """The time of the commit in seconds, which packages and archives give to their files, so that a second build makes the same bytes."""
+    """The time of the commit in seconds, which packages and archives give to their files, so that a second build makes
+    the same bytes.
+    """
     given = os.environ.get("SOURCE_DATE_EPOCH")
     return given or run("git", "log", "-1", "--format=%ct", stdout=subprocess.PIPE, text=True).stdout.strip()

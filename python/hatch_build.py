@@ -1,7 +1,8 @@
 """Adds the files built by cargo and Maven to the wheel: the jar, its conf block and the tools.
 
-`make wheel` builds them first, for this machine and its glibc. packaging/release builds them for older systems, and passes their paths and
-the platform tag in environment variables: MILLSTREAM_BUILT_TOOLS, MILLSTREAM_BUILT_JAR, MILLSTREAM_PLATFORM.
+`make wheel` builds them first, for this machine and its glibc. packaging/release builds them for older systems, and
+passes their paths and the platform tag in environment variables: MILLSTREAM_BUILT_TOOLS, MILLSTREAM_BUILT_JAR,
+MILLSTREAM_PLATFORM.
 """
 
 import os

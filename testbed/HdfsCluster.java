@@ -15,12 +15,12 @@ import org.apache.hadoop.minikdc.MiniKdc;
 import org.apache.hadoop.security.UserGroupInformation;
 
 /**
- * HdfsCluster PORT DIRECTORY HOSTS [kerberos]: a name node, and a data node for each of the host names HOSTS, in this JVM. The host
- * names are what the name node tells clients of blocks; the nodes are on this machine all the same.
+ * HdfsCluster PORT DIRECTORY HOSTS [kerberos]: a name node, and a data node for each of the host names HOSTS, in this
+ * JVM. The host names are what the name node tells clients of blocks; the nodes are on this machine all the same.
  *
  * <p>With {@code kerberos}, there is also a key distribution center. DIRECTORY then has krb5.conf, a keytab of the user
- * {@code reader}, and core-site.xml for clients. DIRECTORY/http is where the name node tells its metrics. The file DIRECTORY/ready
- * ends the start. DIRECTORY/stop-N stops the data node N, and is gone once it has stopped.
+ * {@code reader}, and core-site.xml for clients. DIRECTORY/http is where the name node tells its metrics. The file
+ * DIRECTORY/ready ends the start. DIRECTORY/stop-N stops the data node N, and is gone once it has stopped.
  */
 public final class HdfsCluster {
   private static final String SERVICE = "hdfs/localhost";

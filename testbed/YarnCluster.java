@@ -6,8 +6,8 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.MiniYARNCluster;
 
 /**
- * YarnCluster DIRECTORY: a resource manager and a node manager in this JVM, whose default file system is the local one. DIRECTORY gets
- * yarn-site.xml and core-site.xml for clients. The file DIRECTORY/ready ends the start.
+ * YarnCluster DIRECTORY: a resource manager and a node manager in this JVM, whose default file system is the local one.
+ * DIRECTORY gets yarn-site.xml and core-site.xml for clients. The file DIRECTORY/ready ends the start.
  */
 public final class YarnCluster {
   public static void main(String[] arguments) throws Exception {

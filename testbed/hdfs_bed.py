@@ -64,7 +64,10 @@ class Relay:
             except OSError:
                 return  # closed
             server = socket.create_connection(self._server)
-            for work in (lambda c=client, s=server: self._pass_calls(c, s), lambda c=client, s=server: self._pass_answers(s, c)):
+            for work in (
+                lambda c=client, s=server: self._pass_calls(c, s),
+                lambda c=client, s=server: self._pass_answers(s, c),
+            ):
                 threading.Thread(target=work, daemon=True).start()
 
     def _pass_calls(self, client: socket.socket, server: socket.socket) -> None:
@@ -142,8 +145,8 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 class HdfsBed:
     """`bed.url` is hdfs://HOST:PORT; the files are deleted with the cluster. The user who starts it is the superuser;
-    with Kerberos, everybody who has logged in may write, except to /private. At `bed.direct_url` is the name node itself,
-    without the relay that delays and loses calls, and costs CPU time.
+    with Kerberos, everybody who has logged in may write, except to /private. At `bed.direct_url` is the name node
+    itself, without the relay that delays and loses calls, and costs CPU time.
     """
 
     def __init__(self, hosts: tuple[str, ...] = (), kerberos: bool = False):
@@ -174,14 +177,18 @@ class HdfsBed:
 
     def client(self) -> tuple[dict[str, str], str]:
         """The environment and an option of the JVM with which clients know of Kerberos."""
-        return {"HADOOP_CONF_DIR": str(self._scratch)}, f"-Djava.security.krb5.conf={self._scratch / 'client-krb5.conf'}"
+        return {
+            "HADOOP_CONF_DIR": str(self._scratch)
+        }, f"-Djava.security.krb5.conf={self._scratch / 'client-krb5.conf'}"
 
     def login(self) -> dict[str, str]:
         """Settings with which Spark logs in."""
         return {"spark.kerberos.principal": "reader", "spark.kerberos.keytab": str(self._scratch / "reader.keytab")}
 
     def at_call(self, method: str, skip: int, action: Callable[[], None]) -> None:
-        """Does something when a call of this name node's protocol comes, after `skip` of them; once. The call is lost, with its connection."""
+        """Does something when a call of this name node's protocol comes, after `skip` of them; once. The call is lost,
+        with its connection.
+        """
         self._relay.at_call(method, skip, action)
 
     def at_no_call(self) -> None:
@@ -199,8 +206,14 @@ class HdfsBed:
         self._relay.delay_s = delay_ms / 1000
 
     def damage_blocks(self, longer_than: int) -> int:
-        """Changes a byte in the middle of each block of more than so many bytes, on the data nodes' disks; returns how many there are."""
-        blocks = [path for path in self._scratch.rglob("blk_*") if path.suffix != ".meta" and path.stat().st_size > longer_than]
+        """Changes a byte in the middle of each block of more than so many bytes, on the data nodes' disks; returns how
+        many there are.
+        """
+        blocks = [
+            path
+            for path in self._scratch.rglob("blk_*")
+            if path.suffix != ".meta" and path.stat().st_size > longer_than
+        ]
         for block in blocks:
             with block.open("r+b") as file:
                 file.seek(block.stat().st_size // 2)

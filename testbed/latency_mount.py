@@ -103,12 +103,23 @@ class _Mount:
 class LatencyMount(_Mount):
     """`source` with `delay_us` per request. `ttl_s`: how long the kernel may keep attributes and names.
 
-    Without `links`, as on exFAT, no file gets a second name; `prepared` answers listings from memory, which halves the server's CPU; `hang_after` makes the mount
-    stop answering after so many requests. Without `quota`, closing a file fails. With `failures`, what has the attribute
-    user.latfs.eio fails with EIO when it is read, written or listed.
+    Without `links`, as on exFAT, no file gets a second name; `prepared` answers listings from memory, which halves the
+    server's CPU; `hang_after` makes the mount stop answering after so many requests. Without `quota`, closing a file
+    fails. With `failures`, what has the attribute user.latfs.eio fails with EIO when it is read, written or listed.
     """
 
-    def __init__(self, source, delay_us=500, ttl_s=0.0, readdirplus=True, links=True, prepared=False, hang_after=0, quota=True, failures=False):
+    def __init__(
+        self,
+        source,
+        delay_us=500,
+        ttl_s=0.0,
+        readdirplus=True,
+        links=True,
+        prepared=False,
+        hang_after=0,
+        quota=True,
+        failures=False,
+    ):
         arguments = ["latfs", "-d", str(delay_us), "-T", str(ttl_s)]
         if not readdirplus:
             arguments.append("-n")

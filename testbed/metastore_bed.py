@@ -1,7 +1,8 @@
-"""A Hive metastore's database for Spark: embedded Derby, or a PostgreSQL server of its own. Context managers with `spark_conf()`.
+"""A Hive metastore's database for Spark: embedded Derby, or a PostgreSQL server of its own. Context managers with
+`spark_conf()`.
 
-Spark runs the metastore itself in its driver; this is the metastore's database. Derby allows one driver at a time. PostgreSQL
-allows any number, and survives a killed driver. The first driver that connects creates the tables.
+Spark runs the metastore itself in its driver; this is the metastore's database. Derby allows one driver at a time.
+PostgreSQL allows any number, and survives a killed driver. The first driver that connects creates the tables.
 """
 
 import os
@@ -17,14 +18,37 @@ from service import Server, ServiceError, checked, free_port
 DRIVER = "org.postgresql:postgresql:42.7.7"
 OWNER = "postgres"  # Debian's user for the server, which refuses to run as root
 READY_WITHIN_S = 60
-# All tables of the metastore are created when it starts: if a table with a foreign key were created on first use, it would
-# wait forever for the transaction that needs it. Derby has no such problem.
+# All tables of the metastore are created when it starts: if a table with a foreign key were created on first use, it
+# would wait forever for the transaction that needs it. Derby has no such problem.
 MODEL_PACKAGE = "org.apache.hadoop.hive.metastore.model"
 MODELS = [
-    "MDatabase", "MType", "MTable", "MConstraint", "MSerDeInfo", "MColumnDescriptor", "MStringList", "MStorageDescriptor",
-    "MPartition", "MIndex", "MRole", "MRoleMap", "MGlobalPrivilege", "MDBPrivilege", "MTablePrivilege", "MPartitionPrivilege",
-    "MTableColumnPrivilege", "MPartitionColumnPrivilege", "MPartitionEvent", "MMasterKey", "MDelegationToken",
-    "MTableColumnStatistics", "MPartitionColumnStatistics", "MVersionTable", "MFunction", "MNotificationLog", "MNotificationNextId",
+    "MDatabase",
+    "MType",
+    "MTable",
+    "MConstraint",
+    "MSerDeInfo",
+    "MColumnDescriptor",
+    "MStringList",
+    "MStorageDescriptor",
+    "MPartition",
+    "MIndex",
+    "MRole",
+    "MRoleMap",
+    "MGlobalPrivilege",
+    "MDBPrivilege",
+    "MTablePrivilege",
+    "MPartitionPrivilege",
+    "MTableColumnPrivilege",
+    "MPartitionColumnPrivilege",
+    "MPartitionEvent",
+    "MMasterKey",
+    "MDelegationToken",
+    "MTableColumnStatistics",
+    "MPartitionColumnStatistics",
+    "MVersionTable",
+    "MFunction",
+    "MNotificationLog",
+    "MNotificationNextId",
 ]
 
 
@@ -88,7 +112,9 @@ class PostgresMetastore:
         options = ["-p", self.port, "-k", "", "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
         command = [self._programs / "postgres", "-D", self._scratch / "cluster", *options]
         self._server = Server(command, self._scratch / "log", self._user, cwd="/")
-        self._server.wait_until(lambda: answers([self._programs / "pg_isready", *self._client_options()]), READY_WITHIN_S)
+        self._server.wait_until(
+            lambda: answers([self._programs / "pg_isready", *self._client_options()]), READY_WITHIN_S
+        )
 
     def stop(self) -> None:
         """Stops the server at once: clients lose their connections, and new ones are refused."""
@@ -111,8 +137,10 @@ class PostgresMetastore:
         prefix = "spark.hadoop.javax.jdo.option.Connection"
         return {
             "spark.sql.catalogImplementation": "hive",
-            f"{prefix}URL": self.url, f"{prefix}DriverName": "org.postgresql.Driver",
-            f"{prefix}UserName": OWNER, f"{prefix}Password": "",
+            f"{prefix}URL": self.url,
+            f"{prefix}DriverName": "org.postgresql.Driver",
+            f"{prefix}UserName": OWNER,
+            f"{prefix}Password": "",
             "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
             "spark.hadoop.datanucleus.autoStartMechanism": "Classes",
             "spark.hadoop.datanucleus.autoStartClassNames": ",".join(f"{MODEL_PACKAGE}.{name}" for name in MODELS),

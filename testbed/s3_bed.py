@@ -1,11 +1,13 @@
-"""An S3 server on this machine with a delay, counters and faults: versitygw behind testbed/s3proxy, as a context manager.
+"""An S3 server on this machine with a delay, counters and faults: versitygw behind testbed/s3proxy, as a context
+manager.
 
     with S3Bed(delay_ms=20, synthetic={"many": "dirs:1000,files:1000"}) as bed:
         ... bed.endpoint, bed.spark_conf() ...
         print(bed.statistics().by_kind)
 
-Objects are files below `data`/`BUCKET`. versitygw reads a whole directory for each page of a listing, so buckets with
-very many keys are synthetic: the proxy computes their keys and contents. Both programs are built by Go the first time; versitygw takes some minutes.
+Objects are files below `data`/`BUCKET`. versitygw reads a whole directory for each page of a listing, so buckets
+with very many keys are synthetic: the proxy computes their keys and contents. Both programs are built by Go the
+first time; versitygw takes some minutes.
 """
 
 import json
@@ -51,7 +53,9 @@ def go_command() -> str:
 
 
 def build(stores: bool = True) -> tuple[Path, Path]:
-    """Builds s3proxy, and versitygw if it is needed, unless they are there and up to date, and returns the paths of versitygw and s3proxy."""
+    """Builds s3proxy, and versitygw if it is needed, unless they are there and up to date, and returns the paths of
+    versitygw and s3proxy.
+    """
     with built_by_one("s3") as directory:
         server, proxy = directory / f"versitygw-{VERSITYGW_VERSION}", directory / "s3proxy"
         if stores and not server.exists():
@@ -69,13 +73,20 @@ def build(stores: bool = True) -> tuple[Path, Path]:
 class S3Bed:
     """`data` is a directory for the objects, which is kept; without it they are deleted at the end. `log` gets a line
     for each request. `synthetic` are buckets that can only be read, and the rules of their keys
-    (testbed/s3proxy/synthetic.go); if the bed `stores` nothing, there are no other buckets, and no versitygw. With `tls`, the endpoint is https, and clients must trust the file `certificate`.
-    With `versions`, buckets may keep the versions of their objects, once a client has asked for it.
+    (testbed/s3proxy/synthetic.go); if the bed `stores` nothing, there are no other buckets, and no versitygw. With
+    `tls`, the endpoint is https, and clients must trust the file `certificate`. With `versions`, buckets may keep the
+    versions of their objects, once a client has asked for it.
     """
 
     def __init__(
-        self, delay_ms: float = 0, data: Path | None = None, log: Path | None = None, synthetic: Mapping[str, str] | None = None, tls: bool = False,
-        stores: bool = True, versions: bool = False,
+        self,
+        delay_ms: float = 0,
+        data: Path | None = None,
+        log: Path | None = None,
+        synthetic: Mapping[str, str] | None = None,
+        tls: bool = False,
+        stores: bool = True,
+        versions: bool = False,
     ):
         self._delay_ms = delay_ms
         self._data = data
@@ -125,7 +136,9 @@ class S3Bed:
         for bucket, rule in self._synthetic.items():
             options += ["-synthetic", f"{bucket}={rule}"]
         keys = {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
-        proxy = self._start([program, "-server", self.server_endpoint, *options], stdout=subprocess.PIPE, env={**os.environ, **keys})
+        proxy = self._start(
+            [program, "-server", self.server_endpoint, *options], stdout=subprocess.PIPE, env={**os.environ, **keys}
+        )
         address = proxy.process.stdout.readline().decode().strip()
         if not address:
             raise proxy.error("did not start")
@@ -193,13 +206,20 @@ class S3Bed:
         self._ask(f"revoke?bucket={bucket}", b"")
 
     def tokens(self) -> dict[str, int]:
-        """How many temporary credentials were `issued` and `used`, and how many requests were `refused` since the rules were set."""
+        """How many temporary credentials were `issued` and `used`, and how many requests were `refused` since the rules
+        were set.
+        """
         return json.loads(self._ask("tokens"))
 
     def settings(self) -> dict[str, str]:
         return {
-            "S3_ENDPOINT": self.endpoint, "S3_SERVER_ENDPOINT": self.server_endpoint, "S3_DATA": str(self.data),
-            "S3_BUCKET": BUCKET, "AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY, "AWS_REGION": REGION,
+            "S3_ENDPOINT": self.endpoint,
+            "S3_SERVER_ENDPOINT": self.server_endpoint,
+            "S3_DATA": str(self.data),
+            "S3_BUCKET": BUCKET,
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+            "AWS_REGION": REGION,
             **({"AWS_CA_BUNDLE": str(self.certificate)} if self.certificate else {}),
         }
 

@@ -59,7 +59,16 @@ class Server:
         self._is_stopped = False
         # Comparing the parent's PID detects a parent that ended before setpriv set the death
         # signal.
-        tied = ["setpriv", "--pdeathsig", "KILL", *as_user(user), "sh", "-c", f'[ $PPID = {os.getpid()} ] && exec "$@"', "sh"]
+        tied = [
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            *as_user(user),
+            "sh",
+            "-c",
+            f'[ $PPID = {os.getpid()} ] && exec "$@"',
+            "sh",
+        ]
         with log.open("wb") as output:
             details = {"stdout": output, "stderr": output, **details}
             # Its own session, so that Ctrl-C ends only the command, and we end the server

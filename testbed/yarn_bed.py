@@ -1,5 +1,5 @@
-"""A YARN cluster on this machine, with a resource manager and a node manager in one JVM (Hadoop's MiniYARNCluster), as a context
-manager. Its default file system is the local one.
+"""A YARN cluster on this machine, with a resource manager and a node manager in one JVM (Hadoop's MiniYARNCluster), as
+a context manager. Its default file system is the local one.
 
     with YarnBed() as bed:       # clients need bed.client(), their environment
 """
@@ -18,7 +18,9 @@ HEAP = "512m"
 
 
 class YarnBed:
-    """`directory` has the configuration for clients, and the logs of containers somewhere below `logs`; both go with the cluster."""
+    """`directory` has the configuration for clients, and the logs of containers somewhere below `logs`; both go with
+    the cluster.
+    """
 
     def __enter__(self):
         jars = jars_by_pom("yarn", f"hadoop-{HADOOP_VERSION}")

@@ -1,6 +1,7 @@
 """The string literals of the sources, as messages with `…` in place of what they insert.
 
-Literals that a plus joins are one message, and so are the literals among the arguments of one call, with `…` between them.
+Literals that a plus joins are one message, and so are the literals among the arguments of one call, with `…` between
+them.
 """
 
 import ast
@@ -19,7 +20,11 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 # What formats insert: {}, {name:?} of Rust and slf4j, %s and %.1f of Java.
-INSERTED = {".rs": re.compile(r"(?<!\{)\{[^{}]*\}"), ".java": re.compile(r"\{\}|%[-0-9.,]*[a-z]"), ".scala": re.compile(r"\{\}")}
+INSERTED = {
+    ".rs": re.compile(r"(?<!\{)\{[^{}]*\}"),
+    ".java": re.compile(r"\{\}|%[-0-9.,]*[a-z]"),
+    ".scala": re.compile(r"\{\}"),
+}
 UNIT_TESTS = re.compile(r"^#\[cfg\(test\)\]\nmod \w+ \{$", re.MULTILINE)
 ESCAPE = re.compile(r"\\(?:u\{?([0-9a-fA-F]{1,6})\}?|\n\s*|(.))", re.DOTALL)
 ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
@@ -50,7 +55,11 @@ def end_of_braces(source, at):
     depth = 0
     while at < len(source):
         if source[at] == '"':
-            at = interpolated(source, at + 1, False)[1] if source[at : at + 3] != '"""' else source.index('"""', at + 3) + 3
+            at = (
+                interpolated(source, at + 1, False)[1]
+                if source[at : at + 3] != '"""'
+                else source.index('"""', at + 3) + 3
+            )
             continue
         depth += {"{": 1, "}": -1}.get(source[at], 0)
         at += 1
@@ -60,7 +69,9 @@ def end_of_braces(source, at):
 
 
 def interpolated(source, at, inserts, end='"'):
-    """The text of a string from `at` to its end, and the offset after it; `$name` and `${…}` are gaps if it inserts values."""
+    """The text of a string from `at` to its end, and the offset after it; `$name` and `${…}` are gaps if it inserts
+    values.
+    """
     out = ""
     while not source.startswith(end, at):
         if inserts and source.startswith("$$", at):
@@ -83,7 +94,7 @@ def tokens(path):
     at, line, counted = 0, 1, 0
     while match := TOKEN.search(source, at):
         line, counted = line + source.count("\n", counted, match.start()), match.start()
-        at, kind = match.end(), match.lastgroup
+        at = match.end()
         if match["string"] or match["triple"]:
             opening = match["string"] or match["triple"]
             text, at = interpolated(source, at, path.suffix == ".scala" and opening[0] in "sf", opening.lstrip("sfbc"))
@@ -151,7 +162,11 @@ def said(path, names):
 def literals(path):
     if path.suffix == ".py":
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        return [Message(text, place(path, node.lineno)) for node in ast.walk(tree) if isinstance(node, ast.expr) and (text := python_text(node))]
+        return [
+            Message(text, place(path, node.lineno))
+            for node in ast.walk(tree)
+            if isinstance(node, ast.expr) and (text := python_text(node))
+        ]
     return [Message(token.text, place(path, token.line)) for token in joined(path) if token.kind == "text"]
 
 

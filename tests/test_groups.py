@@ -48,7 +48,9 @@ class Groups(unittest.TestCase):
             self.assertIn(f"-s {directory} -p 'slow_*.py'", commands)
         self.assertIn("tests/spark-suites/run", commands)
         self.assertIn("PSYNC_SEEDS=200 PSYNC_CASES=all", commands)
-        contracts = (HERE.parent / "jvm/hadoop/src/test/java/io/millstream/write/protocol/InterleavingTest.java").read_text()
+        contracts = (
+            HERE.parent / "jvm/hadoop/src/test/java/io/millstream/write/protocol/InterleavingTest.java"
+        ).read_text()
         for case, _ in groups.INTERLEAVINGS:
             self.assertIn(f"void {case}()", contracts)
         self.assertEqual(contracts.count('@Tag("slow")'), len(groups.INTERLEAVINGS))
@@ -72,11 +74,15 @@ class Groups(unittest.TestCase):
     def test_a_failure_is_told_and_the_others_run(self):
         status, last = outcome([group("a", 1, "exit 3"), group("b", 1, "true"), group("c", 1, "false | true")])
         self.assertEqual(status, 1)
-        self.assertEqual(last[-3:], ["groups passed: b", "groups failed: a c", "groups not run, for want of time: none"])
+        self.assertEqual(
+            last[-3:], ["groups passed: b", "groups failed: a c", "groups not run, for want of time: none"]
+        )
 
     def test_what_does_not_fit_is_left_out_and_told(self):
         status, last = outcome([group("a", 2, "true"), group("b", 1, "true")], minutes=1.5)
-        self.assertEqual((status, last[-3:]), (0, ["groups passed: b", "groups failed: none", "groups not run, for want of time: a"]))
+        self.assertEqual(
+            (status, last[-3:]), (0, ["groups passed: b", "groups failed: none", "groups not run, for want of time: a"])
+        )
 
     def test_a_group_that_hangs_fails_and_its_children_are_killed(self):
         groups.PATIENCE, patience = 0.02, groups.PATIENCE

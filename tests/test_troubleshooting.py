@@ -19,7 +19,12 @@ LEAST_PIECE = 6
 LEAST_OVERLAP = 20
 CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
-MESSAGE_SOURCES = ("jvm/*/src/main/**/*.java", "jvm/*/src/main/**/*.scala", "crates/*/src/**/*.rs", "python/millstream/*.py")
+MESSAGE_SOURCES = (
+    "jvm/*/src/main/**/*.java",
+    "jvm/*/src/main/**/*.scala",
+    "crates/*/src/**/*.rs",
+    "python/millstream/*.py",
+)
 NOT_SOURCES = ("tests.rs", "contract.rs", "fuzz.rs", "random.rs", "vectors.rs")
 
 # Which calls say something to the user, by sources. Everything that they say is on the page, apart from EXCEPTIONS.
@@ -46,7 +51,10 @@ SAID = {
     "crates/millstream-cli/src/psync/m*.rs": r"text",
     "crates/millstream-cli/src/submit.rs": EVERY,
     "crates/millstream-cli/src/millstream/*.rs": r"text|argument",
-    **{f"crates/millstream-cli/src/{name}.rs": r"text|argument|wrong" for name in ("compact", "formats", "index", "recompress", "recover")},
+    **{
+        f"crates/millstream-cli/src/{name}.rs": r"text|argument|wrong"
+        for name in ("compact", "formats", "index", "recompress", "recover")
+    },
 }
 # What no user meets, or what the page names by something else: text of the message, and why.
 EXCEPTIONS = {
@@ -99,7 +107,9 @@ FOREIGN = {
     "Connection refused": "the system's text of ECONNREFUSED",
     ": Operation not supported": "the system's text of EOPNOTSUPP",
     "failed to lookup address information": "Rust's",
-    **dict.fromkeys(("connection failed", "host not found", "invalid peer certificate: "), "of the crates for HTTP and TLS"),
+    **dict.fromkeys(
+        ("connection failed", "host not found", "invalid peer certificate: "), "of the crates for HTTP and TLS"
+    ),
 }
 
 
@@ -137,21 +147,32 @@ class Texts:
     """All literal texts of the sources, between zeros."""
 
     def __init__(self):
-        runs = {run for pattern in MESSAGE_SOURCES for path in files(pattern) for message in sources.literals(path) for run in message.runs()}
+        runs = {
+            run
+            for pattern in MESSAGE_SOURCES
+            for path in files(pattern)
+            for message in sources.literals(path)
+            for run in message.runs()
+        }
         self.all = "\0" + "\0".join(sorted(runs)) + "\0"
 
     def has(self, fragment):
         """Whether a literal contains it, or the ends of several literals make it."""
         return fragment in self.all or any(
-            fragment[:cut] + "\0" in self.all and self.continues(fragment[cut:]) for cut in range(LEAST_PIECE, len(fragment))
+            fragment[:cut] + "\0" in self.all and self.continues(fragment[cut:])
+            for cut in range(LEAST_PIECE, len(fragment))
         )
 
     def continues(self, rest):
-        return "\0" + rest in self.all or any("\0" + rest[:cut] + "\0" in self.all and self.continues(rest[cut:]) for cut in range(1, len(rest)))
+        return "\0" + rest in self.all or any(
+            "\0" + rest[:cut] + "\0" in self.all and self.continues(rest[cut:]) for cut in range(1, len(rest))
+        )
 
 
 def matches(documented, said):
-    """Whether the page has a message of the sources, from any place in it on, or with what other literals put before it."""
+    """Whether the page has a message of the sources, from any place in it on, or with what other literals put before
+    it.
+    """
     at = 0
     for fragment in (fragment.strip() for fragment in fragments(documented)):
         at = said.find(fragment, at)
@@ -165,7 +186,9 @@ def is_end_of(documented, said):
     """Whether a fragment of the page ends with the beginning of what is said, or has all of it."""
     said = said.strip(GAP + " ")
     of_page = [fragment.strip() for fragment in fragments(documented)]
-    return any(said in fragment for fragment in of_page) or any(of_page[-1].endswith(said[:n]) for n in range(LEAST_OVERLAP, len(said)))
+    return any(said in fragment for fragment in of_page) or any(
+        of_page[-1].endswith(said[:n]) for n in range(LEAST_OVERLAP, len(said))
+    )
 
 
 def is_told(said):
@@ -177,7 +200,13 @@ def is_told(said):
 @cache
 def told():
     """Everything that the sources say to the user, in the calls of SAID."""
-    return [message for pattern, names in SAID.items() for path in files(pattern) for message in sources.said(path, names) if is_told(message.text)]
+    return [
+        message
+        for pattern, names in SAID.items()
+        for path in files(pattern)
+        for message in sources.said(path, names)
+        if is_told(message.text)
+    ]
 
 
 @cache
@@ -205,7 +234,10 @@ def invented(spans):
         f"{fragment!r}, of {span!r}"
         for span in spans
         for fragment in fragments(span)
-        if len(fragment.strip()) >= LEAST and fragment not in FOREIGN and not texts().has(fragment) and not texts().has(fragment.strip())
+        if len(fragment.strip()) >= LEAST
+        and fragment not in FOREIGN
+        and not texts().has(fragment)
+        and not texts().has(fragment.strip())
     ]
 
 
@@ -228,8 +260,16 @@ class Troubleshooting(unittest.TestCase):
         wrong = []
         for table in tables():
             keys = [re.sub(r"[^a-z0-9 ]", "", row.cells[0].lower()).strip() for row in table]
-            wrong += [f"line {row.line}: not three filled cells: {row.cells}" for row in table if len(list(filter(None, row.cells))) != 3]
-            wrong += [f"line {row.line}: comes after {before!r}" for row, key, before in zip(table[1:], keys[1:], keys) if key < before]
+            wrong += [
+                f"line {row.line}: not three filled cells: {row.cells}"
+                for row in table
+                if len(list(filter(None, row.cells))) != 3
+            ]
+            wrong += [
+                f"line {row.line}: comes after {before!r}"
+                for row, key, before in zip(table[1:], keys[1:], keys)
+                if key < before
+            ]
         self.assert_none(wrong, PAGE.name)
 
     def test_a_missing_row_is_noticed(self):
@@ -241,20 +281,28 @@ class Troubleshooting(unittest.TestCase):
             ("another process is compressing it", "recompress/mod.rs:"),
             ("skipping an entry that was replaced", "psync/messages.rs:"),
         ]:
-            found = undocumented([span for span in spans if text not in span], [message for message in told() if text in message.text])
+            found = undocumented(
+                [span for span in spans if text not in span], [message for message in told() if text in message.text]
+            )
             self.assertTrue(found, text)
             self.assertIn(place, found[0])
 
     def test_a_message_that_is_not_there_is_noticed(self):
         self.assertEqual(invented(["Spark could not run the job, and … is unchanged: …"]), [])
-        self.assertEqual(invented(["Millstream stays off: the JVM of this driver already runs, without Millstream: …"]), [])  # of two literals
+        self.assertEqual(
+            invented(["Millstream stays off: the JVM of this driver already runs, without Millstream: …"]), []
+        )  # of two literals
         self.assertEqual(len(invented(["Spark could not run the jobs, and … is unchanged: …"])), 1)
 
     def test_a_message_is_read_from_its_source(self):
         for name, source, expected in [
             ("A.scala", 'fail(s"$a: is not ${b.map("x")} of " + // why\n "it")', ["…: is not … of it"]),
             ("A.java", 'fail("job " + id + " is " + "over", e); /* fail("no") */ other("not");', ["job … is over"]),
-            ("a.rs", "#[error(\"{}: {error:?} {{}}\\\n   it's\")] struct A<'a>; fn f() { error('\"', b\"x\") }", ["…: … {}it's", "x"]),
+            (
+                "a.rs",
+                '#[error("{}: {error:?} {{}}\\\n   it\'s")] struct A<\'a>; fn f() { error(\'"\', b"x") }',
+                ["…: … {}it's", "x"],
+            ),
             ("a.py", 'raise fail(f"{a!r} is" " no" + b)', ["… is no…"]),
         ]:
             with tempfile.TemporaryDirectory() as scratch:

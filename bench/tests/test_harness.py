@@ -17,13 +17,25 @@ from unittest import mock
 from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import harness  # noqa: E402
-import sync_sides  # noqa: E402
-import sync_spark  # noqa: E402
-from chart import FASTER, SLOWER, chart  # noqa: E402
-from harness import (  # noqa: E402
-    Contender, Contest, LocalDirectory, Result, Run, cpu_check, measure_probes, memory_check, parse_arguments,
-    ratio_of, run_bench, run_command, tree_cpu_s, wall_check,
+import harness
+import sync_sides
+import sync_spark
+from chart import FASTER, SLOWER, chart
+from harness import (
+    Contender,
+    Contest,
+    LocalDirectory,
+    Result,
+    Run,
+    cpu_check,
+    measure_probes,
+    memory_check,
+    parse_arguments,
+    ratio_of,
+    run_bench,
+    run_command,
+    tree_cpu_s,
+    wall_check,
 )
 
 
@@ -50,8 +62,14 @@ def program(name):
 
 def report_with(*ratios, **machine):
     return {
-        "bench": "walk", "name": "case", "title": "A case", "command": "bench/walk --case case", "date": "2026-01-02",
-        "machine": machine, "header": ["command", "wall s"], "rows": [["find", "2.0"], ["pfind", "1.0"]],
+        "bench": "walk",
+        "name": "case",
+        "title": "A case",
+        "command": "bench/walk --case case",
+        "date": "2026-01-02",
+        "machine": machine,
+        "header": ["command", "wall s"],
+        "rows": [["find", "2.0"], ["pfind", "1.0"]],
         "ratios": [{"name": f"case/{name}", "value": value, "target": 1.5, **more} for name, value, more in ratios],
     }
 
@@ -64,10 +82,15 @@ class Page(unittest.TestCase):
         reports = [report_with(("wall", 2, {}), ("cpu", 1.4, {}))]
         self.assertEqual(self.report.unexplained(reports, {}), ["walk case/cpu"])
         self.assertEqual(self.report.unexplained(reports, {"walk case/cpu": "it is read twice"}), [])
-        self.assertIn("| walk case/cpu | 1.4 | 1.5 | it is read twice |", self.report.page_of(reports, {"walk case/cpu": "it is read twice"}))
+        self.assertIn(
+            "| walk case/cpu | 1.4 | 1.5 | it is read twice |",
+            self.report.page_of(reports, {"walk case/cpu": "it is read twice"}),
+        )
 
     def test_a_rival_that_was_stopped_gives_a_bound(self):
-        self.assertIn("wall more than 9 (target 1.5)", self.report.page_of([report_with(("wall", 9, {"at_least": True}))], {}))
+        self.assertIn(
+            "wall more than 9 (target 1.5)", self.report.page_of([report_with(("wall", 9, {"at_least": True}))], {})
+        )
 
     def test_what_holds_for_all_runs_is_said_once(self):
         page = self.report.page_of([report_with(load="1.00", CPU="fast"), report_with(load="2.00", CPU="fast")], {})
@@ -75,14 +98,17 @@ class Page(unittest.TestCase):
 
     def test_the_page_shows_the_committed_results(self):
         reports, reasons = self.report.committed_results()
-        self.assertEqual(self.report.PAGE.read_text(), self.report.page_of(reports, reasons), "run bench/report --render")
+        self.assertEqual(
+            self.report.PAGE.read_text(), self.report.page_of(reports, reasons), "run bench/report --render"
+        )
         self.assertEqual(self.report.unexplained(reports, reasons), [])
 
 
 class Charts(unittest.TestCase):
     def test_each_ratio_has_a_bar_and_its_name(self):
         ratios = [
-            {"name": "near/wall-a<b", "value": 0.5, "target": 1}, {"name": "far/wall", "value": 50, "target": 20, "at_least": True},
+            {"name": "near/wall-a<b", "value": 0.5, "target": 1},
+            {"name": "far/wall", "value": 50, "target": 20, "at_least": True},
             {"name": "failed/wall", "value": 0.0, "target": 20},
         ]
         drawing = ElementTree.fromstring(chart("Listing & more", ratios))
@@ -119,7 +145,9 @@ class Probes(unittest.TestCase):
     def test_a_probe_with_several_jobs_has_results_for_each(self):
         names = ("count", "sum")
         contenders = [
-            Contender(label, ["printf", "%s\n", *(self.cost(rows, job=job) for job, rows in zip(names, found, strict=True))])
+            Contender(
+                label, ["printf", "%s\n", *(self.cost(rows, job=job) for job, rows in zip(names, found, strict=True))]
+            )
             for label, found in (("stock", (7, 1)), ("Millstream", (7, 2)))
         ]
         bed = functools.partial(LocalDirectory, Path("/"))
@@ -127,7 +155,12 @@ class Probes(unittest.TestCase):
             results = measure_probes(Contest("probes", "", contenders, [], 1, bed, jobs=names))
         self.assertEqual(
             [(result.label, result.lines, result.failed) for result in results],
-            [("count: stock", 7, False), ("count: Millstream", 7, False), ("sum: stock", 1, False), ("sum: Millstream", 2, True)],
+            [
+                ("count: stock", 7, False),
+                ("count: Millstream", 7, False),
+                ("sum: stock", 1, False),
+                ("sum: Millstream", 2, True),
+            ],
         )
         self.assertIn("sum: Millstream: rows and sum are (2, None), not (1, None)", said.getvalue())
 
@@ -225,7 +258,10 @@ class Choosing(unittest.TestCase):
         self.assertEqual(contender.on(Path("/bed")), ["cat", "/made", "/bed"])
 
     def test_cases_behind_latency_have_a_row_with_16_slots(self):
-        with tempfile.TemporaryDirectory() as directory, mock.patch.dict(os.environ, {"MILLSTREAM_BENCH_DIR": directory}):
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            mock.patch.dict(os.environ, {"MILLSTREAM_BENCH_DIR": directory}),
+        ):
             for name, is_slow in (("spark-list", "latfs"), ("spark-read", "latfs"), ("spark-remote", "")):
                 slow = [contest for contest in self.contests(name, directory) if is_slow in contest.name]
                 self.assertTrue(slow)
@@ -293,7 +329,10 @@ class Syncs(unittest.TestCase):
     def contests(self, lacking=()):
         options = parse_arguments("", ["--quick"])
         find = lambda name, **_: None if name in lacking else f"/bin/{name}"  # noqa: E731
-        with mock.patch.object(self.program.shutil, "which", find), mock.patch.object(self.program, "floor_program", lambda: "/floor"):
+        with (
+            mock.patch.object(self.program.shutil, "which", find),
+            mock.patch.object(self.program, "floor_program", lambda: "/floor"),
+        ):
             return {contest.name: contest for contest in self.program.Syncs(options).contests()}
 
     def differences(self):
@@ -321,7 +360,11 @@ class Syncs(unittest.TestCase):
         spoilers = {
             "a file": lambda path: path.unlink(),
             "its time": lambda path: os.utime(path, ns=(0, path.stat().st_mtime_ns + 1)),
-            "its text": lambda path: (status := path.stat(), path.write_text("TEXT 3"), os.utime(path, ns=(0, status.st_mtime_ns))),
+            "its text": lambda path: (
+                status := path.stat(),
+                path.write_text("TEXT 3"),
+                os.utime(path, ns=(0, status.st_mtime_ns)),
+            ),
             "an empty directory": lambda path: (self.source / "empty").mkdir(),
         }
         for what, spoil in spoilers.items():
@@ -350,14 +393,18 @@ class Syncs(unittest.TestCase):
 class SparkSyncs(unittest.TestCase):
     def setUp(self):
         jars = mock.patch.multiple(
-            sync_spark, s3a_jars=lambda version: [Path("/s3a.jar")], distcp_jars=lambda version: [Path(f"/distcp-{version}.jar")],
+            sync_spark,
+            s3a_jars=lambda version: [Path("/s3a.jar")],
+            distcp_jars=lambda version: [Path(f"/distcp-{version}.jar")],
             hadoop_native_directory=lambda: Path("/native"),
         )
         jars.start()
         self.addCleanup(jars.stop)
 
     def contests(self, *arguments):
-        return {contest.name: contest for contest in sync_spark.SparkSyncs(parse_arguments("", list(arguments))).contests()}
+        return {
+            contest.name: contest for contest in sync_spark.SparkSyncs(parse_arguments("", list(arguments))).contests()
+        }
 
     def test_every_check_is_about_contenders_of_its_contest(self):
         for name, contest in self.contests("--quick").items():
@@ -407,7 +454,12 @@ class SparkSyncs(unittest.TestCase):
 
 class PublishedPattern(unittest.TestCase):
     def test_upper_directories_are_listed_until_there_are_enough_for_tasks(self):
-        with tempfile.TemporaryDirectory() as scratch, mock.patch.dict(sys.modules, {"pyspark": mock.Mock(), "pyspark.sql": mock.Mock(), "pyspark.sql.functions": mock.Mock()}):
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            mock.patch.dict(
+                sys.modules, {"pyspark": mock.Mock(), "pyspark.sql": mock.Mock(), "pyspark.sql.functions": mock.Mock()}
+            ),
+        ):
             import ptspark
 
             for number in range(80):
@@ -443,7 +495,9 @@ class Running(unittest.TestCase):
     def test_a_command_that_takes_too_long_is_stopped_with_all_that_it_started(self):
         with tempfile.TemporaryDirectory() as scratch:
             alive = Path(scratch, "alive")
-            run = run_command(["sh", "-c", f"(while :; do :; done; touch {alive}) & sleep 0.8; touch {alive}; wait"], limit_s=0.3)
+            run = run_command(
+                ["sh", "-c", f"(while :; do :; done; touch {alive}) & sleep 0.8; touch {alive}; wait"], limit_s=0.3
+            )
             self.assertEqual((run.stopped, run.status), (True, 0))
             self.assertGreater(run.cpu_s, 0.02)
             time.sleep(0.8)
@@ -451,7 +505,7 @@ class Running(unittest.TestCase):
 
     def test_a_floor_has_no_answer_to_compare(self):
         contest = Contest("c", "", [Contender("floor", ["true"], is_floor=True)], [], 1)
-        floor, = harness.results_of(contest)
+        (floor,) = harness.results_of(contest)
         floor.runs = [run_of(1)]
         ours = Result("ours", [run_of(2)], lines=7)
         self.assertEqual(ratio(wall_check("wall", "floor", "ours", 1), floor, ours)["value"], 0.5)
@@ -461,7 +515,7 @@ class Running(unittest.TestCase):
             answer = 3
 
         contender = Contender("echo", ["echo", "{}"])
-        result, = Contest("c", "", [contender], [], 1, bed=lambda: Bed(Path("/"))).run()
+        (result,) = Contest("c", "", [contender], [], 1, bed=lambda: Bed(Path("/"))).run()
         self.assertEqual((result.lines, result.runs[0].lines), (3, 3))
 
     @mock.patch.object(harness, "LONG_RUN_S", 0.2)

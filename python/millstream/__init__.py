@@ -2,9 +2,9 @@
 
     spark = millstream.enable(SparkSession.builder).getOrCreate()
 
-From then on `spark.read.…(path)`, SQL tables and `sc.textFile` list local and mounted files through Millstream's parallel
-engine, and INSERT writes directly to the destination directories, with one commit. Rows, schemas
-and errors stay those of stock Spark.
+From then on `spark.read.…(path)`, SQL tables and `sc.textFile` list local and mounted files through Millstream's
+parallel engine, and INSERT writes directly to the destination directories, with one commit. Rows, schemas and errors
+stay those of stock Spark.
 """
 
 from importlib import metadata

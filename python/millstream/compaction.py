@@ -48,16 +48,13 @@ class CompactSummary:
         output_bytes: their size.
         merged: number of files merged into the outputs.
         merged_bytes: their size.
-        kept: files that needed no change. A new destination gets copies of them, so there they also count in `outputs` and `merged`.
-        copied: files that could not be merged and were copied to the destination unchanged (`copy_left`), with the reasons. They also
-            count in `outputs` and `merged`.
-        recovered: outputs of an earlier, interrupted compaction that were moved into place.
-        restored: replaced files that were put back (`undo`).
-        removed: outputs that were removed then.
-        purged: compactions whose replaced files were removed (`purge`).
-        dry_run: whether this is only a prediction.
-        milliseconds: duration.
-        left: files that could not be merged, with the reasons: unchanged in place, missing from a new destination.
+        kept: files that needed no change. A new destination gets copies of them, so there they also count in `outputs`
+        and `merged`. copied: files that could not be merged and were copied to the destination unchanged (`copy_left`),
+        with the reasons. They also count in `outputs` and `merged`. recovered: outputs of an earlier, interrupted
+        compaction that were moved into place. restored: replaced files that were put back (`undo`). removed: outputs
+        that were removed then. purged: compactions whose replaced files were removed (`purge`). dry_run: whether this
+        is only a prediction. milliseconds: duration. left: files that could not be merged, with the reasons: unchanged
+        in place, missing from a new destination.
     """
 
     source: str
@@ -110,20 +107,18 @@ def compact(
         target_size: the approximate size of an output: bytes, or Spark's notation (`"128m"`).
         format: `"same"` (text stays text, Parquet stays Parquet), `"text"`, or `"parquet"` (lines in a column `value`).
         codec: `"none"`, `"gzip"`, `"bzip2"`, `"zstd"`, `"lz4"` or `"snappy"`; by default that of the inputs.
-        header: whether the first line of each file is a header; an output has it once. If this is None, files named `.csv` and `.tsv` are
-            not merged.
-        lines: endings of names, such as `".dat"`, of files that consist of independent lines.
-        in_place: whether to replace the files of `src`, on a local or mounted file system, after all outputs have been written and verified.
-            Needs `table` or `plain_files`.
-        table: replaces the files of this table, or those in `src` within it. The session's catalog must know it as plain text, csv, json or
-            Parquet files without buckets.
-        plain_files: says that no table format and no other program keeps a list of the files of `src`. Directories that show otherwise are
-            refused all the same.
-        keep_for: how long the replaced files are kept, so that they can be put back: `"12h"`, `"7d"`. A later compaction removes them.
-        undo: puts back the files that the latest compaction in place of `src` replaced, unless its outputs have changed since.
-        purge: removes the kept files of `src`; with `in_place`, does not keep the replaced files.
-        copy_left: whether to copy files that cannot be merged to `dst` unchanged; otherwise they are missing there.
-        dry_run: whether only to predict the result, as far as the beginnings of the files and the schemas of Parquet files show.
+        header: whether the first line of each file is a header; an output has it once. If this is None, files named
+        `.csv` and `.tsv` are not merged. lines: endings of names, such as `".dat"`, of files that consist of
+        independent lines. in_place: whether to replace the files of `src`, on a local or mounted file system, after all
+        outputs have been written and verified. Needs `table` or `plain_files`. table: replaces the files of this table,
+        or those in `src` within it. The session's catalog must know it as plain text, csv, json or Parquet files
+        without buckets. plain_files: says that no table format and no other program keeps a list of the files of `src`.
+        Directories that show otherwise are refused all the same. keep_for: how long the replaced files are kept, so
+        that they can be put back: `"12h"`, `"7d"`. A later compaction removes them. undo: puts back the files that the
+        latest compaction in place of `src` replaced, unless its outputs have changed since. purge: removes the kept
+        files of `src`; with `in_place`, does not keep the replaced files. copy_left: whether to copy files that cannot
+        be merged to `dst` unchanged; otherwise they are missing there. dry_run: whether only to predict the result, as
+        far as the beginnings of the files and the schemas of Parquet files show.
 
     Returns:
         The result. Files that could not be merged are in `left` or in `copied`.

@@ -33,7 +33,8 @@ class Diagnosis:
 
 
 def doctor(spark: SparkSession) -> list[Diagnosis]:
-    """Checks whether Millstream works in a running session, and prints the result as `millstream doctor` does for the installation's settings.
+    """Checks whether Millstream works in a running session, and prints the result as `millstream doctor` does for the
+    installation's settings.
 
     On a cluster, a short job checks the executors.
 
@@ -46,7 +47,9 @@ def doctor(spark: SparkSession) -> list[Diagnosis]:
     job = jar.find_class(spark, "io.millstream.spark.Doctor")
     if job is None:
         is_connected = getattr(spark, "_jvm", None) is None
-        found = Diagnosis("jar", *((CONNECTED, False, CHECK_THERE) if is_connected else ("not in the session's JVM", False, jar.CURE)))
+        found = Diagnosis(
+            "jar", *((CONNECTED, False, CHECK_THERE) if is_connected else ("not in the session's JVM", False, jar.CURE))
+        )
         print(f"FIX   {found.what}  {found.found}\n           {found.cure}")
         return [found]
     answer = json.loads(job.runJson(spark._jsparkSession))

@@ -36,18 +36,18 @@ def formats(
 ) -> DataFrame:
     """Measures in which compression format the user's own text is best stored, in stock Spark and with Millstream.
 
-    Takes a sample, writes it once in each format, and counts its lines in new JVMs that have the session's settings. This takes minutes.
+    Takes a sample, writes it once in each format, and counts its lines in new JVMs that have the session's settings.
+    This takes minutes.
 
     Args:
-        spark: a session with Millstream's jar, for instance from `millstream.enable`. Other sessions of the machine should be idle.
-        path: a text file, or a directory of text files; they may be compressed.
-        sample: the size of the sample: bytes, or Spark's notation (`"256m"`).
-        codecs: the formats, of `"none"`, `"gz"`, `"bz2"`, `"zst"`, `"lz4"` and `"snappy"`; by default all but the last.
-        rounds: how many times each run reads, from 1 to 100; the median is reported.
-        limit: the most that a run may take: seconds, or Spark's notation (`"10m"`).
-        work_dir: an existing directory for the sample; by default that for temporary files. Executors on other machines must see it, too.
-        also: a directory on S3 or HDFS; reads of copies of the sample there are measured as well.
-        picture: a file for a bar chart of the times, whose name ends in `.svg` or `.png`.
+        spark: a session with Millstream's jar, for instance from `millstream.enable`. Other sessions of the machine
+        should be idle. path: a text file, or a directory of text files; they may be compressed. sample: the size of the
+        sample: bytes, or Spark's notation (`"256m"`). codecs: the formats, of `"none"`, `"gz"`, `"bz2"`, `"zst"`,
+        `"lz4"` and `"snappy"`; by default all but the last. rounds: how many times each run reads, from 1 to 100; the
+        median is reported. limit: the most that a run may take: seconds, or Spark's notation (`"10m"`). work_dir: an
+        existing directory for the sample; by default that for temporary files. Executors on other machines must see it,
+        too. also: a directory on S3 or HDFS; reads of copies of the sample there are measured as well. picture: a file
+        for a bar chart of the times, whose name ends in `.svg` or `.png`.
 
     Returns:
         A row for each run, with the columns

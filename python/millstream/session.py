@@ -37,8 +37,8 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
     each with spark-submit.
 
     Args:
-        jar: path of the jar on the driver, which becomes absolute; by default the one in this package. `local:///PATH` is a jar that is
-            on every machine, so that none is sent to executors.
+        jar: path of the jar on the driver, which becomes absolute; by default the one in this package. `local:///PATH`
+        is a jar that is on every machine, so that none is sent to executors.
 
     Returns:
         Spark's keys and values.
@@ -55,7 +55,10 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
     block = package.joinpath("spark-defaults.conf").read_text(encoding="utf-8")
     uri = absolute(os.fspath(jar))
     path = ON_EVERY_MACHINE.sub("", uri, count=1)
-    return {key: value.replace(JAR_PLACEHOLDER, uri).replace(PATH_PLACEHOLDER, path) for key, value in parse_defaults(block).items()}
+    return {
+        key: value.replace(JAR_PLACEHOLDER, uri).replace(PATH_PLACEHOLDER, path)
+        for key, value in parse_defaults(block).items()
+    }
 
 
 def absolute(jar: str) -> str:

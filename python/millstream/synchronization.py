@@ -20,7 +20,9 @@ _PLAIN = bytes(set(range(0x20, 0x7F)) - {ord("%")})
 
 
 class SyncError(RuntimeError):
-    """The synchronization was refused, or ended early. The message says why. Files have their names only if they are complete."""
+    """The synchronization was refused, or ended early. The message says why. Files have their names only if they are
+    complete.
+    """
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,11 @@ class SyncSummary:
         deleted: entries that were deleted.
         undeleted: entries that were not deleted because of `max_delete`.
         moving: files that vanished or changed while they were copied.
-        errors: number of problems, the first of which are in `problems`, and one more if nothing is deleted because `src` is empty.
-        dry_run: whether this is only a prediction.
-        milliseconds: duration.
-        exit_code: that of `psync`: 0, or 23 after errors, 25 if `max_delete` kept something, 24 if something moved.
-        manifest: the checkpoint directory, whose parts `manifest-*` are the manifest in Parquet; None without one.
-        notices: what is no error, but should be known.
+        errors: number of problems, the first of which are in `problems`, and one more if nothing is deleted because
+        `src` is empty. dry_run: whether this is only a prediction. milliseconds: duration. exit_code: that of `psync`:
+        0, or 23 after errors, 25 if `max_delete` kept something, 24 if something moved. manifest: the checkpoint
+        directory, whose parts `manifest-*` are the manifest in Parquet; None without one. notices: what is no error,
+        but should be known.
     """
 
     source: str
@@ -89,7 +90,9 @@ class SyncSummary:
 
 
 def _rules(**sequences: Sequence[str | bytes]) -> dict[str, str]:
-    """Settings for rules and patterns, in their order: each is a letter for its kind and its text, of which bytes are escaped as in URLs."""
+    """Settings for rules and patterns, in their order: each is a letter for its kind and its text, of which bytes are
+    escaped as in URLs.
+    """
     rules: list[bytes] = []
     for name, kind in (("filters", b"f"), ("include", b"+"), ("exclude", b"-")):
         if isinstance(sequences[name], (str, bytes)):
@@ -141,7 +144,8 @@ def sync(
     dry_run: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> SyncSummary:
-    """Makes the contents of a directory like those of another one, by Spark jobs, with the meaning of `rsync -a SRC/ DST`.
+    """Makes the contents of a directory like those of another one, by Spark jobs, with the meaning of `rsync -a SRC/
+    DST`.
 
     Both may be on any file system of Hadoop's: local or mounted, HDFS, S3 (`s3a://…`). All executors must see them.
 
@@ -153,45 +157,39 @@ def sync(
         delete_before: as `delete`, but before anything is copied.
         delete_excluded: as `delete`, and also remove what the filter excludes.
         max_delete: remove at most so many entries.
-        ignore_errors: whether to delete even if something failed before; never what a directory of `src` may have that cannot be listed.
-        force: without `delete`, remove directories that are in the way of something else.
-        filters: rules as of rsync's FILTER RULES, such as `"- *.tmp"` or `"protect /kept/"`. The first rule that matches decides, and they
-            come before `include`, which comes before `exclude`. Files that they merge are read by the driver.
-        include: patterns that are not excluded by what follows.
-        exclude: patterns of what is neither copied nor deleted.
-        files_from: a file that lists the only paths that take part, one in a line, relative to `src`; the driver reads it. The directories
-            that lead to them take part, too.
-        from0: whether NULs end the paths of `files_from`.
-        recursive: with `files_from`, whether all that is in listed directories takes part. Otherwise, which is the default, only what is in
-            those with a slash at their end does, but not in the directories below.
-        checksum: compare the contents of files of the same size, not their times.
-        size_only: compare sizes alone.
-        ignore_times: copy every file.
-        update: no files that are newer in the destination.
-        existing: only what the destination has already.
-        ignore_existing: only what the destination does not have, and directories.
-        modify_window: by how many seconds times may differ; -1 compares nanoseconds. By default, times are compared as far as both sides store them.
-        links: whether to copy symbolic links, as they are.
+        ignore_errors: whether to delete even if something failed before; never what a directory of `src` may have
+        that cannot be listed. force: without `delete`, remove directories that are in the way of something else.
+        filters: rules as of rsync's FILTER RULES, such as `"- *.tmp"` or `"protect /kept/"`. The first rule that
+        matches decides, and they come before `include`, which comes before `exclude`. Files that they merge are read
+        by the driver. include: patterns that are not excluded by what follows. exclude: patterns of what is neither
+        copied nor deleted. files_from: a file that lists the only paths that take part, one in a line, relative to
+        `src`; the driver reads it. The directories that lead to them take part, too. from0: whether NULs end the
+        paths of `files_from`. recursive: with `files_from`, whether all that is in listed directories takes part.
+        Otherwise, which is the default, only what is in those with a slash at their end does, but not in the
+        directories below. checksum: compare the contents of files of the same size, not their times. size_only:
+        compare sizes alone. ignore_times: copy every file. update: no files that are newer in the destination.
+        existing: only what the destination has already. ignore_existing: only what the destination does not have,
+        and directories. modify_window: by how many seconds times may differ; -1 compares nanoseconds. By default,
+        times are compared as far as both sides store them. links: whether to copy symbolic links, as they are.
         devices: whether to make devices, and `specials` pipes and sockets, where the destination can have them.
-        hard_links: whether hard links to one file become hard links to one copy. This and `sparse` need local or mounted directories; `acls`
-            and `xattrs` need two of these, or two of HDFS.
-        acls: whether to preserve access control lists, and with them permissions.
-        xattrs: whether to preserve other extended attributes; those beside `user.*` only for the superuser.
-        sparse: whether copies have holes wherever there are zeros.
-        one_file_system: whether not to descend into other file systems that are mounted in `src`, and to leave those directories of `dst` alone.
-        perms: whether to preserve permissions; `times`, `owner` and `group` likewise, owner and group for the superuser of the destination.
-        omit_dir_times: whether to leave the times of directories as they are; `omit_link_times` those of symbolic links.
-        bytes_per_second: how much is copied at most, by all tasks together; each has an equal share.
-        verify: whether to read copies again.
-        dry_run: whether only to find out what would be done.
-        checkpoint: a directory for listings, plan and manifest: the same call continues a run that was interrupted.
+        hard_links: whether hard links to one file become hard links to one copy. This and `sparse` need local or
+        mounted directories; `acls` and `xattrs` need two of these, or two of HDFS. acls: whether to preserve access
+        control lists, and with them permissions. xattrs: whether to preserve other extended attributes; those beside
+        `user.*` only for the superuser. sparse: whether copies have holes wherever there are zeros. one_file_system:
+        whether not to descend into other file systems that are mounted in `src`, and to leave those directories of
+        `dst` alone. perms: whether to preserve permissions; `times`, `owner` and `group` likewise, owner and group
+        for the superuser of the destination. omit_dir_times: whether to leave the times of directories as they are;
+        `omit_link_times` those of symbolic links. bytes_per_second: how much is copied at most, by all tasks
+        together; each has an equal share. verify: whether to read copies again. dry_run: whether only to find out
+        what would be done. checkpoint: a directory for listings, plan and manifest: the same call continues a run
+        that was interrupted.
 
     Returns:
         The result, with the problems that there were.
 
     Raises:
-        SyncError: it was refused, or ended early. The message about a filter names the rule, that about a list of files the path.
-        TypeError: a sequence of patterns is a string.
+        SyncError: it was refused, or ended early. The message about a filter names the rule, that about a list of
+        files the path. TypeError: a sequence of patterns is a string.
     """
     from py4j.protocol import Py4JJavaError
 

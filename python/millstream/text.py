@@ -25,11 +25,12 @@ PARTITIONS = "millstream.read.partitions"
 def read_text(
     spark: SparkSession | SparkContext, path: str | os.PathLike[str], partitions: int | None = None
 ) -> DataFrame:
-    """The lines of all files below a path: `spark.read.option("recursiveFileLookup", True).text(path)` with a given number of partitions.
+    """The lines of all files below a path: `spark.read.option("recursiveFileLookup", True).text(path)` with a given
+    number of partitions.
 
     File systems that are neither local nor mounted, and trees with compressed files, are read by Spark itself, as in
-    `spark.read.text`. Hidden files (names that begin with `.` or `_`) are skipped, as in Spark. If the session's JVM or the Spark
-    Connect server does not have Millstream's jar, Spark reads everything, with a warning.
+    `spark.read.text`. Hidden files (names that begin with `.` or `_`) are skipped, as in Spark. If the session's JVM
+    or the Spark Connect server does not have Millstream's jar, Spark reads everything, with a warning.
 
     Args:
         spark: a session made by `millstream.enable`, or its SparkContext.
@@ -57,16 +58,17 @@ def read_text(
 def pure_read_text(
     sc_or_spark: SparkContext | SparkSession, path: str | os.PathLike[str], partitions: int | None = None
 ) -> RDD[str]:
-    """The same lines as an RDD of strings. It replaces the pattern that lists files in a subprocess, parallelizes their names,
-    and opens and reads each one in Python (`sc.parallelize(names, partitions).flatMap(read_lines)`).
+    """The same lines as an RDD of strings. It replaces the pattern that lists files in a subprocess, parallelizes their
+    names, and opens and reads each one in Python (`sc.parallelize(names, partitions).flatMap(read_lines)`).
 
-    Listing and reading happen in the JVM. Lines reach Python as from `sc.textFile`: without line breaks, and with replacement
-    characters for bytes that are not UTF-8.
+    Listing and reading happen in the JVM. Lines reach Python as from `sc.textFile`: without line breaks, and with
+    replacement characters for bytes that are not UTF-8.
 
     Args:
         sc_or_spark: the SparkContext, as in that pattern, or the session.
         path: as in `read_text`.
-        partitions: as in `read_text`; the default is not much more than the number of cores, since each partition is a Python task.
+        partitions: as in `read_text`; the default is not much more than the number of cores, since each partition is
+        a Python task.
 
     Returns:
         An RDD with one string per line.

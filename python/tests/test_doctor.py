@@ -16,7 +16,12 @@ MILLSTREAM = Path(sys.executable).with_name("millstream")
 
 def doctor(conf_directory, *options, **environment):
     environment = {**os.environ, "SPARK_CONF_DIR": str(conf_directory), "SPARK_LOCAL_IP": "127.0.0.1", **environment}
-    return subprocess.run([MILLSTREAM, "doctor", "--conf=spark.ui.enabled=false", *options], env=environment, capture_output=True, text=True)
+    return subprocess.run(
+        [MILLSTREAM, "doctor", "--conf=spark.ui.enabled=false", *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
 
 
 def block():
@@ -45,13 +50,20 @@ def test_an_installation_without_settings_is_no_fault(tmp_path):
     done = doctor(tmp_path)
 
     assert done.returncode == 0 and "FIX" not in done.stdout, done.stdout + done.stderr
-    assert "spark-defaults.conf has none of Millstream's: it is off, except in programs that call millstream.enable" in done.stdout
+    assert (
+        "spark-defaults.conf has none of Millstream's: it is off, except in programs that call millstream.enable"
+        in done.stdout
+    )
     assert "spark.millstream.write.enabled=true" in done.stdout
 
 
-@pytest.mark.parametrize("key, what", [
-    ("spark.driver.extraClassPath", {"class path", "file: system"}), ("spark.millstream.write.enabled", {"direct writes"}),
-])
+@pytest.mark.parametrize(
+    "key, what",
+    [
+        ("spark.driver.extraClassPath", {"class path", "file: system"}),
+        ("spark.millstream.write.enabled", {"direct writes"}),
+    ],
+)
 def test_a_missing_line_is_reported_with_its_fix(tmp_path, key, what):
     found = to_fix(doctor(configured(tmp_path, without=[key]), "--json"))
 
@@ -66,16 +78,34 @@ def test_all_checks_succeed_with_the_conf_block(tmp_path):
     assert "native library" in done.stdout and "spark.millstream.write.enabled=true" in done.stdout
 
 
-@pytest.mark.parametrize("line, found, cure", [
-    ("spark.millstream.wirte.enabled true", "spark.millstream.wirte.enabled is not a key of Millstream; did you mean spark.millstream.write.enabled?",
-     "correct it to spark.millstream.write.enabled"),
-    ("spark.hadoop.fs.millstream.write.visibilty exchange", "did you mean spark.hadoop.fs.millstream.write.visibility?", "or remove it"),
-    ("spark.millstream.hologram.enabled true", "spark.millstream.hologram.enabled is not a key of this version", "remove it, or use the version that has it"),
-    ("spark.millstream.read.maxReaders many", "spark.millstream.read.maxReaders", "correct the value"),
-    ("spark.millstream.read.maxReaders -1", "spark.millstream.read.maxReaders", "correct the value"),
-    ("spark.millstream.list.enabled yes", "spark.millstream.list.enabled", "correct the value"),
-    ("spark.hadoop.fs.millstream.write.visibility soon", "fs.millstream.write.visibility must be one of", "correct the value"),
-])
+@pytest.mark.parametrize(
+    "line, found, cure",
+    [
+        (
+            "spark.millstream.wirte.enabled true",
+            "spark.millstream.wirte.enabled is not a key of Millstream; did you mean spark.millstream.write.enabled?",
+            "correct it to spark.millstream.write.enabled",
+        ),
+        (
+            "spark.hadoop.fs.millstream.write.visibilty exchange",
+            "did you mean spark.hadoop.fs.millstream.write.visibility?",
+            "or remove it",
+        ),
+        (
+            "spark.millstream.hologram.enabled true",
+            "spark.millstream.hologram.enabled is not a key of this version",
+            "remove it, or use the version that has it",
+        ),
+        ("spark.millstream.read.maxReaders many", "spark.millstream.read.maxReaders", "correct the value"),
+        ("spark.millstream.read.maxReaders -1", "spark.millstream.read.maxReaders", "correct the value"),
+        ("spark.millstream.list.enabled yes", "spark.millstream.list.enabled", "correct the value"),
+        (
+            "spark.hadoop.fs.millstream.write.visibility soon",
+            "fs.millstream.write.visibility must be one of",
+            "correct the value",
+        ),
+    ],
+)
 def test_a_wrong_setting_is_reported_with_its_fix(tmp_path, line, found, cure):
     wrong = to_fix(doctor(configured(tmp_path, line), "--json"))
 
@@ -83,10 +113,13 @@ def test_a_wrong_setting_is_reported_with_its_fix(tmp_path, line, found, cure):
     assert found in wrong["settings"][0] and cure in wrong["settings"][1], wrong
 
 
-@pytest.mark.parametrize("line, found", [
-    ("spark.hadoop.fs.millstream.list.threads -1", "fs.millstream.list.threads must not be negative: -1"),
-    ("spark.hadoop.fs.millstream.list.threads x", "fs.millstream.list.threads must be a number, but was x"),
-])
+@pytest.mark.parametrize(
+    "line, found",
+    [
+        ("spark.hadoop.fs.millstream.list.threads -1", "fs.millstream.list.threads must not be negative: -1"),
+        ("spark.hadoop.fs.millstream.list.threads x", "fs.millstream.list.threads must be a number, but was x"),
+    ],
+)
 def test_a_setting_with_which_spark_does_not_start_is_reported_without_a_stack_trace(tmp_path, line, found):
     done = doctor(configured(tmp_path, line))
 
@@ -106,7 +139,9 @@ def test_a_spark_that_is_not_supported_is_reported(tmp_path, scala, spark):
 
     found, cure = to_fix(doctor(tmp_path, "--json", SPARK_HOME=str(home)))["Spark"]
 
-    assert found == f"{spark} with Scala {scala}, which Millstream does not support" and cure.startswith("use Spark 4.0 to 4.3")
+    assert found == f"{spark} with Scala {scala}, which Millstream does not support" and cure.startswith(
+        "use Spark 4.0 to 4.3"
+    )
 
 
 # ---- millstream.doctor ----
@@ -134,14 +169,18 @@ def diagnosed(tmp_path, builder, before=""):
 
 
 def test_a_session_of_the_quick_start_is_well(tmp_path):
-    screen, found = diagnosed(tmp_path, 'millstream.enable(SparkSession.builder)')
+    screen, found = diagnosed(tmp_path, "millstream.enable(SparkSession.builder)")
 
     assert found == [] and "FIX" not in screen
-    assert re.search(r"(?m)^ok +native library +loads$", screen) and re.search(rf"(?m)^ok +file: system +io.millstream", screen)
+    assert re.search(r"(?m)^ok +native library +loads$", screen) and re.search(
+        r"(?m)^ok +file: system +io.millstream", screen
+    )
 
 
 def test_a_session_with_a_switch_off_is_reported(tmp_path):
-    screen, found = diagnosed(tmp_path, 'millstream.enable(SparkSession.builder)', 'spark.conf.set("spark.millstream.read.enabled", "false")')
+    screen, found = diagnosed(
+        tmp_path, "millstream.enable(SparkSession.builder)", 'spark.conf.set("spark.millstream.read.enabled", "false")'
+    )
 
     assert [what for what, _, _ in found] == ["native and packed reads"]
     assert "FIX   native and packed reads" in screen
@@ -150,17 +189,31 @@ def test_a_session_with_a_switch_off_is_reported(tmp_path):
 def test_a_session_without_the_jar_is_reported(tmp_path):
     screen, found = diagnosed(tmp_path, "SparkSession.builder")
 
-    assert found == [["jar", "not in the session's JVM", "set its configuration (millstream.enable) before the first session is made"]]
+    assert found == [
+        [
+            "jar",
+            "not in the session's JVM",
+            "set its configuration (millstream.enable) before the first session is made",
+        ]
+    ]
     assert screen.startswith("FIX   jar  not in the session's JVM")
 
 
 def test_disabled_switches_and_custom_committers_are_reported(tmp_path):
     configured(tmp_path)
 
-    done = doctor(tmp_path, "--conf=spark.millstream.read.enabled=false", "--conf=spark.sql.sources.commitProtocolClass=org.apache.spark.internal.io.HadoopMapReduceCommitProtocol")
+    done = doctor(
+        tmp_path,
+        "--conf=spark.millstream.read.enabled=false",
+        "--conf=spark.sql.sources.commitProtocolClass=org.apache.spark.internal.io.HadoopMapReduceCommitProtocol",
+    )
 
     assert done.returncode == 1, done.stderr
-    assert "spark.millstream.read.enabled=false" in done.stdout and "spark.sql.sources.commitProtocolClass=org.apache.spark.internal.io.HadoopMapReduceCommitProtocol" in done.stdout
+    assert (
+        "spark.millstream.read.enabled=false" in done.stdout
+        and "spark.sql.sources.commitProtocolClass=org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"
+        in done.stdout
+    )
 
 
 def remote_file_systems(tmp_path, *options):
@@ -174,12 +227,19 @@ def remote_file_systems(tmp_path, *options):
 def test_remote_file_systems_are_reported(tmp_path):
     s3a, hdfs = remote_file_systems(tmp_path)
 
-    assert (s3a["ok"], s3a["found"]) == (True, "none: there are no jars for it on the class path (docs/remote.md says how to add them)")
+    assert (s3a["ok"], s3a["found"]) == (
+        True,
+        "none: there are no jars for it on the class path (docs/remote.md says how to add them)",
+    )
     assert (hdfs["ok"], hdfs["found"]) == (True, "io.millstream.hadoop.hdfs.MillstreamDistributedFileSystem")
 
 
 def test_remote_file_systems_of_other_classes_are_reported(tmp_path):
-    s3a, hdfs = remote_file_systems(tmp_path, "--conf=spark.hadoop.fs.s3a.impl=org.apache.hadoop.fs.ftp.FTPFileSystem", "--conf=spark.millstream.remote.enabled=false")
+    s3a, hdfs = remote_file_systems(
+        tmp_path,
+        "--conf=spark.hadoop.fs.s3a.impl=org.apache.hadoop.fs.ftp.FTPFileSystem",
+        "--conf=spark.millstream.remote.enabled=false",
+    )
 
     assert s3a["found"] == "org.apache.hadoop.fs.ftp.FTPFileSystem, since fs.s3a.impl is set"
     assert "unset spark.hadoop.fs.s3a.impl" in s3a["cure"]
@@ -190,7 +250,10 @@ def test_remote_file_systems_of_other_classes_are_reported(tmp_path):
 def test_a_missing_class_is_reported(tmp_path):
     s3a, _ = remote_file_systems(tmp_path, "--conf=spark.hadoop.fs.s3a.impl=org.example.OtherS3A")
 
-    assert s3a["found"] == "none: org.example.OtherS3A, which fs.s3a.impl names, does not load: java.lang.ClassNotFoundException: org.example.OtherS3A"
+    assert (
+        s3a["found"]
+        == "none: org.example.OtherS3A, which fs.s3a.impl names, does not load: java.lang.ClassNotFoundException: org.example.OtherS3A"
+    )
     assert "unset spark.hadoop.fs.s3a.impl" in s3a["cure"]
 
 
@@ -199,7 +262,9 @@ def test_jars_that_come_too_late_are_reported(tmp_path):
     source.write_text("package org.apache.hadoop.fs.s3a; public class S3AFileSystem {}")
     subprocess.run(["javac", "-d", tmp_path, source], check=True)
     with zipfile.ZipFile(tmp_path / "s3a.jar", "w") as jar:
-        jar.write(tmp_path / "org/apache/hadoop/fs/s3a/S3AFileSystem.class", "org/apache/hadoop/fs/s3a/S3AFileSystem.class")
+        jar.write(
+            tmp_path / "org/apache/hadoop/fs/s3a/S3AFileSystem.class", "org/apache/hadoop/fs/s3a/S3AFileSystem.class"
+        )
 
     s3a, hdfs = remote_file_systems(tmp_path, f"--conf=spark.jars={tmp_path / 's3a.jar'}")
 

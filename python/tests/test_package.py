@@ -33,7 +33,9 @@ def test_the_wheel_is_typed():
     assert "millstream/py.typed" in {str(file) for file in files("millstream")}
 
 
-@pytest.mark.parametrize(("name", "text"), [("LICENSE", "Apache License"), ("THIRD-PARTY-LICENSES", "and these crates:")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("LICENSE", "Apache License"), ("THIRD-PARTY-LICENSES", "and these crates:")]
+)
 def test_wheel_and_jar_carry_the_licences(name, text):
     (in_wheel,) = (file.read_text() for file in files("millstream") if str(file).endswith(f"licenses/{name}"))
     with zipfile.ZipFile(millstream.spark_conf()["spark.jars"]) as jar:
@@ -46,7 +48,11 @@ def test_the_licences_are_those_of_the_locked_crates():
     """Crates that are only used for building or testing are not linked."""
     (listed,) = (file.read_text() for file in files("millstream") if str(file).endswith("THIRD-PARTY-LICENSES"))
     found = set(re.findall(r"^  (\S+) (\S+): ", listed, re.MULTILINE))
-    locked = {(p["name"], p["version"]) for p in tomllib.loads((REPOSITORY / "Cargo.lock").read_text())["package"] if "source" in p}
+    locked = {
+        (p["name"], p["version"])
+        for p in tomllib.loads((REPOSITORY / "Cargo.lock").read_text())["package"]
+        if "source" in p
+    }
     assert found <= locked
     direct = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["dependencies"]
     assert {name for name, _ in found} >= {name for name in direct if not name.startswith("millstream-")} - {"tempfile"}
@@ -56,9 +62,16 @@ def test_the_licences_are_those_of_the_locked_crates():
 
 def test_the_documentation_has_every_key_and_no_other():
     """Compares the documentation for Spark with the keys that the sources read and the conf block sets."""
-    sources = "".join(path.read_text() for path in (REPOSITORY / "jvm").glob("*/src/main/*/**/*.*") if path.suffix in (".java", ".scala"))
+    sources = "".join(
+        path.read_text()
+        for path in (REPOSITORY / "jvm").glob("*/src/main/*/**/*.*")
+        if path.suffix in (".java", ".scala")
+    )
     read = set(re.findall(r'"((?:spark|fs)\.millstream\.[a-z][A-Za-z0-9.]+)"', sources))
-    pages = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "read.md", "compressed-text.md", "direct-writes.md", "sync-spark.md"))
+    pages = "".join(
+        (REPOSITORY / "docs" / page).read_text()
+        for page in ("spark.md", "read.md", "compressed-text.md", "direct-writes.md", "sync-spark.md")
+    )
     documented = set(re.findall(r"^\| `((?:spark|fs)\.[A-Za-z0-9.]+)`", pages, re.MULTILINE))
     assert spark_keys(documented) == spark_keys(read) | set(millstream.spark_conf())
 
@@ -69,5 +82,7 @@ def spark_keys(keys: set[str]) -> set[str]:
 
 
 def test_the_documentation_names_what_the_package_exports():
-    text = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "direct-writes.md", "sync-spark.md"))
+    text = "".join(
+        (REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "direct-writes.md", "sync-spark.md")
+    )
     assert all(f"millstream.{name}" in text for name in millstream.__all__)

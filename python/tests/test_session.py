@@ -41,7 +41,11 @@ def test_the_block_names_no_class():
 @pytest.mark.parametrize("uri", ["local:///opt/ms.jar", "local:/opt/ms.jar"])
 def test_class_paths_have_the_path_of_a_jar_that_is_on_every_machine(uri):
     conf = millstream.spark_conf(uri)
-    assert (conf["spark.jars"], conf["spark.driver.extraClassPath"], conf["spark.executor.extraClassPath"]) == (uri, "/opt/ms.jar", "/opt/ms.jar")
+    assert (conf["spark.jars"], conf["spark.driver.extraClassPath"], conf["spark.executor.extraClassPath"]) == (
+        uri,
+        "/opt/ms.jar",
+        "/opt/ms.jar",
+    )
 
 
 def test_the_block_takes_another_jar():
@@ -52,7 +56,10 @@ def test_the_block_takes_another_jar():
 
 def test_a_package_without_jar_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(session, "files", lambda package: tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"millstream-spark\.jar is missing: install the wheel that `make wheel` builds, or pass jar="):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"millstream-spark\.jar is missing: install the wheel that `make wheel` builds, or pass jar=",
+    ):
         millstream.spark_conf()
 
 
@@ -62,11 +69,14 @@ def test_enable_sets_the_block_and_returns_the_builder():
     assert builder._options == millstream.spark_conf()
 
 
-@pytest.mark.parametrize(("key", "theirs", "separator"), [
-    ("spark.driver.extraClassPath", "/a.jar:/b/*", ":"),
-    ("spark.executor.extraClassPath", "/a.jar", ":"),
-    ("spark.jars", "/a.jar,hdfs:///b.jar", ","),
-])
+@pytest.mark.parametrize(
+    ("key", "theirs", "separator"),
+    [
+        ("spark.driver.extraClassPath", "/a.jar:/b/*", ":"),
+        ("spark.executor.extraClassPath", "/a.jar", ":"),
+        ("spark.jars", "/a.jar,hdfs:///b.jar", ","),
+    ],
+)
 def test_our_values_are_appended_to_the_users_lists(key, theirs, separator):
     ours = millstream.spark_conf()[key]
     assert enabled(**{key: theirs})[key] == theirs + separator + ours
@@ -78,17 +88,27 @@ def test_other_settings_of_the_user_are_kept():
 
 
 def test_settings_of_the_installation_are_kept(tmp_path, monkeypatch):
-    (tmp_path / "spark-defaults.conf").write_text("spark.driver.extraClassPath /site.jar\nspark.sql.files.openCostInBytes=7\n")
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.driver.extraClassPath /site.jar\nspark.sql.files.openCostInBytes=7\n"
+    )
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     options = enabled()
     assert options["spark.driver.extraClassPath"] == "/site.jar:" + millstream.spark_conf()["spark.jars"]
     assert "spark.sql.files.openCostInBytes" not in options
 
 
-@pytest.mark.parametrize(("line", "key", "value"), [
-    ("a.b c", "a.b", "c"), ("a.b=c", "a.b", "c"), ("a.b = c", "a.b", "c"), ("  a.b \t c d  ", "a.b", "c d"), ("a.b: c", "a.b", "c"), ("a.b", "a.b", ""),
-    ("a.b -Dx=y -Dz=1", "a.b", "-Dx=y -Dz=1"),
-])
+@pytest.mark.parametrize(
+    ("line", "key", "value"),
+    [
+        ("a.b c", "a.b", "c"),
+        ("a.b=c", "a.b", "c"),
+        ("a.b = c", "a.b", "c"),
+        ("  a.b \t c d  ", "a.b", "c d"),
+        ("a.b: c", "a.b", "c"),
+        ("a.b", "a.b", ""),
+        ("a.b -Dx=y -Dz=1", "a.b", "-Dx=y -Dz=1"),
+    ],
+)
 def test_lines_of_spark_defaults(line, key, value):
     assert session.parse_defaults(f"# comment\n! comment\n\n{line}\n") == {key: value}
 
@@ -96,7 +116,9 @@ def test_lines_of_spark_defaults(line, key, value):
 def test_spark_connect_is_left_alone_with_a_warning(monkeypatch):
     builder = SparkSession.Builder()
     builder._options["spark.remote"] = "sc://host"
-    with pytest.warns(RuntimeWarning, match="Millstream stays off: Spark Connect sessions are configured at the server"):
+    with pytest.warns(
+        RuntimeWarning, match="Millstream stays off: Spark Connect sessions are configured at the server"
+    ):
         assert millstream.enable(builder)._options == {"spark.remote": "sc://host"}
 
 
@@ -104,7 +126,9 @@ def run_python(tmp_path, code, *command):
     """Runs a program in a process of its own; returns its output."""
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(code))
-    run = subprocess.run([*(command or [sys.executable]), program], capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+    run = subprocess.run(
+        [*(command or [sys.executable]), program], capture_output=True, text=True, timeout=120, env=ENVIRONMENT
+    )
     assert run.returncode == 0, run.stderr
     return run.stdout, run.stderr
 
@@ -125,7 +149,9 @@ ENABLE_AND_COUNT = """
 
 def test_enable_after_the_first_session_warns_and_spark_stays_stock(tmp_path):
     first = 'SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")'
-    code = ENABLE_AND_COUNT.format(builder="SparkSession.builder").replace("    with", f"    {first}.getOrCreate()\n    with", 1)
+    code = ENABLE_AND_COUNT.format(builder="SparkSession.builder").replace(
+        "    with", f"    {first}.getOrCreate()\n    with", 1
+    )
     out, _ = run_python(tmp_path, code)
     warned, answer = out.splitlines()
     assert "Millstream stays off: the JVM of this driver already runs, without Millstream" in warned
@@ -149,7 +175,10 @@ def test_spark_submit_without_the_block_warns(tmp_path):
 
 
 def test_spark_submit_with_the_block_is_on(tmp_path):
-    assert spark_submit(tmp_path, [f"{key} {value}" for key, value in millstream.spark_conf().items()]) == ["[]", "True CompactFileIndex"]
+    assert spark_submit(tmp_path, [f"{key} {value}" for key, value in millstream.spark_conf().items()]) == [
+        "[]",
+        "True CompactFileIndex",
+    ]
 
 
 @pytest.mark.parametrize("tool", ["pls", "pfind", "pdu", "pchmod", "pchown", "millstream"])
@@ -162,5 +191,7 @@ def test_the_wheel_installs_the_tools(tool):
 def test_the_tool_prints_the_same_block(jar):
     tool = Path(sysconfig.get_path("scripts"), "millstream")
     options = [f"--jar={jar}"] if jar else []
-    printed = subprocess.run([tool, "spark-conf", *options], capture_output=True, text=True, check=True, timeout=60).stdout
+    printed = subprocess.run(
+        [tool, "spark-conf", *options], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     assert session.parse_defaults(printed) == millstream.spark_conf(jar)

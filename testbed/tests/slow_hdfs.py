@@ -35,7 +35,11 @@ class Hdfs(unittest.TestCase):
         clients = []
         for skip, made in ((1, "/a"), (0, None)):
             bed.at_call("mkdirs", skip, kill)
-            clients.append(subprocess.Popen([*self.shell.split(), bed.url, "-mkdir", "/a" if made else "/b"], stderr=subprocess.DEVNULL))
+            clients.append(
+                subprocess.Popen(
+                    [*self.shell.split(), bed.url, "-mkdir", "/a" if made else "/b"], stderr=subprocess.DEVNULL
+                )
+            )
             self.assertEqual(clients[-1].wait(), 0 if made else -9)
         self.assertEqual(heard, [None])
 

@@ -1,7 +1,7 @@
 """kernel-nfs: a real kernel NFS mount from either server, cold after `remount`, its RPCs counted.
 
-Boots User-Mode Linux and QEMU, and so is in the group `beds` of tests/groups and not found with the others. Needs root and
-`testbed/setup slow qemu`.
+Boots User-Mode Linux and QEMU, and so is in the group `beds` of tests/groups and not found with the others. Needs root
+and `testbed/setup slow qemu`.
 """
 
 import itertools
@@ -49,8 +49,10 @@ class KernelNfs(unittest.TestCase):
     def test_both_servers(self):
         for kind, server in itertools.product(KINDS, ("knfsd", "ganesha")):
             with self.subTest(kind=kind, server=server):
-                script = ('findmnt -no FSTYPE "$MNT" > $OUT/type; find "$MNT" -mindepth 1 | wc -l > $OUT/count; '
-                          "rpc_counts > $OUT/first; remount && find $MNT > /dev/null; rpc_counts > $OUT/second; exit 5")
+                script = (
+                    'findmnt -no FSTYPE "$MNT" > $OUT/type; find "$MNT" -mindepth 1 | wc -l > $OUT/count; '
+                    "rpc_counts > $OUT/first; remount && find $MNT > /dev/null; rpc_counts > $OUT/second; exit 5"
+                )
                 result, files = self.run_in_guest(script, "-k", kind, "-s", server)
                 self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
                 self.assertEqual(files["type"].strip(), "nfs")
@@ -67,8 +69,10 @@ class KernelNfs(unittest.TestCase):
         self.assertGreater(float(files["seconds"]), round_trips * 0.020)
 
     def test_another_client_has_caches_of_its_own(self):
-        script = ('stat -c %d "$MNT" > $OUT/first; (exec_as_another_client stat -c %d "$MNT") > $OUT/second; echo 1 > "$MNT/new"; '
-                  '(exec_as_another_client bash -c \'cat "$MNT/new"; echo 2 > "$MNT/new"\') > $OUT/read; cat "$MNT/new" >> $OUT/read')
+        script = (
+            'stat -c %d "$MNT" > $OUT/first; (exec_as_another_client stat -c %d "$MNT") > $OUT/second; echo 1 > "$MNT/new"; '
+            '(exec_as_another_client bash -c \'cat "$MNT/new"; echo 2 > "$MNT/new"\') > $OUT/read; cat "$MNT/new" >> $OUT/read'
+        )
         _, files = self.run_in_guest(script)
         self.assertNotEqual(files["first"], files["second"])
         self.assertEqual(files["read"], "1\n2\n")
@@ -97,7 +101,12 @@ class KernelNfs(unittest.TestCase):
         self.assertLess(time.monotonic() - started, 80)
 
     def test_bad_use(self):
-        for options in (["--", "true"], ["-s", "ganesha", "--", "true"], ["-s", "other", "-e", "/", "--", "true"], ["-e", "/"]):
+        for options in (
+            ["--", "true"],
+            ["-s", "ganesha", "--", "true"],
+            ["-s", "other", "-e", "/", "--", "true"],
+            ["-e", "/"],
+        ):
             with self.subTest(options):
                 result = subprocess.run([TESTBED / "kernel-nfs", *options], capture_output=True, text=True)
                 self.assertIn(result.returncode, (2, 99))

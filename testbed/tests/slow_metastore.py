@@ -39,14 +39,23 @@ class Metastore(unittest.TestCase):
 
     def driver(self, bed, **conf):
         settings = {
-            **bed.spark_conf(), "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
-            "spark.sql.warehouse.dir": self.warehouse, **conf,
+            **bed.spark_conf(),
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.warehouse.dir": self.warehouse,
+            **conf,
         }
         log = self.enterContext(tempfile.TemporaryFile("w+"))
-        driver = self.enterContext(subprocess.Popen(
-            [PYTHON, "-c", DRIVER, json.dumps(settings)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=log, text=True, cwd=self.warehouse,
-        ))
+        driver = self.enterContext(
+            subprocess.Popen(
+                [PYTHON, "-c", DRIVER, json.dumps(settings)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=self.warehouse,
+            )
+        )
         self.addCleanup(driver.kill)
 
         def sql(statement):

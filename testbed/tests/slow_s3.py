@@ -31,9 +31,24 @@ class Client:
         how = ["-I"] if method == "HEAD" else ["-X", method, "--data-binary", "@-"]
         words = [word for name, value in headers.items() for word in ("-H", f"{name.replace('_', '-')}: {value}")]
         done = subprocess.run(
-            ["curl", "-sSi", "--max-time", "30", *how, "--aws-sigv4", f"aws:amz:{REGION}:s3", "--user", f"{ACCESS_KEY}:{SECRET_KEY}",
-             "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", *words, f"{self.bed.endpoint}/{BUCKET}{resource}"],
-            input=body, capture_output=True, check=True,
+            [
+                "curl",
+                "-sSi",
+                "--max-time",
+                "30",
+                *how,
+                "--aws-sigv4",
+                f"aws:amz:{REGION}:s3",
+                "--user",
+                f"{ACCESS_KEY}:{SECRET_KEY}",
+                "-H",
+                "x-amz-content-sha256: UNSIGNED-PAYLOAD",
+                *words,
+                f"{self.bed.endpoint}/{BUCKET}{resource}",
+            ],
+            input=body,
+            capture_output=True,
+            check=True,
         )
         head, _, answer = done.stdout.rpartition(b"\r\n\r\n")
         return int(head.rpartition(b"HTTP/1.1 ")[2][:3]), head.decode(), answer.decode()
@@ -49,7 +64,7 @@ class Bed(unittest.TestCase):
         upload = re.search("<UploadId>(.*)</UploadId>", self.client("POST", f"/{key}?uploads=")[2])[1]
         status, head, _ = self.client("PUT", f"/{key}?partNumber=1&uploadId={upload}", contents)
         self.assertEqual(status, 200, head)
-        tag = re.search('(?i)etag: (.*)\r', head + "\r")[1]
+        tag = re.search("(?i)etag: (.*)\r", head + "\r")[1]
         return upload, (
             f"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{tag}</ETag></Part></CompleteMultipartUpload>".encode()
         )
@@ -106,7 +121,9 @@ class Objects(unittest.TestCase):
     def test_the_command_finds_the_settings_and_the_counters_are_printed(self):
         done = subprocess.run(
             [TESTBED / "s3", "--", "sh", "-c", "curl -s $S3_ENDPOINT/$S3_BUCKET/k >/dev/null"],
-            capture_output=True, text=True, env={**os.environ, "LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
         )
         self.assertEqual((done.returncode, done.stderr), (0, "GetObject=1 total=1 max_inflight=1\n"))
 

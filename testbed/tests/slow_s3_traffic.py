@@ -43,12 +43,18 @@ class Connection:
         """Keys and common prefixes, and the next token."""
         answer = self.get(f"/{bucket}", list_type=2, **query).read().decode()
         token = re.search("<NextContinuationToken>(.*?)<", answer)
-        return re.findall("<Key>(.*?)<", answer) + re.findall("<CommonPrefixes><Prefix>(.*?)<", answer), token and token[1]
+        return re.findall("<Key>(.*?)<", answer) + re.findall(
+            "<CommonPrefixes><Prefix>(.*?)<", answer
+        ), token and token[1]
 
 
 class SyntheticBuckets(unittest.TestCase):
     def setUp(self):
-        self.bed = self.enterContext(S3Bed(synthetic={"flat": "files:1000000", "deep": "dirs:1000,files:1000", "back": "files:1500,order:reverse"}))
+        self.bed = self.enterContext(
+            S3Bed(
+                synthetic={"flat": "files:1000000", "deep": "dirs:1000,files:1000", "back": "files:1500,order:reverse"}
+            )
+        )
         self.connection = self.enterContext(Connection(self.bed))
 
     def test_a_million_keys_are_listed_in_order(self):
@@ -62,7 +68,9 @@ class SyntheticBuckets(unittest.TestCase):
     def test_directories_are_common_prefixes(self):
         names, token = self.connection.list("deep", prefix="set/", delimiter="/")
         self.assertEqual((names, token), ([f"set/dir={number:04}/" for number in range(1000)], None))
-        names, token = self.connection.list("deep", prefix="set/dir=0999/", delimiter="/", start_after="set/dir=0999/part-00997")
+        names, token = self.connection.list(
+            "deep", prefix="set/dir=0999/", delimiter="/", start_after="set/dir=0999/part-00997"
+        )
         self.assertEqual((names, token), ([f"set/dir=0999/part-00{number}.txt" for number in (997, 998, 999)], None))
 
     def test_a_bucket_may_be_out_of_order(self):
@@ -71,7 +79,9 @@ class SyntheticBuckets(unittest.TestCase):
         self.assertEqual((first + second, end), ([f"set/part-{number:07}.txt" for number in range(1499, -1, -1)], None))
 
     def test_objects_have_contents(self):
-        self.assertEqual(self.connection.get("/deep/set/dir=0007/part-00011.txt").read(), b"=0007/part-00011.txt"[1:] + b"\n")
+        self.assertEqual(
+            self.connection.get("/deep/set/dir=0007/part-00011.txt").read(), b"=0007/part-00011.txt"[1:] + b"\n"
+        )
         self.assertEqual(self.connection.get("/deep/set/dir=0007/part-01000.txt").status, 404)
 
 
@@ -98,7 +108,9 @@ class Bandwidth(unittest.TestCase):
     def test_bodies_are_limited_in_total_and_for_each_connection(self):
         with S3Bed(synthetic={"big": "files:1,bytes:100,lines:20000000"}) as bed:
             for total, connection, connections, expected in [
-                (0, 40_000_000, 2, 80_000_000), (240_000_000, 40_000_000, 16, 240_000_000), (0, 2_000_000, 3, 6_000_000),
+                (0, 40_000_000, 2, 80_000_000),
+                (240_000_000, 40_000_000, 16, 240_000_000),
+                (0, 2_000_000, 3, 6_000_000),
             ]:
                 with self.subTest(total=total, connection=connection, connections=connections):
                     bed.set_bandwidth(total, connection)
@@ -110,9 +122,19 @@ class Bandwidth(unittest.TestCase):
             bed.set_bandwidth(connection_bytes_per_s=8_000_000)
             start = time.monotonic()
             done = subprocess.run(
-                ["curl", "-sSf", "--aws-sigv4", f"aws:amz:{REGION}:s3", "--user", f"{ACCESS_KEY}:{SECRET_KEY}",
-                 "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", f"{bed.endpoint}/{BUCKET}/k"],
-                capture_output=True, check=True,
+                [
+                    "curl",
+                    "-sSf",
+                    "--aws-sigv4",
+                    f"aws:amz:{REGION}:s3",
+                    "--user",
+                    f"{ACCESS_KEY}:{SECRET_KEY}",
+                    "-H",
+                    "x-amz-content-sha256: UNSIGNED-PAYLOAD",
+                    f"{bed.endpoint}/{BUCKET}/k",
+                ],
+                capture_output=True,
+                check=True,
             )
             self.assertEqual(len(done.stdout), 4_000_000)
             self.assertAlmostEqual(time.monotonic() - start, 0.5, delta=0.05)
@@ -134,8 +156,20 @@ class Tls(unittest.TestCase):
     def test_the_command_has_both_options(self):
         ask = 'curl -sS --cacert "$AWS_CA_BUNDLE" "$S3_ENDPOINT/made?list-type=2&max-keys=1"'
         done = subprocess.run(
-            [TESTBED / "s3", "--tls", "--synthetic", "made=dirs:2,files:2", "--synthetic", "other=files:1", "--", "sh", "-c", ask],
-            capture_output=True, text=True,
+            [
+                TESTBED / "s3",
+                "--tls",
+                "--synthetic",
+                "made=dirs:2,files:2",
+                "--synthetic",
+                "other=files:1",
+                "--",
+                "sh",
+                "-c",
+                ask,
+            ],
+            capture_output=True,
+            text=True,
         )
         self.assertEqual((done.returncode, done.stderr), (0, "ListObjectsV2=1 total=1 max_inflight=1\n"))
         self.assertIn("<Key>set/dir=0000/part-00000.txt</Key>", done.stdout)

@@ -61,6 +61,7 @@ class Delays(WithSource):
     def test_requests_in_flight_share_the_delay(self):
         threads_count, stats_each, delay_s = 32, 4, 0.02
         with LatencyMount(self.make_files(threads_count), delay_us=20_000) as mount:
+
             def stat_one(i):
                 for _ in range(stats_each):
                     os.stat(mount.path / f"file_{i}")
@@ -132,9 +133,8 @@ class PassThrough(WithSource):
             expected = describe(source)
             self.assertGreater(len(expected), 100)
             for options in ({"ttl_s": 60}, {}, {"prepared": True}, {"readdirplus": False}):
-                with self.subTest(parent=parent, **options):
-                    with LatencyMount(source, delay_us=0, **options) as mount:
-                        self.assertEqual(describe(mount.path), expected)
+                with self.subTest(parent=parent, **options), LatencyMount(source, delay_us=0, **options) as mount:
+                    self.assertEqual(describe(mount.path), expected)
 
     def test_a_directory_larger_than_any_buffer(self):
         source = self.make_source()
@@ -191,7 +191,9 @@ class PassThrough(WithSource):
 class Hanging(WithSource):
     def stat_in_child(self, path):
         # A script that runs the tests in the background makes them ignore SIGINT.
-        child = subprocess.Popen(["env", "--default-signal=INT", "stat", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            ["env", "--default-signal=INT", "stat", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         return child
@@ -261,7 +263,8 @@ class Hanging(WithSource):
                 self.assertEqual((mount.path / "file_2").read_bytes(), b"x" * 100_000)
                 self.assertIn("file_1", os.listdir(mount.path))
                 for access in (
-                    (mount.path / "file_0").read_bytes, lambda: (mount.path / "file_0").write_bytes(b"x" * 100_000),
+                    (mount.path / "file_0").read_bytes,
+                    lambda: (mount.path / "file_0").write_bytes(b"x" * 100_000),
                     lambda: os.listdir(mount.path / "directory"),
                 ):
                     if failures:
@@ -305,8 +308,12 @@ class CommandLine(WithSource):
     def test_bad_use(self):
         source = self.make_source()
         for status, arguments in (
-            (2, [source]), (2, ["--", "true"]), (2, [source, "--"]), (2, ["--synthetic", "5", source, "--", "true"]),
-            (125, [source / "missing", "--", "true"]), (127, [source, "--", source / "missing"]),
+            (2, [source]),
+            (2, ["--", "true"]),
+            (2, [source, "--"]),
+            (2, ["--synthetic", "5", source, "--", "true"]),
+            (125, [source / "missing", "--", "true"]),
+            (127, [source, "--", source / "missing"]),
             (128 + signal.SIGKILL, [source, "--", "sh", "-c", "kill -9 $$"]),
         ):
             with self.subTest(arguments):
@@ -317,8 +324,9 @@ class CommandLine(WithSource):
     def test_a_signal_ends_the_command_and_the_mount(self):
         source = self.make_files(1)
         script = 'echo "$MNT"; exec sleep 100'
-        process = subprocess.Popen([LATFS, source, "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True,
-                                   stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [LATFS, source, "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL
+        )
         mount_point = process.stdout.readline().strip()
         self.assertIn(f" {mount_point} ", Path("/proc/self/mounts").read_text())
         process.terminate()

@@ -59,8 +59,12 @@ class MakeTree(unittest.TestCase):
 
     def test_counts(self):
         for kind, numbers, directories, files in (
-            ("nested", [9, 100], 9, 100), ("nested", [100, 30], 100, 30), ("flat", [25], 1, 25), ("text", [200, 30], 30, 200),
-            ("json", [40, 7], 7, 40), ("bulk", [1, 3], 1, 3),
+            ("nested", [9, 100], 9, 100),
+            ("nested", [100, 30], 100, 30),
+            ("flat", [25], 1, 25),
+            ("text", [200, 30], 30, 200),
+            ("json", [40, 7], 7, 40),
+            ("bulk", [1, 3], 1, 3),
         ):
             with self.subTest(kind=kind, numbers=numbers):
                 path = self.make(f"{kind}{directories}", kind, "DIR", *numbers)
@@ -79,8 +83,10 @@ class MakeTree(unittest.TestCase):
         files = {kind: sorted(self.make(kind, kind, "DIR", 60).iterdir()) for kind in ("csv", "json")}
         records = {kind: [path.read_text().splitlines() for path in paths] for kind, paths in files.items()}
         from_json = [[list(json.loads(line).values()) for line in lines] for lines in records["json"]]
-        self.assertEqual([[line.split(",") for line in lines] for lines in records["csv"]],
-                         [[list(map(str, record)) for record in file] for file in from_json])
+        self.assertEqual(
+            [[line.split(",") for line in lines] for lines in records["csv"]],
+            [[list(map(str, record)) for record in file] for file in from_json],
+        )
         self.assertEqual([len(lines) for lines in records["csv"]], [1, 2, 3] * 20)
 
     def test_every_file_can_have_a_header(self):
@@ -94,7 +100,9 @@ class MakeTree(unittest.TestCase):
                 files = [path.read_bytes() for path in self.make(f"{kind}{size}", kind, "DIR", 3, 1, size).iterdir()]
                 for contents in files:
                     self.assertTrue(0.9 * size <= len(contents) <= 1.1 * size and contents.endswith(b"\n"))
-                self.assertEqual(len(set(files)), 3 if size < 5_000_000 else 1, "files share no record while there are others")
+                self.assertEqual(
+                    len(set(files)), 3 if size < 5_000_000 else 1, "files share no record while there are others"
+                )
 
     def test_bulk_has_the_requested_size_and_a_rare_word(self):
         for path in self.make("bulk", "bulk", "DIR", 16, 2).iterdir():

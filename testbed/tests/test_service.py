@@ -2,7 +2,6 @@
 start.
 """
 
-import os
 import signal
 import subprocess
 import sys
@@ -67,7 +66,9 @@ class CommandLine(unittest.TestCase):
 
     def test_a_server_that_dies_ends_the_command_with_the_cause(self):
         started = time.monotonic()
-        done = subprocess.run([sys.executable, "-c", BED, "--", "sh", "-c", "kill $PID; exec sleep 60"], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", BED, "--", "sh", "-c", "kill $PID; exec sleep 60"], capture_output=True, text=True
+        )
         self.assertEqual(done.returncode, 125)
         self.assertIn(f"sleep: died with status {-signal.SIGTERM}", done.stderr)
         self.assertLess(time.monotonic() - started, 30)

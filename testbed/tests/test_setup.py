@@ -37,7 +37,9 @@ class Setup(unittest.TestCase):
             machine = FreshMachine(Path(home))
             # A mail server came with it: the check must be able to fail.
             self.assertTrue(machine.installs(["fpart"]) & UNWANTED)
-            self.assertEqual(machine.installs(listed("build", "test", "s3", "write", "package", "bench", "demo")) & UNWANTED, set())
+            self.assertEqual(
+                machine.installs(listed("build", "test", "s3", "write", "package", "bench", "demo")) & UNWANTED, set()
+            )
 
     def test_the_demo_and_the_benches_can_measure(self):
         # bench/harness.py starts each command by time(1), which a fresh machine lacks.

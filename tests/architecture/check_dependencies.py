@@ -2,8 +2,8 @@
 """Holds the direction of dependencies that ARCHITECTURE.md states.
 
 Reads the workspace's real dependency graph (`cargo metadata`), the modules of jvm/ and the `unsafe` rooms, and fails on
-every arrow that is not in the table below, and on modules of a crate that import each other. `--self-test` proves that a
-forbidden arrow is found.
+every arrow that is not in the table below, and on modules of a crate that import each other. `--self-test` proves that
+a forbidden arrow is found.
 """
 
 import json
@@ -31,7 +31,14 @@ ALLOWED = {
     "millstream-s3": set(),
     "millstream-bucket": {"millstream-s3", "millstream-vfs"},
     "millstream-scan": {"millstream-codec", "millstream-system", "millstream-vfs", "millstream-wire"},
-    "millstream-cli": {"millstream-bucket", "millstream-codec", "millstream-system", "millstream-vfs", "millstream-walk", "millstream-ops"},
+    "millstream-cli": {
+        "millstream-bucket",
+        "millstream-codec",
+        "millstream-system",
+        "millstream-vfs",
+        "millstream-walk",
+        "millstream-ops",
+    },
     "millstream-jni": {
         "millstream-codec",
         "millstream-vfs",
@@ -43,7 +50,8 @@ ALLOWED = {
         "millstream-wire",
     },
 }
-# The only files in which `unsafe` may occur: system calls on files, the C library's other services, the JNI boundary, inflate.
+# The only files in which `unsafe` may occur: system calls on files, the C library's other services, the JNI boundary,
+# inflate.
 UNSAFE_ROOMS = (
     "crates/millstream-vfs/src/posix/",
     "crates/millstream-system/src/",
@@ -80,7 +88,9 @@ def graph():
     ).stdout
     packages = json.loads(out)["packages"]
     names = {p["name"] for p in packages}
-    return {p["name"]: {d["name"] for d in p["dependencies"] if d["name"] in names and d["kind"] is None} for p in packages}
+    return {
+        p["name"]: {d["name"] for d in p["dependencies"] if d["name"] in names and d["kind"] is None} for p in packages
+    }
 
 
 def forbidden_arrows(dependencies):
@@ -144,7 +154,7 @@ def write_packages(root=ROOT):
                 continue
             package, kind = known.groups()
             is_other_kind = len(inside) > 1 and kind in STORES and kind != inside[1]
-            if package != inside[0] and package not in WRITE_ALLOWED.get(inside[0], set()) or is_other_kind:
+            if (package != inside[0] and package not in WRITE_ALLOWED.get(inside[0], set())) or is_other_kind:
                 yield f"{path.relative_to(root)}:{number}: {line.strip()}"
 
 
@@ -152,9 +162,15 @@ def self_test():
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "jvm/hadoop/src/main/java/io/millstream/write/store/hdfs"
         folder.mkdir(parents=True)
-        lines = [f"import {WRITE}.{name};" for name in ("store.Names", "protocol.Journal", "store.s3a.S3aStore", "store.hdfs.Other")]
+        lines = [
+            f"import {WRITE}.{name};"
+            for name in ("store.Names", "protocol.Journal", "store.s3a.S3aStore", "store.hdfs.Other")
+        ]
         (folder / "HdfsStore.java").write_text("\n".join(lines))
-        assert [fault.rpartition(" ")[2] for fault in write_packages(Path(root))] == [f"{WRITE}.protocol.Journal;", f"{WRITE}.store.s3a.S3aStore;"]
+        assert [fault.rpartition(" ")[2] for fault in write_packages(Path(root))] == [
+            f"{WRITE}.protocol.Journal;",
+            f"{WRITE}.store.s3a.S3aStore;",
+        ]
     found = list(forbidden_arrows({"millstream-walk": {"millstream-ops"}, "millstream-new": set()}))
     assert found == [
         "millstream-new: not in the table of tests/architecture/check_dependencies.py",
@@ -176,7 +192,8 @@ def self_test():
 
 def self_test_of_circles():
     sources = {
-        # `one` and `two` know each other, by way of a re-export and of a tree of names; `three` is known and knows nobody.
+        # `one` and `two` know each other, by way of a re-export and of a tree of names; `three` is known and knows
+        # nobody.
         "lib.rs": "mod one;\nmod two;\nmod three;\npub use one::{One as First, part};\n",
         "one/mod.rs": "pub mod part;\nuse crate::two::Two;\n",
         "one/part.rs": "use super::super::{three::Three};\n// use crate::three::part\n",

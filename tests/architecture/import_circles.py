@@ -1,8 +1,8 @@
 """Finds modules of a Rust crate that import each other.
 
 Modules are compared with their siblings, at every level: `find` with `list`, and inside `find` the `parser` with the
-`grammar`, each with everything below it. What a parent says of its children, and they of it, is no circle. A name that a
-parent re-exports (`pub use file::File`) counts as its child's.
+`grammar`, each with everything below it. What a parent says of its children, and they of it, is no circle. A name that
+a parent re-exports (`pub use file::File`) counts as its child's.
 """
 
 import re
@@ -19,7 +19,9 @@ def code(path):
 
 
 def branches(text, at=0):
-    """The paths of a use tree and the names they get (`a::{b, c::d as e}` is a::b, b and a::c::d, e), and where it ends."""
+    """The paths of a use tree and the names they get (`a::{b, c::d as e}` is a::b, b and a::c::d, e), and where it
+    ends.
+    """
     word = re.compile(r"\s*(\w+|\*)?\s*(?:as\s+(\w+)\s*)?(::)?").match(text, at)
     name, alias, more = word.groups()
     head, at = [name] if name else [], word.end()
@@ -46,7 +48,9 @@ class Crate:
 
     def __init__(self, source):
         files = (path for path in sorted(source.rglob("*.rs")) if path.name != "tests.rs")
-        self.code = {module_name(path, source): code(path) for path in files if "bin" not in path.relative_to(source).parts}
+        self.code = {
+            module_name(path, source): code(path) for path in files if "bin" not in path.relative_to(source).parts
+        }
         self.exports = {module: dict(self.re_exports(module)) for module in self.code}
 
     def re_exports(self, module):
@@ -98,6 +102,7 @@ class Crate:
 
 def circles(arrows):
     """Groups of modules each of which reaches the others."""
+
     def reached(start):
         seen, waiting = set(), [start]
         while waiting:

@@ -13,8 +13,8 @@ import org.apache.hadoop.tools.DistCpOptions.FileAttribute;
 import org.apache.hadoop.util.Tool;
 
 /**
- * Stands in the place of distcp for its published tests: its arguments become those of {@code psync --spark}, which runs as a process of
- * its own. {@code PSYNC} in the environment is the program.
+ * Stands in the place of distcp for its published tests: its arguments become those of {@code psync --spark}, which
+ * runs as a process of its own. {@code PSYNC} in the environment is the program.
  */
 public final class DistCp extends Configured implements Tool {
   /** Options of rsync for what {@code -p} of distcp names. Others, such as replication, psync does not carry. */

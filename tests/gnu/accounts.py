@@ -21,8 +21,16 @@ class Account:
         """Runs a command to its end, output into `log`; the status, or TIMED_OUT."""
         with log.open("wb") as output:
             process = subprocess.Popen(
-                command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                user=self.uid, group=self.groups[0], extra_groups=self.groups, start_new_session=True,
+                command,
+                cwd=directory,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                user=self.uid,
+                group=self.groups[0],
+                extra_groups=self.groups,
+                start_new_session=True,
             )
             try:
                 return process.wait(timeout_s)

@@ -1,7 +1,7 @@
 """The DejaGnu suite of GNU find: cases that compare find's output with an expected one at each level of optimisation.
 
-A case file (find.posix/name.exp) is run by `runtest` in the current directory, which it fills; so each worker has one of
-its own. Its summary names a case for each level.
+A case file (find.posix/name.exp) is run by `runtest` in the current directory, which it fills; so each worker has one
+of its own. Its summary names a case for each level.
 """
 
 import os
@@ -19,8 +19,14 @@ SUITE = "find/testsuite"
 SYSTEM = f"{os.uname().machine}-pc-linux-gnu"
 TIMEOUT_S = 300
 OUTCOMES = {
-    "PASS": Outcome.PASS, "XPASS": Outcome.PASS, "FAIL": Outcome.FAIL, "XFAIL": Outcome.FAIL,
-    "UNTESTED": Outcome.SKIP, "UNSUPPORTED": Outcome.SKIP, "UNRESOLVED": Outcome.FAIL, "ERROR": Outcome.FAIL,
+    "PASS": Outcome.PASS,
+    "XPASS": Outcome.PASS,
+    "FAIL": Outcome.FAIL,
+    "XFAIL": Outcome.FAIL,
+    "UNTESTED": Outcome.SKIP,
+    "UNSUPPORTED": Outcome.SKIP,
+    "UNRESOLVED": Outcome.FAIL,
+    "ERROR": Outcome.FAIL,
 }
 
 
@@ -49,8 +55,18 @@ class Suite:
             here = Path(folder)
             here.chmod(0o777)
             # Unless it is told the machine, DejaGnu compiles a program each time to find out.
-            command = ["runtest", "--tool", "find", f"--host={SYSTEM}", "--srcdir", str(self.directory / SUITE),
-                       "--objdir", folder, f"FTSFIND={self.find}", file.rpartition("/")[2]]
+            command = [
+                "runtest",
+                "--tool",
+                "find",
+                f"--host={SYSTEM}",
+                "--srcdir",
+                str(self.directory / SUITE),
+                "--objdir",
+                folder,
+                f"FTSFIND={self.find}",
+                file.rpartition("/")[2],
+            ]
             environment = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C", "HOME": folder}
             log = self.directory / "logs" / f"{file.replace('/', '-')}.{account.name}"
             account.run(command, here, environment, log, TIMEOUT_S)

@@ -52,7 +52,9 @@ class Archive:
         showing = ["apt-cache", "showsrc", "--only-source", package]
         shown = subprocess.run(showing, check=True, env=self.environment(), capture_output=True, text=True).stdout
         versions = re.findall(r"^Version: (\S+)$", shown, re.MULTILINE)
-        sorting = subprocess.run(["sort", "--version-sort"], check=True, input="\n".join(versions), capture_output=True, text=True)
+        sorting = subprocess.run(
+            ["sort", "--version-sort"], check=True, input="\n".join(versions), capture_output=True, text=True
+        )
         return sorting.stdout.split()[-1]
 
     def update(self) -> None:
@@ -69,7 +71,9 @@ class Archive:
         for path in [SOURCES_LIST, *SOURCES_DIRECTORY.glob("*.list"), *SOURCES_DIRECTORY.glob("*.sources")]:
             if path.exists():
                 text = as_source_packages(path.read_text())
-                (self.apt / "sources" / path.name).write_text(text if self.suite is None else in_suite(text, self.suite))
+                (self.apt / "sources" / path.name).write_text(
+                    text if self.suite is None else in_suite(text, self.suite)
+                )
         configuration = self.apt / "apt.conf"
         configuration.write_text(
             f'Dir::State::lists "{self.apt}/lists";\n'
@@ -100,7 +104,14 @@ def installed_programs(package: str) -> dict[str, Path]:
 
 def unpack(archive: Path, wanted: tuple[str, ...], destination: Path) -> None:
     """Unpacks files and folders of an archive of sources, those of `wanted`, and nothing else."""
-    unpacking = ["tar", "--extract", "--strip-components=1", "--no-same-owner", "--no-wildcards-match-slash", "--wildcards"]
+    unpacking = [
+        "tar",
+        "--extract",
+        "--strip-components=1",
+        "--no-same-owner",
+        "--no-wildcards-match-slash",
+        "--wildcards",
+    ]
     members = [f"*/{name}" for name in wanted]
     subprocess.run([*unpacking, f"--file={archive}", f"--directory={destination}", *members], check=True)
 
@@ -121,5 +132,7 @@ def in_suite(text: str, suite: str) -> str:
                 kept.append(stanza.replace(suites[0], f"Suites: {suite}"))
             continue
         of_release = rf"^(deb-src (?:\[.*?\] )?\S+) {re.escape(release)} "
-        kept += [re.sub(of_release, rf"\1 {suite} ", line) for line in stanza.splitlines() if re.match(of_release, line)]
+        kept += [
+            re.sub(of_release, rf"\1 {suite} ", line) for line in stanza.splitlines() if re.match(of_release, line)
+        ]
     return "\n\n".join(kept) + "\n"

@@ -59,7 +59,11 @@ class Recipe:
 
 RECIPES = {
     "coreutils": Recipe("9.10-1", ("src",), (("SUBDIRS=.",),)),
-    "findutils": Recipe("4.11.0-3", ("find", "xargs", "locate"), tuple(("-C", folder) for folder in ("gl", "lib", "find", "xargs", "locate"))),
+    "findutils": Recipe(
+        "4.11.0-3",
+        ("find", "xargs", "locate"),
+        tuple(("-C", folder) for folder in ("gl", "lib", "find", "xargs", "locate")),
+    ),
 }
 # Programs that have another name before they are installed.
 RENAMED = {"ginstall": "install"}
@@ -102,7 +106,9 @@ class Newest:
             shutil.rmtree(partial, ignore_errors=True)
             source = partial / "source"
             source.mkdir(parents=True)
-            subprocess.run(["tar", "--extract", "--strip-components=1", f"--file={self.archive(package)}"], check=True, cwd=source)
+            subprocess.run(
+                ["tar", "--extract", "--strip-components=1", f"--file={self.archive(package)}"], check=True, cwd=source
+            )
             recipe = RECIPES[package]
             make(source, recipe, partial / "log")
             collect(source, recipe, partial)
@@ -117,7 +123,9 @@ def make(source: Path, recipe: Recipe, log: Path) -> None:
     with log.open("wb") as output:
         configure = ["./configure", "--quiet", "--disable-nls", "--disable-dependency-tracking"]
         for command in (configure, *(["make", f"-j{os.cpu_count()}", *arguments] for arguments in recipe.makes)):
-            done = subprocess.run(command, cwd=source, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            done = subprocess.run(
+                command, cwd=source, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
             if done.returncode:
                 raise SystemExit(f"run: {' '.join(command)} failed: {log}")
 
@@ -126,7 +134,12 @@ def collect(source: Path, recipe: Recipe, destination: Path) -> None:
     """Keeps the programs, and what configure found out."""
     (destination / "programs").mkdir()
     for path in (path for folder in recipe.folders for path in (source / folder).iterdir()):
-        if path.is_file() and not path.is_symlink() and os.access(path, os.X_OK) and path.read_bytes().startswith(b"\x7fELF"):
+        if (
+            path.is_file()
+            and not path.is_symlink()
+            and os.access(path, os.X_OK)
+            and path.read_bytes().startswith(b"\x7fELF")
+        ):
             shutil.copy2(path, destination / "programs" / RENAMED.get(path.name, path.name))
     shutil.copy2(next(source.glob("**/config.h")), destination / "config.h")
 

@@ -1,9 +1,9 @@
 """The test scripts of GNU coreutils and findutils, run without a build tree.
 
 A script reads tests/init.sh, finds the tools to test below the current directory, works in a directory of its own, and
-says by its exit status whether it has passed, failed or does not apply here. What `make check` would tell it through the
-environment is in `environment()`; the limits of C types, which a program of GNU's build prints, come from `getlimits`
-written here.
+says by its exit status whether it has passed, failed or does not apply here. What `make check` would tell it through
+the environment is in `environment()`; the limits of C types, which a program of GNU's build prints, come from
+`getlimits` written here.
 """
 
 import ctypes
@@ -22,10 +22,19 @@ TIMEOUT_S = 300
 STATUSES = {0: Outcome.PASS, 77: Outcome.SKIP, 99: Outcome.SKIP}
 
 C_TYPES = {
-    "INT": ctypes.c_int, "UINT": ctypes.c_uint, "LONG": ctypes.c_long, "ULONG": ctypes.c_ulong,
-    "SIZE": ctypes.c_size_t, "SSIZE": ctypes.c_ssize_t, "OFF_T": ctypes.c_int64, "TIME_T": ctypes.c_int64,
-    "UID_T": ctypes.c_uint32, "GID_T": ctypes.c_uint32, "PID_T": ctypes.c_int32,
-    "INTMAX": ctypes.c_int64, "UINTMAX": ctypes.c_uint64,
+    "INT": ctypes.c_int,
+    "UINT": ctypes.c_uint,
+    "LONG": ctypes.c_long,
+    "ULONG": ctypes.c_ulong,
+    "SIZE": ctypes.c_size_t,
+    "SSIZE": ctypes.c_ssize_t,
+    "OFF_T": ctypes.c_int64,
+    "TIME_T": ctypes.c_int64,
+    "UID_T": ctypes.c_uint32,
+    "GID_T": ctypes.c_uint32,
+    "PID_T": ctypes.c_int32,
+    "INTMAX": ctypes.c_int64,
+    "UINTMAX": ctypes.c_uint64,
 }
 
 
@@ -82,14 +91,32 @@ class Place:
     def environment(self, test: str) -> dict[str, str]:
         here = str(self.directory)
         return {
-            "PATH": self.path, "LC_ALL": "C", "HOME": here, "SHELL": "/bin/sh", "TMPDIR": "/tmp", "fail": "0", "EXEEXT": "",
-            "srcdir": ".", "top_srcdir": ".", "abs_srcdir": here, "abs_top_srcdir": here, "abs_top_builddir": here,
-            "CONFIG_HEADER": f"{here}/config.h", "CU_TEST_NAME": f"gnu,{test.replace('/', '-')}",
-            "VERSION": self.version, "PACKAGE_VERSION": self.version,
+            "PATH": self.path,
+            "LC_ALL": "C",
+            "HOME": here,
+            "SHELL": "/bin/sh",
+            "TMPDIR": "/tmp",
+            "fail": "0",
+            "EXEEXT": "",
+            "srcdir": ".",
+            "top_srcdir": ".",
+            "abs_srcdir": here,
+            "abs_top_srcdir": here,
+            "abs_top_builddir": here,
+            "CONFIG_HEADER": f"{here}/config.h",
+            "CU_TEST_NAME": f"gnu,{test.replace('/', '-')}",
+            "VERSION": self.version,
+            "PACKAGE_VERSION": self.version,
             "built_programs": " ".join(self.programs),
-            "LOCALE_FR": "none", "LOCALE_FR_UTF8": "fr_FR.UTF-8",
-            "host_os": "linux-gnu", "host_triplet": f"{os.uname().machine}-pc-linux-gnu",
-            "CC": "gcc", "AWK": "awk", "EGREP": "grep -E", "MAKE": "make", "PERL": "perl",
+            "LOCALE_FR": "none",
+            "LOCALE_FR_UTF8": "fr_FR.UTF-8",
+            "host_os": "linux-gnu",
+            "host_triplet": f"{os.uname().machine}-pc-linux-gnu",
+            "CC": "gcc",
+            "AWK": "awk",
+            "EGREP": "grep -E",
+            "MAKE": "make",
+            "PERL": "perl",
             **self.switches,
         }
 
@@ -117,5 +144,10 @@ def limits() -> str:
     for name, kind in C_TYPES.items():
         bits, signed = 8 * ctypes.sizeof(kind), kind(-1).value < 0
         least, beyond = (-1 << bits - 1, 1 << bits - 1) if signed else (0, 1 << bits)
-        lines += [f"{name}_MAX={beyond - 1}", f"{name}_OFLOW={beyond}", f"{name}_MIN={least}", f"{name}_UFLOW={least - 1}"]
+        lines += [
+            f"{name}_MAX={beyond - 1}",
+            f"{name}_OFLOW={beyond}",
+            f"{name}_MIN={least}",
+            f"{name}_UFLOW={least - 1}",
+        ]
     return "".join(line + "\n" for line in lines)

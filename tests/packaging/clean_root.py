@@ -1,4 +1,6 @@
-"""Root directories of their own, in which packages are installed and run as on a machine that has never seen this project."""
+"""Root directories of their own, in which packages are installed and run as on a machine that has never seen this
+project.
+"""
 
 import re
 import subprocess
@@ -45,12 +47,16 @@ def of_this_system(key):
 
 
 def make_root(root, codename, *packages):
-    """Installs a release of Debian or of this machine's distribution, and packages of it, from this machine's mirror if it has it."""
+    """Installs a release of Debian or of this machine's distribution, and packages of it, from this machine's mirror if
+    it has it.
+    """
     this_release = of_this_system("VERSION_CODENAME")
     include = [f"--include={','.join(packages)}"] if packages else []
     mirror = []
     if codename == this_release or of_this_system("ID") == "debian":
-        sources = run("apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)", "Created-By: Packages").split("\n")
+        sources = run("apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)", "Created-By: Packages").split(
+            "\n"
+        )
         mirror = [next(line.split()[1] for line in sources if line.startswith(f"{this_release} "))]
     run("debootstrap", "--variant=minbase", *include, codename, root, *mirror)
 
@@ -69,6 +75,8 @@ def in_root(root, script, volume, mounts=()):
     for _, place in bound:
         (root / place).mkdir(exist_ok=True)
     binds = [f'mount --bind "{directory}" "{root / place}"' for directory, place in bound]
-    chroot = f'exec chroot "{root}" /usr/bin/env -i -C /volume PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 bash -ec "$1"'
+    chroot = (
+        f'exec chroot "{root}" /usr/bin/env -i -C /volume PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 bash -ec "$1"'
+    )
     enter = " && ".join([*binds, f'mount -t proc proc "{root}/proc"', chroot])
     return run("unshare", "--mount", "--pid", "--fork", "sh", "-c", enter, "sh", script)

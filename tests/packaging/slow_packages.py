@@ -37,7 +37,15 @@ def new_volume():
 class Contents(unittest.TestCase):
     def test_lintian(self):
         # Releases are described in CHANGELOG.md, not in Debian's format.
-        run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "no-changelog", released("*.deb"))
+        run(
+            "lintian",
+            "--allow-root",
+            "--fail-on",
+            "error,warning",
+            "--suppress-tags",
+            "no-changelog",
+            released("*.deb"),
+        )
 
     def test_every_tool_has_an_exercise(self):
         self.assertLessEqual(set(TOOLS), set(EXERCISES), "say in EXERCISES what shows that it works")

@@ -1,7 +1,8 @@
 """The wheel of the release: in a clean root directory with an old glibc, and with PySpark on this machine.
 
-Debian 11 has glibc 2.31, the oldest that Debian still serves; that nothing needs more than 2.28 is told by the versions of the symbols
-(packaging/check). Its Python, 3.9, is older than the wheel's functions ask for, so Spark's own SQL shell reads there.
+Debian 11 has glibc 2.31, the oldest that Debian still serves; that nothing needs more than 2.28 is told by the versions
+of the symbols (packaging/check). Its Python, 3.9, is older than the wheel's functions ask for, so Spark's own SQL shell
+reads there.
 """
 
 import os
@@ -32,7 +33,9 @@ print(millstream.__file__, sorted(row.value for row in lines.collect()))
 
 
 def pyspark():
-    """The directory of the packages pyspark and py4j in the environment of the newest Spark, which `make package` has made."""
+    """The directory of the packages pyspark and py4j in the environment of the newest Spark, which `make package` has
+    made.
+    """
     environments = sorted((ROOT / "build/checked").glob("venv-4.*/lib/python*/site-packages/pyspark"))
     return environments[-1].parent
 
@@ -58,7 +61,9 @@ class OldGlibc(unittest.TestCase):
 
     def test_the_c_library_is_old(self):
         major, minor = self.in_root("getconf GNU_LIBC_VERSION").split()[1].split(".")
-        self.assertLess((int(major), int(minor)), (2, 34), "since when programs that are linked here do not start on older ones")
+        self.assertLess(
+            (int(major), int(minor)), (2, 34), "since when programs that are linked here do not start on older ones"
+        )
 
     def test_the_tools_work(self):
         for tool in CARGO.tools:

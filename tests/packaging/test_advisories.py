@@ -32,12 +32,17 @@ class Locks(unittest.TestCase):
         entry = '[[package]]\nname = "{}"\nversion = "{}"\nsource = "registry+https://github.com/rust-lang/crates.io-index"\n'
         with tempfile.TemporaryDirectory() as directory:
             lock = Path(directory, "Cargo.lock")
-            for name, version, status, found in (("quick-xml", "0.38.4", 1, ["RUSTSEC-2026-0194", "RUSTSEC-2026-0195"]), ("quick-xml", "0.41.0", 0, []),
-                                                 ("ansi_term", "0.12.1", 0, ["RUSTSEC-2021-0139"])):
+            for name, version, status, found in (
+                ("quick-xml", "0.38.4", 1, ["RUSTSEC-2026-0194", "RUSTSEC-2026-0195"]),
+                ("quick-xml", "0.41.0", 0, []),
+                ("ansi_term", "0.12.1", 0, ["RUSTSEC-2021-0139"]),
+            ):
                 with self.subTest(name=name, version=version):
                     lock.write_text(entry.format(name, version))
                     done, told = check(lock)
-                    self.assertEqual((done, [line.split(": ")[2].split(" ")[0] for line in told.splitlines()]), (status, found))
+                    self.assertEqual(
+                        (done, [line.split(": ")[2].split(" ")[0] for line in told.splitlines()]), (status, found)
+                    )
 
 
 class Requirements(unittest.TestCase):

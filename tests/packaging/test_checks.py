@@ -27,11 +27,24 @@ class Files(unittest.TestCase):
 
     def library(self, version, soname="libc.so.6"):
         """A library that needs `version` of `soname`."""
-        for name, content in (("needed.c", "void old(void) {}"), ("needed.map", f"{version} {{ old; }};"), ("user.c", "void old(void); void use(void) { old(); }")):
+        for name, content in (
+            ("needed.c", "void old(void) {}"),
+            ("needed.map", f"{version} {{ old; }};"),
+            ("user.c", "void old(void); void use(void) { old(); }"),
+        ):
             (self.scratch / name).write_text(content)
         compiler = ["gcc", "-shared", "-fPIC", "-nostdlib", "-o"]
         needed, user = self.scratch / "needed.so", self.scratch / "user.so"
-        subprocess.run([*compiler, needed, self.scratch / "needed.c", f"-Wl,-soname={soname}", f"-Wl,--version-script={self.scratch}/needed.map"], check=True)
+        subprocess.run(
+            [
+                *compiler,
+                needed,
+                self.scratch / "needed.c",
+                f"-Wl,-soname={soname}",
+                f"-Wl,--version-script={self.scratch}/needed.map",
+            ],
+            check=True,
+        )
         subprocess.run([*compiler, user, self.scratch / "user.c", needed], check=True)
         return user
 
@@ -81,17 +94,30 @@ class Files(unittest.TestCase):
 class Licences(unittest.TestCase):
     def test_expressions(self):
         for expression, allowed in {
-            "MIT": True, "MIT OR Apache-2.0": True, "GPL-3.0-only": False, "GPL-2.0-only OR MIT": True, "MIT AND GPL-3.0-only": False,
-            "(MIT OR Apache-2.0) AND Unicode-3.0": True, "(MIT OR GPL-3.0-only) AND (LGPL-2.1 OR MPL-2.0)": False, "": False,
-            "Apache-2.0 WITH LLVM-exception OR MIT": True, "GPL-2.0-only WITH Classpath-exception-2.0": False, "MIT AND (ISC OR GPL-3.0-only)": True,
+            "MIT": True,
+            "MIT OR Apache-2.0": True,
+            "GPL-3.0-only": False,
+            "GPL-2.0-only OR MIT": True,
+            "MIT AND GPL-3.0-only": False,
+            "(MIT OR Apache-2.0) AND Unicode-3.0": True,
+            "(MIT OR GPL-3.0-only) AND (LGPL-2.1 OR MPL-2.0)": False,
+            "": False,
+            "Apache-2.0 WITH LLVM-exception OR MIT": True,
+            "GPL-2.0-only WITH Classpath-exception-2.0": False,
+            "MIT AND (ISC OR GPL-3.0-only)": True,
         }.items():
             self.assertEqual(crates.is_allowed(expression), allowed, expression)
 
     def test_the_crate_that_is_refused_is_named(self):
-        some = [{"name": "a", "version": "1", "license": "MIT/Apache-2.0"}, {"name": "b", "version": "2", "license": "AGPL-3.0"},
-                {"name": "c", "version": "3", "license": None}]
-        self.assertEqual([message.split(",")[0:2] for message in crates.refused(some)],
-                         [["b 2: its licence", " AGPL-3.0"], ["c 3: its licence", " not stated"]])
+        some = [
+            {"name": "a", "version": "1", "license": "MIT/Apache-2.0"},
+            {"name": "b", "version": "2", "license": "AGPL-3.0"},
+            {"name": "c", "version": "3", "license": None},
+        ]
+        self.assertEqual(
+            [message.split(",")[0:2] for message in crates.refused(some)],
+            [["b 2: its licence", " AGPL-3.0"], ["c 3: its licence", " not stated"]],
+        )
 
     def test_every_linked_crate_is_allowed(self):
         linked = crates.linked_crates()

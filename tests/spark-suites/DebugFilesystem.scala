@@ -6,8 +6,8 @@ import _root_.io.millstream.hadoop.MillstreamLocalFileSystem
 import org.apache.hadoop.fs.{FSDataInputStream, Path}
 
 /**
- * Replaces the class of this name in Spark's tests, which is the file system of `file:` in their sessions. It does the same on
- * Millstream's file system: it records open streams, and, as on HDFS, `rename` creates no directories.
+ * Replaces the class of this name in Spark's tests, which is the file system of `file:` in their sessions. It does the
+ * same on Millstream's file system: it records open streams, and, as on HDFS, `rename` creates no directories.
  */
 class DebugFilesystem extends MillstreamLocalFileSystem {
   override def open(path: Path, bufferSize: Int): FSDataInputStream =

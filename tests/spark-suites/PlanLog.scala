@@ -6,8 +6,8 @@ import org.apache.spark.sql.execution.SparkPlanInfo
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLAdaptiveExecutionUpdate, SparkListenerSQLExecutionStart}
 
 /**
- * Logs every plan with a native scan, so that `run` can count them for each suite. The class is below `org.apache.spark`,
- * whose logging the session with Hive does not disable.
+ * Logs every plan with a native scan, so that `run` can count them for each suite. The class is below
+ * `org.apache.spark`, whose logging the session with Hive does not disable.
  */
 class PlanLog extends SparkListener with Logging {
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {

@@ -48,8 +48,8 @@ class Runner:
         self.resources = [str(unpacked(self.jars, module)) for module in ("sql", "hive")]
 
     def run(self, side: str, suites: list[str]) -> Result:
-        """Runs suites on one side, "stock" or "ours". Suites with Hive have a session of their own, after which no other suite can run in the same
-        JVM.
+        """Runs suites on one side, "stock" or "ours". Suites with Hive have a session of their own, after which no
+        other suite can run in the same JVM.
         """
         result = Result()
         for name, is_of_hive in (("sql", False), ("hive", True)):
@@ -67,15 +67,31 @@ class Runner:
             path = [str(self.compiled()), str(JAR), *path]
             settings = millstream_settings()
         command = [
-            *without_root_powers(), "java", f"@{HERE / 'java.options'}", f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",
-            *(f"-D{key}={value}" for key, value in settings.items()), "-cp", ":".join(path),
-            "org.scalatest.tools.Runner", "-oW", "-u", "reports",
+            *without_root_powers(),
+            "java",
+            f"@{HERE / 'java.options'}",
+            f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",
+            *(f"-D{key}={value}" for key, value in settings.items()),
+            "-cp",
+            ":".join(path),
+            "org.scalatest.tools.Runner",
+            "-oW",
+            "-u",
+            "reports",
             *(word for suite in suites for word in ("-s", suite)),
         ]
         environment = {**os.environ, "SPARK_TESTING": "1", "SPARK_LOCAL_IP": "127.0.0.1", "LC_ALL": "C.UTF-8"}
         with (home / "output").open("wb") as output, contextlib.suppress(subprocess.TimeoutExpired):
             # Tests that have not run when the time is up are missing in the reports.
-            subprocess.run(command, cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=TIMEOUT_S)
+            subprocess.run(
+                command,
+                cwd=home,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                timeout=TIMEOUT_S,
+            )
         return read_result(home)
 
     def compiled(self) -> Path:
@@ -111,9 +127,15 @@ def unpacked(jars: str, module: str) -> Path:
 
 def millstream_settings() -> dict[str, str]:
     """The conf block, without the class path, which is Java's own here."""
-    lines = [line.split(maxsplit=1) for line in CONF_BLOCK.read_text().splitlines() if line and not line.startswith("#")]
+    lines = [
+        line.split(maxsplit=1) for line in CONF_BLOCK.read_text().splitlines() if line and not line.startswith("#")
+    ]
     block = {key: value.strip() for key, value in lines if "@JAR" not in value}
-    ours = {"spark.sql.extensions": EXTENSION, "spark.extraListeners": "org.apache.spark.millstream.suites.PlanLog", "spark.millstream.write.enabled": "true"}
+    ours = {
+        "spark.sql.extensions": EXTENSION,
+        "spark.extraListeners": "org.apache.spark.millstream.suites.PlanLog",
+        "spark.millstream.write.enabled": "true",
+    }
     return {**block, **ours}
 
 

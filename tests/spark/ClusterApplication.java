@@ -8,8 +8,8 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * ClusterApplication LINES TABLE REPORT: reads and lists the directory LINES, before there is a session and in one, and inserts its lines
- * into a new table in the directory TABLE. REPORT gets a line for each result: {@code name=value}.
+ * ClusterApplication LINES TABLE REPORT: reads and lists the directory LINES, before there is a session and in one, and
+ * inserts its lines into a new table in the directory TABLE. REPORT gets a line for each result: {@code name=value}.
  */
 public final class ClusterApplication {
   public static void main(String[] arguments) throws Exception {

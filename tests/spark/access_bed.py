@@ -1,7 +1,8 @@
-"""Buckets of the S3 test environment that differ in how they are reached, and sessions that know nothing that is right for all of them.
+"""Buckets of the S3 test environment that differ in how they are reached, and sessions that know nothing that is right
+for all of them.
 
-Each bucket has its own settings (`fs.s3a.bucket.NAME.…`). The settings for all buckets are wrong: nobody listens at the endpoint, and
-the keys are refused. So a request that does not follow its bucket's settings fails.
+Each bucket has its own settings (`fs.s3a.bucket.NAME.…`). The settings for all buckets are wrong: nobody listens at
+the endpoint, and the keys are refused. So a request that does not follow its bucket's settings fails.
 """
 
 import shutil
@@ -22,13 +23,22 @@ SIMPLE = f"{PROVIDERS}.SimpleAWSCredentialsProvider"
 KEYS = {"access.key": ACCESS_KEY, "secret.key": SECRET_KEY, "aws.credentials.provider": SIMPLE}
 # Errors come soon: every request is made twice, instead of up to 40 times.
 WRONG = {
-    "fs.s3a.endpoint": "https://127.0.0.1:1", "fs.s3a.endpoint.region": REGION, "fs.s3a.path.style.access": "true", "fs.s3a.access.key": "nobody",
-    "fs.s3a.secret.key": "nothing", "fs.s3a.aws.credentials.provider": SIMPLE, "fs.s3a.attempts.maximum": "2", "fs.s3a.retry.limit": "1",
-    "fs.s3a.retry.interval": "20ms", "fs.s3a.threads.max": "96", "fs.s3a.connection.maximum": "500",
+    "fs.s3a.endpoint": "https://127.0.0.1:1",
+    "fs.s3a.endpoint.region": REGION,
+    "fs.s3a.path.style.access": "true",
+    "fs.s3a.access.key": "nobody",
+    "fs.s3a.secret.key": "nothing",
+    "fs.s3a.aws.credentials.provider": SIMPLE,
+    "fs.s3a.attempts.maximum": "2",
+    "fs.s3a.retry.limit": "1",
+    "fs.s3a.retry.interval": "20ms",
+    "fs.s3a.threads.max": "96",
+    "fs.s3a.connection.maximum": "500",
 }
 SMALL = 40
 FILES = {
-    "table/d=1/x.csv": "1,a\n2,b\n", "table/d=2/y.csv": "3,c\n",
+    "table/d=1/x.csv": "1,a\n2,b\n",
+    "table/d=2/y.csv": "3,c\n",
     **{f"small/part-{i:05d}.txt": f"line {i}\nother {i}\n" for i in range(SMALL)},
 }
 STORE_PASSWORD = "changeit"
@@ -39,7 +49,9 @@ def settings_of(bucket: str, settings: dict[str, str]) -> dict[str, str]:
 
 
 class Buckets:
-    """The environment, and sessions for it. `settings` are those of each bucket; the endpoint is the environment's, unless they say otherwise."""
+    """The environment, and sessions for it. `settings` are those of each bucket; the endpoint is the environment's,
+    unless they say otherwise.
+    """
 
     def __init__(self, bed: S3Bed, scratch: Path, settings: dict[str, dict[str, str]]):
         self.bed, self.scratch = bed, scratch
@@ -64,8 +76,22 @@ class Buckets:
 def trust_store(certificate: Path, store: Path) -> str:
     """Options with which a JVM trusts this certificate, and no other."""
     subprocess.run(
-        ["keytool", "-importcert", "-noprompt", "-alias", "bed", "-file", certificate, "-keystore", store, "-storetype", "PKCS12",
-         "-storepass", STORE_PASSWORD],
-        check=True, capture_output=True,
+        [
+            "keytool",
+            "-importcert",
+            "-noprompt",
+            "-alias",
+            "bed",
+            "-file",
+            certificate,
+            "-keystore",
+            store,
+            "-storetype",
+            "PKCS12",
+            "-storepass",
+            STORE_PASSWORD,
+        ],
+        check=True,
+        capture_output=True,
     )
     return f"-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword={STORE_PASSWORD}"

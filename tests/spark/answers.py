@@ -3,12 +3,11 @@
 import re
 from urllib.parse import urlsplit
 
+import cases
 from py4j.protocol import Py4JJavaError
 from pyspark import RDD
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-
-import cases
 
 # Parts that differ from run to run, with and without Millstream.
 VOLATILE = [
@@ -40,8 +39,12 @@ def run_query(spark, query, path):
     reader = spark.read
     queries = {
         "plain": lambda: reader.text(path),
-        "recursive": lambda: reader.option("recursiveFileLookup", True).text(path).selectExpr("value", "_metadata.file_path"),
-        "filtered": lambda: reader.options(recursiveFileLookup=True, pathGlobFilter="*[a-z]*", modifiedAfter="2020-09-20T00:00:00").text(path),
+        "recursive": lambda: (
+            reader.option("recursiveFileLookup", True).text(path).selectExpr("value", "_metadata.file_path")
+        ),
+        "filtered": lambda: reader.options(
+            recursiveFileLookup=True, pathGlobFilter="*[a-z]*", modifiedAfter="2020-09-20T00:00:00"
+        ).text(path),
         "rdd": lambda: spark.sparkContext.textFile(f"{path}/*"),
     }
     return answer_of(queries[query])
@@ -70,12 +73,18 @@ def describe(value):
             "packed": cases.reads_packed(value),
         }
     if isinstance(value, RDD):
-        return {"items": [repr(item) for item in value.collect()], "partitions": value.getNumPartitions(), "native": [cases.is_packed(value)]}
+        return {
+            "items": [repr(item) for item in value.collect()],
+            "partitions": value.getNumPartitions(),
+            "native": [cases.is_packed(value)],
+        }
     return {"value": repr(value)}
 
 
 def told_apart(expected, actual):
-    """Removes the permitted differences from the answers of stock Spark and Millstream; returns Millstream's index, and whether it read natively."""
+    """Removes the permitted differences from the answers of stock Spark and Millstream; returns Millstream's index, and
+    whether it read natively.
+    """
     for key in ("index", "native", "packed"):
         expected.pop(key, None)
     index, native = actual.pop("index", None), actual.pop("native", [])

@@ -9,7 +9,7 @@ from pathlib import Path
 import sync_trees
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
-from s3_bed import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Bed  # noqa: E402
+from s3_bed import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Bed
 
 LIMIT_S = 120
 
@@ -30,14 +30,33 @@ class Bucket:
         """Nothing of the user's own settings is in it. What is empty is not set."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         trusted = {"AWS_CA_BUNDLE": str(self.bed.certificate)} if self.bed.certificate else {}
-        ours = {"AWS_ENDPOINT_URL": self.bed.endpoint, "AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY, "AWS_REGION": REGION}
-        return {key: value for key, value in (kept | ours | trusted | {"AWS_EC2_METADATA_DISABLED": "true"} | more).items() if value}
+        ours = {
+            "AWS_ENDPOINT_URL": self.bed.endpoint,
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+            "AWS_REGION": REGION,
+        }
+        return {
+            key: value
+            for key, value in (kept | ours | trusted | {"AWS_EC2_METADATA_DISABLED": "true"} | more).items()
+            if value
+        }
 
     def start(self, *arguments) -> subprocess.Popen:
-        return subprocess.Popen([sync_trees.PSYNC, *map(str, arguments)], env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(
+            [sync_trees.PSYNC, *map(str, arguments)],
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def psync(self, *arguments, expected: int = 0, **variables: str):
-        done = subprocess.run([sync_trees.PSYNC, *map(str, arguments)], env=self.environment(**variables), capture_output=True, timeout=LIMIT_S)
+        done = subprocess.run(
+            [sync_trees.PSYNC, *map(str, arguments)],
+            env=self.environment(**variables),
+            capture_output=True,
+            timeout=LIMIT_S,
+        )
         assert done.returncode == expected, f"{done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
         return done
 
@@ -67,7 +86,9 @@ def lines(done) -> list[bytes]:
 def files_of(tree: Path) -> dict[str, tuple]:
     """Kind, time and content of each entry; directories have no time that counts."""
     found = sync_trees.snapshot(tree, unit_ns=1)
-    return {name: (kind, 0 if kind == 0o040000 else time, content) for name, (kind, _, _, _, time, content) in found.items()}
+    return {
+        name: (kind, 0 if kind == 0o040000 else time, content) for name, (kind, _, _, _, time, content) in found.items()
+    }
 
 
 def wait_until(is_so, seconds: float = 30) -> None:

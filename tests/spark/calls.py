@@ -82,7 +82,9 @@ def mapped_libraries(spark):
 
 
 def libraries_of_executors(spark, path):
-    """The libraries that an executor's JVM has mapped after it has listed a directory. That JVM is an ancestor of the Python worker."""
+    """The libraries that an executor's JVM has mapped after it has listed a directory. That JVM is an ancestor of the
+    Python worker.
+    """
 
     def mapped(_):
         import os
@@ -91,7 +93,13 @@ def libraries_of_executors(spark, path):
         pid = os.getpid()
         while Path(f"/proc/{pid}/comm").read_text().strip() != "java":
             pid = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]
-        return sorted({line.split(None, 5)[5] for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "libmillstream" in line})
+        return sorted(
+            {
+                line.split(None, 5)[5]
+                for line in Path(f"/proc/{pid}/maps").read_text().splitlines()
+                if "libmillstream" in line
+            }
+        )
 
     spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", "0")
     # Files of a table without partitions are listed by Spark's own index, here in a job.
@@ -101,7 +109,9 @@ def libraries_of_executors(spark, path):
 
 
 def interrupted(spark, path, what):
-    """The result of a call whose thread is interrupted while it waits for a native listing, and the time until it returns."""
+    """The result of a call whose thread is interrupted while it waits for a native listing, and the time until it
+    returns.
+    """
     file_system = spark._jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfiguration())
     calls = {
         "DataFrame": lambda: spark.read.option("recursiveFileLookup", True).text(path),
@@ -157,7 +167,10 @@ def of_each(spark, formats, directory):
 
 def counted_each(spark, formats, directory):
     """How often each value occurs in files of each format, which tasks count that get the plan below."""
-    return {kind: sorted(map(list, frame.groupBy("value").count().collect())) for kind, frame in of_each(spark, formats, directory)}
+    return {
+        kind: sorted(map(list, frame.groupBy("value").count().collect()))
+        for kind, frame in of_each(spark, formats, directory)
+    }
 
 
 def scan_each(spark, formats, directory):

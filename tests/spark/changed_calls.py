@@ -3,7 +3,12 @@
 from py4j.protocol import Py4JJavaError
 from read_calls import IN_ONE_TASK, with_settings
 
-METADATA = ("_metadata.file_name", "_metadata.file_size", "_metadata.file_block_start", "unix_millis(_metadata.file_modification_time)")
+METADATA = (
+    "_metadata.file_name",
+    "_metadata.file_size",
+    "_metadata.file_block_start",
+    "unix_millis(_metadata.file_modification_time)",
+)
 PATIENCE_S = 120
 
 
@@ -16,7 +21,8 @@ def write_files(spark, path, format_name, version, files, rows, width):
 
 def read_in_steps(spark, path, format_name, marks, options=None, metadata=False, conf=None):
     """
-    Reads in one task, unless `conf` says otherwise. Its first row creates the file `begun` among the marks, and waits for `go`.
+    Reads in one task, unless `conf` says otherwise. Its first row creates the file `begun` among the marks, and waits
+    for `go`.
 
     Returns the number of rows of each version of each file, and their metadata; or the error.
     """
@@ -41,7 +47,11 @@ def read_in_steps(spark, path, format_name, marks, options=None, metadata=False,
     frame = spark.read.format(format_name).options(**(options or {})).schema("v string").load(path).selectExpr(*columns)
 
     try:
-        return {"rows": with_settings(spark, conf or IN_ONE_TASK, lambda: merged(frame.rdd.mapPartitions(stepped).collect()))}
+        return {
+            "rows": with_settings(
+                spark, conf or IN_ONE_TASK, lambda: merged(frame.rdd.mapPartitions(stepped).collect())
+            )
+        }
     except Py4JJavaError as error:
         return {"error": error_chain(error)}
 

@@ -24,7 +24,10 @@ def answer(spark, statement):
     except PySparkException as error:
         return {"error": type(error).__name__, "condition": error.getCondition(), "message": volatile(error)}
     except Py4JJavaError as error:
-        return {"error": error.java_exception.getClass().getName(), "message": volatile(error.java_exception.getMessage())}
+        return {
+            "error": error.java_exception.getClass().getName(),
+            "message": volatile(error.java_exception.getMessage()),
+        }
 
 
 def rows(frame):

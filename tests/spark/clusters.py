@@ -10,14 +10,20 @@ from pathlib import Path
 import pyspark
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
-from service import Server, accepts, free_port  # noqa: E402
+from service import Server, accepts, free_port
 
 START_S = 120
 PATIENCE_S = 120
 # Starts speculative attempts early, once there are two executors.
 SPECULATION = {
-    "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.quantile": "0.1", "spark.speculation.multiplier": "1.1",
-    "spark.speculation.minTaskRuntime": "1s", "spark.scheduler.minRegisteredResourcesRatio": "1.0", "spark.executor.memory": "700m", "spark.cores.max": "2",
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.minTaskRuntime": "1s",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.executor.memory": "700m",
+    "spark.cores.max": "2",
 }
 
 
@@ -36,8 +42,17 @@ def two_hosts(top: Path, within: Sequence[str] = ()):
     with contextlib.ExitStack() as stack:
 
         def start(name, *arguments):
-            command = [*within, home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--webui-port", "0", *map(str, arguments)]
-            server = Server(command, top / f"{name}-{arguments[1]}", env={**os.environ, "SPARK_HOME": str(home), **modules, **small})
+            command = [
+                *within,
+                home / "bin" / "spark-class",
+                f"org.apache.spark.deploy.{name}",
+                "--webui-port",
+                "0",
+                *map(str, arguments),
+            ]
+            server = Server(
+                command, top / f"{name}-{arguments[1]}", env={**os.environ, "SPARK_HOME": str(home), **modules, **small}
+            )
             stack.callback(server.stop)
             return server
 
@@ -49,8 +64,14 @@ def two_hosts(top: Path, within: Sequence[str] = ()):
 
 def executors_of(application: str) -> list[int]:
     """The PIDs of an application's executors."""
-    commands = {int(process.name): command_line(process) for process in Path("/proc").iterdir() if process.name.isdigit()}
-    return [pid for pid, words in commands.items() if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and application in words]
+    commands = {
+        int(process.name): command_line(process) for process in Path("/proc").iterdir() if process.name.isdigit()
+    }
+    return [
+        pid
+        for pid, words in commands.items()
+        if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and application in words
+    ]
 
 
 def command_line(process: Path) -> list[str]:

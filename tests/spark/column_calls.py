@@ -14,27 +14,53 @@ VALUES = {
     "smallint": ("cast(id % 65536 - 32768 as smallint)", "smallint(-1)"),
     "int": ("cast(id as int)", "cast(hash(id) as int)", "7", "if(id % 2 = 0, 2147483647, -2147483648)"),
     "bigint": ("id", "xxhash64(id)", "id div 100"),
-    "float": ("cast(hash(id) / 7 as float)", "float('nan')", "if(id % 2 = 0, float('-0.0'), float('0.0'))", "if(id % 3 = 0, float('inf'), float('-inf'))"),
+    "float": (
+        "cast(hash(id) / 7 as float)",
+        "float('nan')",
+        "if(id % 2 = 0, float('-0.0'), float('0.0'))",
+        "if(id % 3 = 0, float('inf'), float('-inf'))",
+    ),
     "double": ("xxhash64(id) / 7.0D", "double('nan')", "-0.0D"),
     "decimal(5,2)": ("cast(id % 1000 / 7 - 50 as decimal(5,2))",),
     "decimal(9,0)": ("cast(hash(id) % 1000000000 as decimal(9,0))",),
     "decimal(10,5)": ("cast(hash(id) / 100000 as decimal(10,5))",),
     "decimal(18,3)": ("cast(xxhash64(id) % 1000000000000 / 7 as decimal(18,3))",),
     "decimal(30,3)": ("cast(xxhash64(id) / 7 as decimal(30,3))",),
-    "date": ("date_add(date'1970-01-01', cast(hash(id) % 30000 as int))", "date_sub(date'1582-10-20', cast(id % 30 as int))"),
-    "timestamp": ("timestamp_micros(xxhash64(id) % 4000000000000000)", "timestamp_micros(-12219292800000000 + id * 1000003)"),
+    "date": (
+        "date_add(date'1970-01-01', cast(hash(id) % 30000 as int))",
+        "date_sub(date'1582-10-20', cast(id % 30 as int))",
+    ),
+    "timestamp": (
+        "timestamp_micros(xxhash64(id) % 4000000000000000)",
+        "timestamp_micros(-12219292800000000 + id * 1000003)",
+    ),
     "timestamp_ntz": ("cast(timestamp_micros(id * 1000003) as timestamp_ntz)",),
-    "string": ("cast(id as string)", "concat('name ', id % 5)", "''", "repeat('漢🙂', cast(id % 4 as int))", "sha2(cast(id as string), 256)", "decode(X'00610062', 'utf-8')"),
+    "string": (
+        "cast(id as string)",
+        "concat('name ', id % 5)",
+        "''",
+        "repeat('漢🙂', cast(id % 4 as int))",
+        "sha2(cast(id as string), 256)",
+        "decode(X'00610062', 'utf-8')",
+    ),
     "binary": ("cast(cast(id as string) as binary)", "X'FF00C3'"),
     "array<int>": ("array(cast(id as int), null)",),
     "struct<x: int, y: string>": ("named_struct('x', cast(id as int), 'y', cast(id as string))",),
 }
-NULLS = ("{}", "if(id % 5 = 0, null, {})", "if(id % 64 > 20, null, {})", "if(id < 50, {}, null)", "if(id >= 0, null, {})")
+NULLS = (
+    "{}",
+    "if(id % 5 = 0, null, {})",
+    "if(id % 64 > 20, null, {})",
+    "if(id < 50, {}, null)",
+    "if(id >= 0, null, {})",
+)
 CONDITIONS = ("{} is null", "{} is not null", "{} = (select max({}) from seen)", "{} > (select min({}) from seen)")
 
 
 def schema(rng):
-    return [(f"c{i}" if rng.random() < 0.9 else f"Ñame {i}", rng.choice(list(VALUES))) for i in range(rng.randrange(1, 9))]
+    return [
+        (f"c{i}" if rng.random() < 0.9 else f"Ñame {i}", rng.choice(list(VALUES))) for i in range(rng.randrange(1, 9))
+    ]
 
 
 def write(spark, path, format_name, seed):
@@ -43,13 +69,23 @@ def write(spark, path, format_name, seed):
     columns = schema(rng)
     for writer in range(rng.randrange(1, 4)):
         rows, files = rng.choice((0, 1, 40, 300, 5000)), rng.randrange(1, 6)
-        chosen = [f"cast({rng.choice(NULLS).format(rng.choice(VALUES[kind]))} as {kind}) `{name}`" for name, kind in columns]
+        chosen = [
+            f"cast({rng.choice(NULLS).format(rng.choice(VALUES[kind]))} as {kind}) `{name}`" for name, kind in columns
+        ]
         version = rng.choice(("PARQUET_1_0", "PARQUET_2_0"))
-        # Spark's vectorized reader returns wrong strings (4.3.0, not 4.0.1) from uncompressed files of the second version, or fails.
-        compressions = ("snappy", "snappy", "zstd", "none" if version == "PARQUET_1_0" or format_name == "orc" else "snappy")
+        # Spark's vectorized reader returns wrong strings (4.3.0, not 4.0.1) from uncompressed files of the second
+        # version, or fails.
+        compressions = (
+            "snappy",
+            "snappy",
+            "zstd",
+            "none" if version == "PARQUET_1_0" or format_name == "orc" else "snappy",
+        )
         options = {
-            "parquet.enable.dictionary": rng.choice(("true", "false")), "parquet.writer.version": version,
-            "parquet.page.size": rng.choice(("64", "1048576")), "parquet.block.size": rng.choice(("512", "134217728")),
+            "parquet.enable.dictionary": rng.choice(("true", "false")),
+            "parquet.writer.version": version,
+            "parquet.page.size": rng.choice(("64", "1048576")),
+            "parquet.block.size": rng.choice(("512", "134217728")),
             "compression": rng.choice(compressions),
         }
         conf = {**CORRECTED, **rng.choice(({}, *WRITERS.values()))}
@@ -71,10 +107,28 @@ def read(spark, path, format_name, seed):
     for _ in range(4):
         some = rng.sample(columns, rng.randrange(0, len(columns) + 1))
         shown = ", ".join(f"cast(`{name}` as string), hash(`{name}`)" for name, _ in some) or "1"
-        where = rng.choice(CONDITIONS).replace("{}", f"`{rng.choice([c for c in columns if '<' not in c[1]] or columns)[0]}`") if rng.random() < 0.5 else "true"
-        statement = rng.choice((f"select {shown} from seen where {where}", f"select count(*), bit_xor(xxhash64({shown})) from seen where {where}"))
-        conf = rng.choice(({}, {"spark.sql.parquet.columnarReaderBatchSize": "7"}, {"spark.sql.columnVector.offheap.enabled": "true"},
-                           {"spark.sql.codegen.wholeStage": "false"}, {"spark.sql.files.minPartitionNum": "1"}))
+        where = (
+            rng.choice(CONDITIONS).replace(
+                "{}", f"`{rng.choice([c for c in columns if '<' not in c[1]] or columns)[0]}`"
+            )
+            if rng.random() < 0.5
+            else "true"
+        )
+        statement = rng.choice(
+            (
+                f"select {shown} from seen where {where}",
+                f"select count(*), bit_xor(xxhash64({shown})) from seen where {where}",
+            )
+        )
+        conf = rng.choice(
+            (
+                {},
+                {"spark.sql.parquet.columnarReaderBatchSize": "7"},
+                {"spark.sql.columnVector.offheap.enabled": "true"},
+                {"spark.sql.codegen.wholeStage": "false"},
+                {"spark.sql.files.minPartitionNum": "1"},
+            )
+        )
         with settings(spark, conf):
             try:
                 answers.append((statement, sorted(map(repr, spark.sql(statement).collect()))))
@@ -83,8 +137,19 @@ def read(spark, path, format_name, seed):
     return answers
 
 
-EDITED = ("a int, b string, c double, e date, f timestamp, g boolean, h binary",
-          ("a", "b", "c", "cast(e as string)", "cast(f as string)", "g", "hex(h)", "regexp_extract(input_file_name(), '[^/]*$', 0)"))
+EDITED = (
+    "a int, b string, c double, e date, f timestamp, g boolean, h binary",
+    (
+        "a",
+        "b",
+        "c",
+        "cast(e as string)",
+        "cast(f as string)",
+        "g",
+        "hex(h)",
+        "regexp_extract(input_file_name(), '[^/]*$', 0)",
+    ),
+)
 
 
 def read_edited(spark, path):
@@ -94,8 +159,12 @@ def read_edited(spark, path):
     with settings(spark, {"spark.sql.files.minPartitionNum": "1", "spark.sql.leafNodeDefaultParallelism": "1"}):
         # A value that is wrong may fail where Spark no longer knows the file.
         for first in range(0, len(files), 20):
-            found = answer_of_edited(spark, [files[0], *files[first:first + 20]], ignoreCorruptFiles=True)
-            rows |= {name: lines for name, lines in found.items()} if isinstance(found, dict) else {f"{first} and others": found}
+            found = answer_of_edited(spark, [files[0], *files[first : first + 20]], ignoreCorruptFiles=True)
+            rows |= (
+                {name: lines for name, lines in found.items()}
+                if isinstance(found, dict)
+                else {f"{first} and others": found}
+            )
         for file in files[2::10]:
             refused[file] = answer_of_edited(spark, [files[0], file])
     return {"rows": rows, "refused": refused}
@@ -106,7 +175,9 @@ def answer_of_edited(spark, files, **options):
     schema, columns = EDITED
     rows = {}
     try:
-        for *values, name in spark.read.schema(schema).options(**options).parquet(*files).selectExpr(*columns).collect():
+        for *values, name in (
+            spark.read.schema(schema).options(**options).parquet(*files).selectExpr(*columns).collect()
+        ):
             rows.setdefault(unquote(name), []).append(repr(values))
     except Exception as error:
         return re.findall(r"(?:Caused by|driver\)): ([\w.$]+)", str(error))[-1]
@@ -119,7 +190,9 @@ def hash_of(lines):
 
 def decoded_files(spark, path, columns, conf=None):
     """The number of files in a directory of Parquet files, and of those that are decoded natively for some columns."""
-    with settings(spark, {"spark.sql.files.minPartitionNum": "1", "spark.sql.leafNodeDefaultParallelism": "1", **(conf or {})}):
+    with settings(
+        spark, {"spark.sql.files.minPartitionNum": "1", "spark.sql.leafNodeDefaultParallelism": "1", **(conf or {})}
+    ):
         frame = spark.read.parquet(path).select(*columns)
         frame.collect()
         metrics = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0).metrics()

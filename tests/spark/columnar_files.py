@@ -1,7 +1,8 @@
-"""Directories of small Parquet and ORC files, written by stock Spark, that differ in what a reader derives from a footer.
+"""Directories of small Parquet and ORC files, written by stock Spark, that differ in what a reader derives from a
+footer.
 
-In each directory, files of several writers alternate by name: so a task meets a file that is like the one before, and one that
-is not. Dates are before 1582, where calendars differ.
+In each directory, files of several writers alternate by name: so a task meets a file that is like the one before,
+and one that is not. Dates are before 1582, where calendars differ.
 """
 
 import shutil
@@ -12,17 +13,27 @@ FILES = 3
 ROWS = 60
 
 FLAT = (
-    "cast(id as int) a", "if(id % 7 = 0, null, concat('name ', id % 5)) b", "id * 0.5D c", "cast(id as decimal(20, 2)) d",
-    "date_sub(date'1500-01-01', cast(id as int)) e", "timestamp'1400-01-01 10:11:12.345678' + make_interval(0, 0, 0, cast(id as int)) f",
-    "id % 2 = 0 g", "cast(concat('bytes', id) as binary) h", "timestamp_ntz'2020-01-01 00:00:00' + make_interval(0, 0, 0, cast(id as int)) i",
+    "cast(id as int) a",
+    "if(id % 7 = 0, null, concat('name ', id % 5)) b",
+    "id * 0.5D c",
+    "cast(id as decimal(20, 2)) d",
+    "date_sub(date'1500-01-01', cast(id as int)) e",
+    "timestamp'1400-01-01 10:11:12.345678' + make_interval(0, 0, 0, cast(id as int)) f",
+    "id % 2 = 0 g",
+    "cast(concat('bytes', id) as binary) h",
+    "timestamp_ntz'2020-01-01 00:00:00' + make_interval(0, 0, 0, cast(id as int)) i",
 )
 NESTED = (
-    "cast(id as int) a", "if(id % 5 = 0, null, named_struct('x', id, 'y', if(id % 3 = 0, null, cast(id as string)))) s",
+    "cast(id as int) a",
+    "if(id % 5 = 0, null, named_struct('x', id, 'y', if(id % 3 = 0, null, cast(id as string)))) s",
     "if(id % 4 = 0, null, transform(sequence(0, id % 3), k -> named_struct('k', k, 'v', concat('v', k)))) l",
     "map(concat('k', id % 3), array(id, null)) m",
 )
 SCHEMAS = {
-    "order": ("concat('name ', id) b", "cast(id as int) a"), "few": ("cast(id as int) a",), "more": (*FLAT, "id z"), "upper": ("cast(id as int) A", "'up' B"),
+    "order": ("concat('name ', id) b", "cast(id as int) a"),
+    "few": ("cast(id as int) a",),
+    "more": (*FLAT, "id z"),
+    "upper": ("cast(id as int) A", "'up' B"),
     "other": ("id y",),
 }
 CODECS = {"parquet": ("snappy", "gzip", "zstd", "none", "lz4_raw"), "orc": ("snappy", "zlib", "zstd", "none", "lz4")}
@@ -30,17 +41,27 @@ DATES = "spark.sql.parquet.datetimeRebaseModeInWrite"
 INT96 = "spark.sql.parquet.int96RebaseModeInWrite"
 TYPE = "spark.sql.parquet.outputTimestampType"
 WRITERS = {
-    "legacy": {DATES: "LEGACY", INT96: "LEGACY", TYPE: "INT96"}, "corrected": {DATES: "CORRECTED", INT96: "CORRECTED", TYPE: "INT96"},
-    "micros": {DATES: "LEGACY", TYPE: "TIMESTAMP_MICROS"}, "millis": {DATES: "CORRECTED", TYPE: "TIMESTAMP_MILLIS"},
+    "legacy": {DATES: "LEGACY", INT96: "LEGACY", TYPE: "INT96"},
+    "corrected": {DATES: "CORRECTED", INT96: "CORRECTED", TYPE: "INT96"},
+    "micros": {DATES: "LEGACY", TYPE: "TIMESTAMP_MICROS"},
+    "millis": {DATES: "CORRECTED", TYPE: "TIMESTAMP_MILLIS"},
 }
 CORRECTED = {DATES: "CORRECTED", INT96: "CORRECTED"}
 PAGES = {
-    "dictionary": {}, "plain": {"parquet.enable.dictionary": "false"}, "delta": {"parquet.writer.version": "PARQUET_2_0", "parquet.enable.dictionary": "false"},
-    "v2": {"parquet.writer.version": "PARQUET_2_0"}, "small": {"parquet.page.size": "64", "parquet.block.size": "512", "parquet.page.row.count.limit": "7"},
+    "dictionary": {},
+    "plain": {"parquet.enable.dictionary": "false"},
+    "delta": {"parquet.writer.version": "PARQUET_2_0", "parquet.enable.dictionary": "false"},
+    "v2": {"parquet.writer.version": "PARQUET_2_0"},
+    "small": {"parquet.page.size": "64", "parquet.block.size": "512", "parquet.page.row.count.limit": "7"},
     "bloom": {"parquet.bloom.filter.enabled": "true"},
 }
-STRIPES = {"plain": {}, "no index": {"orc.create.index": "false"}, "small": {"orc.row.index.stride": "1000", "orc.stripe.size": "64"},
-           "dictionary": {"orc.dictionary.key.threshold": "1.0"}, "bloom": {"orc.bloom.filter.columns": "a,b"}}
+STRIPES = {
+    "plain": {},
+    "no index": {"orc.create.index": "false"},
+    "small": {"orc.row.index.stride": "1000", "orc.stripe.size": "64"},
+    "dictionary": {"orc.dictionary.key.threshold": "1.0"},
+    "bloom": {"orc.bloom.filter.columns": "a,b"},
+}
 
 
 @contextmanager
@@ -60,7 +81,9 @@ class Writer:
         self.spark, self.format_name, self.root = spark, format_name, root / format_name
         self.first = 0
 
-    def add(self, directory: str, label: str, columns, conf=None, rows: int = ROWS, files: int = FILES, **options) -> list[Path]:
+    def add(
+        self, directory: str, label: str, columns, conf=None, rows: int = ROWS, files: int = FILES, **options
+    ) -> list[Path]:
         """Writes files of other rows each; their names sort by number, then by label."""
         out = self.root / "written"
         frame = self.spark.range(self.first, self.first + rows, 1, files).selectExpr(*columns)
@@ -103,8 +126,10 @@ def write(spark, root: Path) -> None:
 def broken(writer: Writer) -> None:
     """Good files beside one that is cut off, one whose footer is noise, and one whose data are."""
     for directory, spoil in {
-        "cut": lambda content: content[:-10], "footer": lambda content: content[:-60] + b"\xff" * 40 + content[-20:],
-        "data": lambda content: content[:40] + b"\xff" * 300 + content[340:], "short": lambda content: content[:5],
+        "cut": lambda content: content[:-10],
+        "footer": lambda content: content[:-60] + b"\xff" * 40 + content[-20:],
+        "data": lambda content: content[:40] + b"\xff" * 300 + content[340:],
+        "short": lambda content: content[:5],
     }.items():
         middle = writer.add(f"broken/{directory}", "p", FLAT, rows=1200)[1]
         middle.write_bytes(spoil(middle.read_bytes()))

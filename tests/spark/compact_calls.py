@@ -16,13 +16,24 @@ def compact(spark, **arguments):
 def lines(spark, path):
     """All lines below a path, each with the directory of its file."""
     rows = spark.read.option("recursiveFileLookup", True).text(path).selectExpr("input_file_name()", "value").collect()
-    return sorted([unquote(urlparse(name).path).rpartition("/")[0].removeprefix(urlparse(path).path), value] for name, value in rows)
+    return sorted(
+        [unquote(urlparse(name).path).rpartition("/")[0].removeprefix(urlparse(path).path), value]
+        for name, value in rows
+    )
 
 
 def files(spark, path):
     """Paths below a path and contents of all its files that are no data to Spark's text reader, too."""
-    read = spark.read.option("recursiveFileLookup", True).format("binaryFile").load(path).select("path", "content").collect()
-    return sorted([unquote(urlparse(row.path).path).removeprefix(urlparse(path).path), row.content.hex()] for row in read)
+    read = (
+        spark.read.option("recursiveFileLookup", True)
+        .format("binaryFile")
+        .load(path)
+        .select("path", "content")
+        .collect()
+    )
+    return sorted(
+        [unquote(urlparse(row.path).path).removeprefix(urlparse(path).path), row.content.hex()] for row in read
+    )
 
 
 def rows(spark, path, format, options=None):
@@ -32,7 +43,9 @@ def rows(spark, path, format, options=None):
 
 def write(spark, path, format, expressions, files, options=None):
     """One data set in `files` files."""
-    spark.range(0, 1000, 1, files).selectExpr(*expressions).write.options(**(options or {})).format(format).mode("append").save(path)
+    spark.range(0, 1000, 1, files).selectExpr(*expressions).write.options(**(options or {})).format(format).mode(
+        "append"
+    ).save(path)
 
 
 def partition_rows(spark, path):
@@ -64,4 +77,6 @@ def sql(spark, statements):
 def stream(spark, source, sink, checkpoint):
     """Reads a directory of text as a stream to its end, into partitions."""
     rows = spark.readStream.text(source).selectExpr("value", "substring(value, 1, 1) as k")
-    rows.writeStream.format("text").partitionBy("k").option("checkpointLocation", checkpoint).trigger(availableNow=True).start(sink).awaitTermination()
+    rows.writeStream.format("text").partitionBy("k").option("checkpointLocation", checkpoint).trigger(
+        availableNow=True
+    ).start(sink).awaitTermination()

@@ -17,7 +17,9 @@ LINE = "if(octet_length(value) > 64, md5(cast(value as binary)), hex(cast(value 
 def encode(spark, codec, files):
     """Compresses files by Hadoop's own codec; `files` maps the sources to the targets."""
     conf = spark._jsc.hadoopConfiguration()
-    found = spark._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(conf).getCodecByClassName(f"org.apache.hadoop.io.compress.{codec}")
+    found = spark._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(conf).getCodecByClassName(
+        f"org.apache.hadoop.io.compress.{codec}"
+    )
     for source, target in files.items():
         out = found.createOutputStream(spark._jvm.java.io.FileOutputStream(target))
         spark._jvm.java.nio.file.Files.copy(spark._jvm.java.io.File(source).toPath(), out)
@@ -32,7 +34,12 @@ def save_lines(spark, path, codec, count):
 
 
 def lines_below(spark, path):
-    return answered(lambda: [lines(spark.read.option("recursiveFileLookup", True).text(path)), sorted(spark.sparkContext.textFile(f"{path}/*").collect())])
+    return answered(
+        lambda: [
+            lines(spark.read.option("recursiveFileLookup", True).text(path)),
+            sorted(spark.sparkContext.textFile(f"{path}/*").collect()),
+        ]
+    )
 
 
 def base_name(url):
@@ -61,7 +68,11 @@ def table(spark, path):
     spark.sql(f"create table of_text (value string, k string) using text partitioned by (k) location '{path}'")
     spark.sql("msck repair table of_text")
     counts = sorted(map(list, spark.sql("select k, count(*) from of_text group by k").collect()))
-    return {"counts": counts, "lines": lines(spark.table("of_text")), "one": lines(spark.sql("select value from of_text where k = 'crlf'"))}
+    return {
+        "counts": counts,
+        "lines": lines(spark.table("of_text")),
+        "one": lines(spark.sql("select value from of_text where k = 'crlf'")),
+    }
 
 
 def read_text(spark, path):
@@ -97,10 +108,14 @@ FORMS = {
     "whole": lambda spark, path: by_file(spark.read.text(f"{path}/text", wholetext=True)),
     "metadata": lambda spark, path: metadata(spark, f"{path}/few"),
     "table": lambda spark, path: table(spark, f"{path}/table"),
-    "pieces": lambda spark, path: with_settings(spark, {"spark.sql.files.maxPartitionBytes": "10000"}, lambda: by_file(spark.read.text(f"{path}/few"))),
+    "pieces": lambda spark, path: with_settings(
+        spark, {"spark.sql.files.maxPartitionBytes": "10000"}, lambda: by_file(spark.read.text(f"{path}/few"))
+    ),
     "text file": lambda spark, path: sorted(spark.sparkContext.textFile(f"{path}/few").collect()),
     "text file of 7": lambda spark, path: sorted(spark.sparkContext.textFile(f"{path}/few", minPartitions=7).collect()),
-    "whole files": lambda spark, path: sorted([base_name(name), text] for name, text in spark.sparkContext.wholeTextFiles(f"{path}/few").collect()),
+    "whole files": lambda spark, path: sorted(
+        [base_name(name), text] for name, text in spark.sparkContext.wholeTextFiles(f"{path}/few").collect()
+    ),
     "read_text": lambda spark, path: read_text(spark, f"{path}/text"),
     "pure_read_text": lambda spark, path: pure_read_text(spark, f"{path}/few"),
     "csv": lambda spark, path: collected(spark.read.csv(f"{path}/csv", schema=SCHEMA, header=True)),
@@ -134,13 +149,18 @@ DAMAGED_FORMS = {
 
 def forget_decompressors(spark):
     """Hadoop uses Snappy's and LZ4's again after damaged files, and they then fail for good ones."""
-    pool = spark._jvm.java.lang.Class.forName("org.apache.hadoop.io.compress.CodecPool").getDeclaredField("decompressorPool")
+    pool = spark._jvm.java.lang.Class.forName("org.apache.hadoop.io.compress.CodecPool").getDeclaredField(
+        "decompressorPool"
+    )
     pool.setAccessible(True)
     pool.get(None).clear()
 
 
 def read_damaged(spark, path):
-    """The answer of each form for the files in `alone`; and the lines of each file in `beside` if corrupt ones are ignored."""
+    """The answer of each form for the files in `alone`; and the lines of each file in `beside` if corrupt ones are
+    ignored.
+    """
+
     def answer(read):
         forget_decompressors(spark)
         return answered(read)
@@ -160,6 +180,7 @@ LINES_BY_SPARK = {
 
 def read_in_one_task(spark, form, path, removed, options):
     """The values of a directory's files, which one task reads; `removed` is a file that is removed once it is listed."""
+
     def run():
         frame = LINES_BY_SPARK[form](spark.read.options(**options), path)
         assert frame.rdd.getNumPartitions() == 1
@@ -173,6 +194,7 @@ def read_in_one_task(spark, form, path, removed, options):
 
 def read_ignoring_damage(spark, form, path, conf=None):
     """The lines of a directory's files in their order."""
+
     def run():
         reader = spark.read.option("ignoreCorruptFiles", True)
         frame = reader.text(path) if form == "text" else reader.csv(path, schema="value string", sep="\1", quote="")
@@ -195,7 +217,10 @@ SHORTENED_FORMS = {
 
 
 def read_shortened(spark, form, path, file, left, conf):
-    """The number of rows that a read finds or its error, if a file is cut to some of its bytes once it is listed, or replaced by a link if there is a path."""
+    """The number of rows that a read finds or its error, if a file is cut to some of its bytes once it is listed, or
+    replaced by a link if there is a path.
+    """
+
     def run():
         read = SHORTENED_FORMS[form](spark, path)
         frame = read.__self__
@@ -227,10 +252,15 @@ def digest(frame):
 
 def divided(spark, path, conf):
     """How the tasks share the lines of a path."""
+
     def run():
         frame = spark.read.text(path)
         shares = frame.selectExpr("spark_partition_id() task").groupBy("task").count().collect()
-        return {"partitions": frame.rdd.getNumPartitions(), "rows": sorted(row["count"] for row in shares), "digest": digest(frame)}
+        return {
+            "partitions": frame.rdd.getNumPartitions(),
+            "rows": sorted(row["count"] for row in shares),
+            "digest": digest(frame),
+        }
 
     return answered(lambda: with_settings(spark, conf, run))
 
@@ -257,16 +287,20 @@ def visible(spark, path):
     """The files that reads of a directory find."""
     recursive = spark.read.option("recursiveFileLookup", True)
     return {
-        "text": sorted(spark.read.text(path).inputFiles()), "below": sorted(recursive.text(path).inputFiles()),
+        "text": sorted(spark.read.text(path).inputFiles()),
+        "below": sorted(recursive.text(path).inputFiles()),
         "binary": sorted(row.path for row in recursive.format("binaryFile").load(path).select("path").collect()),
-        "rdd": spark.sparkContext.textFile(path).count(), "glob": spark.sparkContext.textFile(f"{path}/*").count(),
+        "rdd": spark.sparkContext.textFile(path).count(),
+        "glob": spark.sparkContext.textFile(f"{path}/*").count(),
         "whole": len(spark.sparkContext.wholeTextFiles(path).keys().collect()),
-        "schema": spark.read.text(path).schema.simpleString(), "rows": digest(spark.read.text(path)),
+        "schema": spark.read.text(path).schema.simpleString(),
+        "rows": digest(spark.read.text(path)),
     }
 
 
 def read_replaced(spark, path, other, conf):
     """What a frame reads once it has read a file that another one then replaces."""
+
     def run():
         frame = spark.read.text(path)
         before = digest(frame)
@@ -281,6 +315,7 @@ KEPT = {}
 
 def keep(spark, name, path, conf):
     """Makes a frame whose files are listed now, and reads it."""
+
     def run():
         KEPT[name] = spark.read.text(path)
         return digest(KEPT[name])
@@ -293,10 +328,15 @@ def digest_of_kept(spark, name, conf):
 
 
 def upload(spark, source, target):
-    """Copies a local file, or the files of a directory. Not by copyFromLocalFile, in which S3A's transfers never end behind the test server."""
+    """Copies a local file, or the files of a directory. Not by copyFromLocalFile, in which S3A's transfers never end
+    behind the test server.
+    """
     hadoop, conf = spark._jvm.org.apache.hadoop.fs, spark._jsc.hadoopConfiguration()
-    files = {Path(source): target} if Path(source).is_file() else {
-        path: f"{target}/{path.relative_to(source)}" for path in Path(source).rglob("*") if path.is_file()}
+    files = (
+        {Path(source): target}
+        if Path(source).is_file()
+        else {path: f"{target}/{path.relative_to(source)}" for path in Path(source).rglob("*") if path.is_file()}
+    )
     local, there = hadoop.FileSystem.getLocal(conf), hadoop.Path(target).getFileSystem(conf)
     for file, path in files.items():
         hadoop.FileUtil.copy(local, hadoop.Path(f"file:{file}"), there, hadoop.Path(path), False, True, conf)
@@ -330,7 +370,9 @@ def give(spark, path, owner):
 def admit(spark, path, user, scope="access"):
     """Lets a user read a file, or with the scope `default` all that is made in a directory later."""
     path, file_system = hadoop_path(spark, path)
-    acl = spark._jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec(f"{'default:' if scope == 'default' else ''}user:{user}:r-x", True)
+    acl = spark._jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec(
+        f"{'default:' if scope == 'default' else ''}user:{user}:r-x", True
+    )
     file_system.modifyAclEntries(path, acl)
 
 
@@ -338,11 +380,16 @@ def access(spark, path):
     """The owner, the mode and the entries of the access control list of a file."""
     path, file_system = hadoop_path(spark, path)
     status = file_system.getFileStatus(path)
-    return status.getOwner(), status.getPermission().toString(), [str(entry) for entry in file_system.getAclStatus(path).getEntries()]
+    return (
+        status.getOwner(),
+        status.getPermission().toString(),
+        [str(entry) for entry in file_system.getAclStatus(path).getEntries()],
+    )
 
 
 def hashed(spark, path, code):
     """The number of rows that `code` makes of a path, a sum that tells them from others, and the first; or the error."""
+
     def run():
         rows = [row if isinstance(row, int) else row[0] for row in evaluate(spark, path, code)]
         return [len(rows), sum(rows), rows[0]]
@@ -354,18 +401,24 @@ def indexed(spark, path):
     """What the job of `millstream index --spark` does with the files of a directory."""
     # A number of Python's would become an Integer.
     smallest = spark._jvm.scala.jdk.javaapi.OptionConverters.toScala(spark._jvm.java.util.OptionalLong.of(0))
-    job = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.IndexJob(spark._jsparkSession, spark._jvm.scala.Option.empty(), smallest, False)
+    job = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.IndexJob(
+        spark._jsparkSession, spark._jvm.scala.Option.empty(), smallest, False
+    )
     outcomes = job.make(spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala([path]).toSeq())
     return [outcomes.apply(i).action() for i in range(outcomes.length())]
 
 
 def read_pieces(spark, path, conf, partitions):
     """Reads of the same files with splits anywhere."""
+
     def run():
         frame = spark.read.text(path)
         return {
-            "by file": by_file(frame), "count": frame.count(), "found": lines(frame.filter("contains(value, 'a')")),
-            "rdd": spark.sparkContext.textFile(path, partitions).count(), "lf": lines(spark.read.text(path, lineSep="\n")),
+            "by file": by_file(frame),
+            "count": frame.count(),
+            "found": lines(frame.filter("contains(value, 'a')")),
+            "rdd": spark.sparkContext.textFile(path, partitions).count(),
+            "lf": lines(spark.read.text(path, lineSep="\n")),
             "csv": spark.read.csv(path, schema="a string", sep="\u0001", quote="").count(),
         }
 

@@ -14,22 +14,25 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import datasets  # noqa: E402
-from remote_places import Places  # noqa: E402
-from sessions import Session  # noqa: E402
-
+import datasets
+from remote_places import Places
+from sessions import Session
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE, HERE.parents[1] / "python/tests"
-# Test sessions are too short for the JVM's second compiler (C2) to pay off; it used half of their CPU time. Options that are set
-# in the environment stay: with SPARK_SUBMIT_OPTS= JVMs run as users have them.
+# Test sessions are too short for the JVM's second compiler (C2) to pay off; it used half of their CPU time. Options
+# that are set in the environment stay: with SPARK_SUBMIT_OPTS= JVMs run as users have them.
 for started in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
     os.environ.setdefault(started, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--share", default="1/1", metavar="K/N", help="of each file every Nth test, from the Kth on; "
-                     "auto/N takes K from the number of commits")
+    parser.addoption(
+        "--share",
+        default="1/1",
+        metavar="K/N",
+        help="of each file every Nth test, from the Kth on; auto/N takes K from the number of commits",
+    )
 
 
 def share_of(option):
@@ -88,10 +91,13 @@ def ours(top):
 @pytest.fixture(scope="session")
 def roomy(top):
     """
-    A stock session and one with Millstream, for LZ4 frames and damaged files. Hadoop's codecs take whatever is where they
-    expect a size, allocate as much, and a session with little memory ends.
+    A stock session and one with Millstream, for LZ4 frames and damaged files. Hadoop's codecs take whatever is where
+    they expect a size, allocate as much, and a session with little memory ends.
     """
-    found = {name: Session(top / f"{name}-roomy", millstream=name == "ours", conf={"spark.driver.memory": "6g"}) for name in ("stock", "ours")}
+    found = {
+        name: Session(top / f"{name}-roomy", millstream=name == "ours", conf={"spark.driver.memory": "6g"})
+        for name in ("stock", "ours")
+    }
     yield found
     for session in found.values():
         session.close()

@@ -1,4 +1,6 @@
-"""The trees that the cases read. They are created once; every file has its own content and time, which are the same in each run."""
+"""The trees that the cases read. They are created once; every file has its own content and time, which are the same in
+each run.
+"""
 
 import gzip
 import os
@@ -12,10 +14,57 @@ MTIME_STEP_S = 3600
 
 # Names that are error-prone in URIs, globs, partition directories, encodings or shells.
 NASTY_NAMES = (
-    "two words", " leading", "trailing ", "100%", "%20", "a%2Fb", "%zz", "a#b", "#", "what?", "a:b", ":", "a;b", "a&b", "a+b", "a=b",
-    "k=v=w", "back\\slash", "quo'te", 'quo"te', "back`tick", "[x]", "{a,b}", "star*", "a,b", "~", "-dash", "$x", "a@b", "a|b", "<a>", "^",
-    "new\nline", "tab\there", "return\r", "\x01", "\x7f", "é", "e\u0301", "漢字", "🙂", "\u00a0", "\u2028", "\u0085", "\u200b", "..x", "x..",
-    "file:", "http:", "n" * 255, "é" * 127,
+    "two words",
+    " leading",
+    "trailing ",
+    "100%",
+    "%20",
+    "a%2Fb",
+    "%zz",
+    "a#b",
+    "#",
+    "what?",
+    "a:b",
+    ":",
+    "a;b",
+    "a&b",
+    "a+b",
+    "a=b",
+    "k=v=w",
+    "back\\slash",
+    "quo'te",
+    'quo"te',
+    "back`tick",
+    "[x]",
+    "{a,b}",
+    "star*",
+    "a,b",
+    "~",
+    "-dash",
+    "$x",
+    "a@b",
+    "a|b",
+    "<a>",
+    "^",
+    "new\nline",
+    "tab\there",
+    "return\r",
+    "\x01",
+    "\x7f",
+    "é",
+    "e\u0301",
+    "漢字",
+    "🙂",
+    "\u00a0",
+    "\u2028",
+    "\u0085",
+    "\u200b",
+    "..x",
+    "x..",
+    "file:",
+    "http:",
+    "n" * 255,
+    "é" * 127,
 )
 
 # Directories whose files have different columns: the first file that Spark finds determines the schema.
@@ -75,7 +124,9 @@ def write_templates(spark, root: Path) -> None:
             write_one_file(rows, format_name, root / "templates" / f"{n}.{format_name}")
     for i in range(len(FIRST_OF_MANY)):
         write_one_file(spark.range(1).selectExpr(f"id as column{i}"), "orc", root / "templates" / f"column{i}.orc")
-        write_one_file(spark.range(2).selectExpr("id", f"id as column{i}"), "parquet", root / "templates" / f"different{i}.parquet")
+        write_one_file(
+            spark.range(2).selectExpr("id", f"id as column{i}"), "parquet", root / "templates" / f"different{i}.parquet"
+        )
 
 
 def write_one_file(rows, format_name: str, target: Path) -> None:
@@ -104,8 +155,13 @@ def layouts_of(trees: Trees, format_name: str) -> None:
     top = f"layouts/{format_name}"
     trees.files(f"{top}/flat", [f"part-{i}" for i in range(5)], format_name)
     trees.files(f"{top}/nested", ["p0", "a/p1", "a/b/p2", "c d/p3", "a/b/c/d/e/p4"], format_name)
-    hive = ["year=2020/month=1/p0", "year=2020/month=2/p1", "year=2020/month=2/p1b", "year=2021/month=10/p2",
-            "year=2021/month=__HIVE_DEFAULT_PARTITION__/p3"]
+    hive = [
+        "year=2020/month=1/p0",
+        "year=2020/month=2/p1",
+        "year=2020/month=2/p1b",
+        "year=2021/month=10/p2",
+        "year=2021/month=__HIVE_DEFAULT_PARTITION__/p3",
+    ]
     trees.files(f"{top}/hive", hive, format_name)
     trees.files(f"{top}/hive-deep", ["year=2020/x/p0", "year=2020/x/y/p1", "year=2021/p2"], format_name)
     trees.files(f"{top}/empties", ["p0", "sub/p1"], format_name)
@@ -154,15 +210,37 @@ def partition_values(trees: Trees) -> None:
 
 
 def hidden_names(trees: Trees) -> None:
-    names = ["seen", "_SUCCESS", "_hidden", ".hidden", "_metadata", "_common_metadata", "_metadata_x", "x._COPYING_", ".x=1", "_x=1", "x.crc",
-             "_temporary/0/t", ".dot/d", "_metadata/m2", "_metadata_dir/m", "dir._COPYING_/c", "_common_metadata_dir/cm", "a/_b/c", "a/.b/c", "a/b/_c",
-             "_a=1/p"]
+    names = [
+        "seen",
+        "_SUCCESS",
+        "_hidden",
+        ".hidden",
+        "_metadata",
+        "_common_metadata",
+        "_metadata_x",
+        "x._COPYING_",
+        ".x=1",
+        "_x=1",
+        "x.crc",
+        "_temporary/0/t",
+        ".dot/d",
+        "_metadata/m2",
+        "_metadata_dir/m",
+        "dir._COPYING_/c",
+        "_common_metadata_dir/cm",
+        "a/_b/c",
+        "a/.b/c",
+        "a/b/_c",
+        "_a=1/p",
+    ]
     used = set()
     for name in names:
         if name.split("/")[0] not in used or "/" not in name:
             trees.file(f"hidden/{name}")
             used.add(name)
-    trees.files("hidden-partitions", ["k=1/p", "k=1/_p", "k=2/.p", "k=3/_temporary/p", "_temporary/k=9/p", "k=4/_k=5/p"])
+    trees.files(
+        "hidden-partitions", ["k=1/p", "k=1/_p", "k=2/.p", "k=3/_temporary/p", "_temporary/k=9/p", "k=4/_k=5/p"]
+    )
 
 
 def links_and_odd_files(trees: Trees) -> None:
@@ -220,16 +298,74 @@ def unreadable(trees: Trees) -> None:
 MARK = b"\xef\xbb\xbf"
 # Files that are difficult for a reader of lines.
 CONTENTS = {
-    "lf": b"one\ntwo\n\nfour\n", "cr": b"one\rtwo\r\rfour\r", "crlf": b"one\r\ntwo\r\n\r\nfour\r\n", "mixed": b"a\rb\nc\r\nd\n\re\r\r\nf\n\n\rg",
-    "unended": b"one\ntwo", "one-newline": b"\n", "one-cr": b"\r", "newlines": b"\n\n\n", "ends-in-cr": b"one\r", "empty": b"",
-    "mark": MARK + b"marked\nnot\n", "mark-alone": MARK, "mark-newline": MARK + b"\n", "mark-crlf": MARK + b"\r\nx", "mark-twice": MARK * 2 + b"x\n",
-    "mark-inside": b"a\n" + MARK + b"b\n", "half-mark": MARK[:2] + b"\n", "mark-bar": MARK + b"|x", "not-utf8": b"caf\xe9\n\xff\xfe\n\xc3\n\xed\xa0\x80\n", "nul": b"a\0b\n\0\n",
-    "bars": b"a|b||c|||d|\n|e", "overlapping": b"xaaay\naaaa\nbaabaaab", "pairs": b"ababab\nxabc\nab", "accents": "é1é2\né".encode(),
-    "long": b"y" * 9000 + b"\nshort\r\n" + b"z" * 70_000, "separators": "a\u2028b\u0085c\x0bd\x0ce\n".encode(),
+    "lf": b"one\ntwo\n\nfour\n",
+    "cr": b"one\rtwo\r\rfour\r",
+    "crlf": b"one\r\ntwo\r\n\r\nfour\r\n",
+    "mixed": b"a\rb\nc\r\nd\n\re\r\r\nf\n\n\rg",
+    "unended": b"one\ntwo",
+    "one-newline": b"\n",
+    "one-cr": b"\r",
+    "newlines": b"\n\n\n",
+    "ends-in-cr": b"one\r",
+    "empty": b"",
+    "mark": MARK + b"marked\nnot\n",
+    "mark-alone": MARK,
+    "mark-newline": MARK + b"\n",
+    "mark-crlf": MARK + b"\r\nx",
+    "mark-twice": MARK * 2 + b"x\n",
+    "mark-inside": b"a\n" + MARK + b"b\n",
+    "half-mark": MARK[:2] + b"\n",
+    "mark-bar": MARK + b"|x",
+    "not-utf8": b"caf\xe9\n\xff\xfe\n\xc3\n\xed\xa0\x80\n",
+    "nul": b"a\0b\n\0\n",
+    "bars": b"a|b||c|||d|\n|e",
+    "overlapping": b"xaaay\naaaa\nbaabaaab",
+    "pairs": b"ababab\nxabc\nab",
+    "accents": "é1é2\né".encode(),
+    "long": b"y" * 9000 + b"\nshort\r\n" + b"z" * 70_000,
+    "separators": "a\u2028b\u0085c\x0bd\x0ce\n".encode(),
 }
 # Rows for conditions. In some, `é` consists of two characters; some are not UTF-8.
-ROWS = ["", " ", "a", "ab", "abc", "ABC", "aXbXc", "a_b", "a%b", "a\\b", "a\\%b", "aab", "abab", "ba", "BALTIMORE", "in BALTIMORE, MD", "baltimore", "é", "e\u0301",
-        "xéy", "漢字", "🙂🙂", "a\tb", "null", "NULL", "[a]", "a.b", "a+b", "\ufffd", "x\ufffdy", "1", "01", "  a", "a  ", "i̇", "İ", "ß", "SS"]
+ROWS = [
+    "",
+    " ",
+    "a",
+    "ab",
+    "abc",
+    "ABC",
+    "aXbXc",
+    "a_b",
+    "a%b",
+    "a\\b",
+    "a\\%b",
+    "aab",
+    "abab",
+    "ba",
+    "BALTIMORE",
+    "in BALTIMORE, MD",
+    "baltimore",
+    "é",
+    "e\u0301",
+    "xéy",
+    "漢字",
+    "🙂🙂",
+    "a\tb",
+    "null",
+    "NULL",
+    "[a]",
+    "a.b",
+    "a+b",
+    "\ufffd",
+    "x\ufffdy",
+    "1",
+    "01",
+    "  a",
+    "a  ",
+    "i̇",
+    "İ",
+    "ß",
+    "SS",
+]
 RAW_ROWS = [b"\xff", b"x\xffy", b"\xc3\xc3\xa9", b"a\xc3", b"\xe2\x82", b"a\0b"]
 
 
@@ -238,23 +374,38 @@ def text_contents(trees: Trees) -> None:
         trees.file(f"contents/{name}", content=content)
     for k in range(3):
         rows = [row.encode() for row in ROWS] + RAW_ROWS
-        trees.file(f"rows/k={k}/p", content=b"\n".join(b"%s%s" % (row, b" %d" % i if i % 3 < k else b"") for i, row in enumerate(rows)))
+        trees.file(
+            f"rows/k={k}/p",
+            content=b"\n".join(b"%s%s" % (row, b" %d" % i if i % 3 < k else b"") for i, row in enumerate(rows)),
+        )
     trees.file("long-lines/p", content=b"first\n" + b"x" * 50_000_000 + b"\nlast " + b"y" * 3_000_000)
     for k in range(12):
-        trees.file(f"batches/f{k:02}", content=b"".join(b"%s %06d %s\n" % (b"zz" if (k, i) == (0, 5) else b"ab", (i * 7919 + k) % 100_003, b"w" * (i % 50))
-                                                       for i in range(8000)))
+        trees.file(
+            f"batches/f{k:02}",
+            content=b"".join(
+                b"%s %06d %s\n" % (b"zz" if (k, i) == (0, 5) else b"ab", (i * 7919 + k) % 100_003, b"w" * (i % 50))
+                for i in range(8000)
+            ),
+        )
 
 
-# csv and json whose types and columns differ from file to file. In the first of each, several values have types that the others narrow or widen.
+# csv and json whose types and columns differ from file to file. In the first of each, several values have types that
+# the others narrow or widen.
 CSV_FILES = {
     "a": "id,amount,when,what\n1,1.5,2020-01-01,x\n2,,2020-01-02,none\n",
     "b": "id,amount,when,what\n3000000000,123456789012345678901.5,2020-01-01 12:00:00,true\n# comment,1,2,3\nnone,nix,,\n",
-    "c": "id,amount,when,what\n4,1e10,31/12/2020,\"a,b\"\n5,-Infinity,01/02/2021 10:30,\"quoted \"\"x\"\"\"\n",
+    "c": 'id,amount,when,what\n4,1e10,31/12/2020,"a,b"\n5,-Infinity,01/02/2021 10:30,"quoted ""x"""\n',
     "longest": "what,id;amount,when\n" + "1,2,3\n" * 60,
 }
 CSV_ODD = {
-    "empty": "", "blank": "\n\n  \n", "short": "x\n1\n", "wide": "p,q,r,s,t\n1,2,3,4,5\n1,2\n1,2,3,4,5,6,7\n", "lines": 'a,b\n"one\ntwo",2\n', "cr": "a,b\r1,2\r",
-    "twice": "a,A,a,\n1,2,3,4\n", "spaces": " a , b \n 1 , 2 \n",
+    "empty": "",
+    "blank": "\n\n  \n",
+    "short": "x\n1\n",
+    "wide": "p,q,r,s,t\n1,2,3,4,5\n1,2\n1,2,3,4,5,6,7\n",
+    "lines": 'a,b\n"one\ntwo",2\n',
+    "cr": "a,b\r1,2\r",
+    "twice": "a,A,a,\n1,2,3,4\n",
+    "spaces": " a , b \n 1 , 2 \n",
 }
 JSON_FILES = {
     "a": '{"id": 1, "amount": 1.5, "when": "2020-01-01T00:00:00", "nested": {"x": 1}, "list": [1, 2]}\n{"id": 2, "none": null}\n',
@@ -263,8 +414,15 @@ JSON_FILES = {
     "longest": '{"longest": {"deep": [{"x": 1.0}]}}\n' * 30,
 }
 JSON_ODD = {
-    "empty": "", "blank": "\n\n", "array": '[{"a": 1}, {"a": 2}]\n', "comment": '/* c */ {"a": 1}\n', "quotes": "{'a': 1}\n{b: 2}\n", "scalar": "1\n\"x\"\nnull\n",
-    "lines": '{"a":\n 1}\n', "nan": '{"a": NaN, "b": 1}\n', "twice": '{"a": 1, "a": "x"}\n',
+    "empty": "",
+    "blank": "\n\n",
+    "array": '[{"a": 1}, {"a": 2}]\n',
+    "comment": '/* c */ {"a": 1}\n',
+    "quotes": "{'a': 1}\n{b: 2}\n",
+    "scalar": '1\n"x"\nnull\n',
+    "lines": '{"a":\n 1}\n',
+    "nan": '{"a": NaN, "b": 1}\n',
+    "twice": '{"a": 1, "a": "x"}\n',
 }
 
 
@@ -275,13 +433,23 @@ def inference(trees: Trees) -> None:
             trees.file(f"{top}/mixed/{name}", content=content.encode())
             trees.file(f"{top}/parts/k={n % 3}/{name}", content=content.encode())
             trees.file(f"{top}/value/value={n}/{name}", content=content.encode())
-            trees.file(f"{top}/compressed/{name}{'.gz' if n % 2 else ''}", content=gzip.compress(content.encode(), mtime=0) if n % 2 else content.encode())
+            trees.file(
+                f"{top}/compressed/{name}{'.gz' if n % 2 else ''}",
+                content=gzip.compress(content.encode(), mtime=0) if n % 2 else content.encode(),
+            )
         for name, content in odd.items():
             trees.file(f"{top}/odd/{name}", content=content.encode())
-        trees.file(f"{top}/odd/latin", content="a,b\ncaf\u00e9,1\n".encode("latin-1") if format_name == "csv" else '{"a": "caf\u00e9"}\n'.encode("latin-1"))
+        trees.file(
+            f"{top}/odd/latin",
+            content="a,b\ncaf\u00e9,1\n".encode("latin-1")
+            if format_name == "csv"
+            else '{"a": "caf\u00e9"}\n'.encode("latin-1"),
+        )
     # The path that is the first in the order of strings is not the first in a listing, nor in the order of directories.
     for i, name in enumerate(("b/c/z", "b-/a", "b", "a.b/x", "a/x")):
         path = f"inference/different/{name}" if name != "b" else "inference/different/b.parquet"
         trees.file(path, content=(trees.root / "templates" / f"different{i}.parquet").read_bytes())
     for i, name in enumerate(("_metadata", "_common_metadata", "part-0", "part-1")):
-        trees.file(f"inference/summaries/{name}", content=(trees.root / "templates" / f"different{i % 2}.parquet").read_bytes())
+        trees.file(
+            f"inference/summaries/{name}", content=(trees.root / "templates" / f"different{i % 2}.parquet").read_bytes()
+        )

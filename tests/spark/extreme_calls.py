@@ -63,4 +63,9 @@ def many_files(spark, path, format_name, options):
         return made
     (frame,) = frame
     rows = of(lambda: sorted(map(str, frame.collect())))
-    return {"schema": frame.schema.simpleString(), "count": of(frame.count), "rows": rows, "tasks": frame.rdd.getNumPartitions()}
+    return {
+        "schema": frame.schema.simpleString(),
+        "count": of(frame.count),
+        "rows": rows,
+        "tasks": frame.rdd.getNumPartitions(),
+    }

@@ -12,8 +12,11 @@ def make(spark, database, location=None):
     where = f"location '{location}'" if location else ""
     spark.sql(f"create database {database} {where}")
     for kind, creation in CREATIONS.items():
-        columns = "(a bigint, v string, k string) using parquet partitioned by (k)" if kind == "datasource" else \
-            f"(a bigint, v string) partitioned by (k string) {creation}"
+        columns = (
+            "(a bigint, v string, k string) using parquet partitioned by (k)"
+            if kind == "datasource"
+            else f"(a bigint, v string) partitioned by (k string) {creation}"
+        )
         spark.sql(f"create table {database}.{kind} {columns}")
         spark.sql(f"insert into {database}.{kind} partition(k) select id, 'old', cast(id % 4 + 1 as string) {FORMER}")
     return spark._jvm.java.lang.ProcessHandle.current().pid()
@@ -48,7 +51,10 @@ def state(spark, table):
     found = catalog.listPartitions(database, name, spark._jvm.scala.Option.empty())
     partitions = {}
     for partition in map(found.apply, range(found.size())):
-        told = [option.get() if option.isDefined() else None for option in map(partition.parameters().get, ("numFiles", "totalSize"))]
+        told = [
+            option.get() if option.isDefined() else None
+            for option in map(partition.parameters().get, ("numFiles", "totalSize"))
+        ]
         partitions[partition.spec().apply("k")] = {"told": told, "files": data_files(partition.location().getPath())}
     return {"rows": rows, "partitions": partitions}
 
@@ -64,7 +70,8 @@ def drop(spark, database):
 
 
 def attempts(spark, table, marks):
-    """Overwrites partitions with one task that fails at first, and one whose first attempt waits for the file `go` among the marks.
+    """Overwrites partitions with one task that fails at first, and one whose first attempt waits for the file `go`
+    among the marks.
 
     That attempt writes its executor's PID to the file `slow`.
     """

@@ -50,14 +50,22 @@ OLD = rows("old", 1)
 
 def after(statement, before=OLD):
     """The rows after a statement, given those before it."""
-    new = {"3": [[a, "new"] for a in range(8)]} if statement == "static" else {"3": []} if statement == "nothing" else rows("new", 3)
+    new = (
+        {"3": [[a, "new"] for a in range(8)]}
+        if statement == "static"
+        else {"3": []}
+        if statement == "nothing"
+        else rows("new", 3)
+    )
     if statement == "into":
         new = {k: sorted(before.get(k, []) + some) for k, some in new.items()}
     return {k: some for k, some in {**before, **new}.items() if some}
 
 
 def check(state, *allowed):
-    """Checks that the rows are one of the allowed sets, and that the metastore has exactly their partitions with correct sizes. Returns which set."""
+    """Checks that the rows are one of the allowed sets, and that the metastore has exactly their partitions with
+    correct sizes. Returns which set.
+    """
     assert "crash" not in state, state
     assert state["rows"] in allowed, (state["rows"], allowed)
     assert set(state["partitions"]) == set(OLD) | set(state["rows"]), state
@@ -86,7 +94,9 @@ def recovered(session, target, location, within_s=60):
     assert tree(location) == before
     found = session.call("write_calls:recover", target=target)
     assert "crash" not in found, found
-    assert [(finding["job"], finding["verdict"]) for finding in found] == [(finding["job"], finding["verdict"]) for finding in dry]
+    assert [(finding["job"], finding["verdict"]) for finding in found] == [
+        (finding["job"], finding["verdict"]) for finding in dry
+    ]
     assert leftovers(location) == []
     return [finding["verdict"] for finding in found]
 
@@ -127,6 +137,17 @@ def recover_command(*arguments, conf=None):
     """Runs `millstream recover` in the environment of these tests."""
     settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", **(conf or {})}
     folder = Path(sys.executable).parent
-    command = [folder / "millstream", "recover", "--master=local[2]", *(f"--conf={key}={value}" for key, value in settings.items()), *arguments]
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "SPARK_HOME": "", "PYSPARK_PYTHON": sys.executable}
+    command = [
+        folder / "millstream",
+        "recover",
+        "--master=local[2]",
+        *(f"--conf={key}={value}" for key, value in settings.items()),
+        *arguments,
+    ]
+    environment = {
+        **os.environ,
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "SPARK_HOME": "",
+        "PYSPARK_PYTHON": sys.executable,
+    }
     return subprocess.run(command, env=environment, capture_output=True, text=True)

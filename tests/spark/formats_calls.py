@@ -54,9 +54,17 @@ def given_map(spark, given):
 def row_of(spark, format, engine, size, lines, wall_s, partitions=1, rows=None, job="read"):
     """A row; `wall_s` is the problem of one that has no figures."""
     option = spark._jvm.scala.Option
-    figures = classes(spark).FormatsFigures(rows if rows is not None else lines, partitions, wall_s, 1.0, 1, 1.0) if not isinstance(wall_s, str) else None
-    problem = wall_s if isinstance(wall_s, str) else f"{rows} of {lines} rows, without an error" if rows is not None else None
-    return classes(spark).FormatsRow("local", format, job, engine, size, lines, option.apply(figures), option.apply(problem))
+    figures = (
+        classes(spark).FormatsFigures(rows if rows is not None else lines, partitions, wall_s, 1.0, 1, 1.0)
+        if not isinstance(wall_s, str)
+        else None
+    )
+    problem = (
+        wall_s if isinstance(wall_s, str) else f"{rows} of {lines} rows, without an error" if rows is not None else None
+    )
+    return classes(spark).FormatsRow(
+        "local", format, job, engine, size, lines, option.apply(figures), option.apply(problem)
+    )
 
 
 def sequence(spark, items):

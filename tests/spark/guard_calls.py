@@ -1,4 +1,6 @@
-"""Functions for test_guarded_paths.py that run in a session's process: statements that read or write a table's files by another way than its name."""
+"""Functions for test_guarded_paths.py that run in a session's process: statements that read or write a table's files by
+another way than its name.
+"""
 
 import contextlib
 import os
@@ -32,7 +34,9 @@ def external(kind):
 
 def as_a_partition(kind):
     def read(spark, source, name):
-        return table(spark, name, f"create table {name} {kind}", f"alter table {name} add partition (q='1') location '{source}'")
+        return table(
+            spark, name, f"create table {name} {kind}", f"alter table {name} add partition (q='1') location '{source}'"
+        )
 
     return read
 
@@ -41,7 +45,9 @@ def as_a_partition(kind):
 def two_partitions(spark, source, name):
     """A partition that the query does not read is elsewhere, too."""
     with as_a_partition(PARTITIONED)(spark, source, name):
-        spark.sql(f"alter table {name} add partition (q='2') location '{os.path.dirname(os.path.dirname(source))}/nothing'")
+        spark.sql(
+            f"alter table {name} add partition (q='2') location '{os.path.dirname(os.path.dirname(source))}/nothing'"
+        )
         yield lambda: spark.table(name).where("q = '1' and a is not null").select("a")
 
 
@@ -79,13 +85,17 @@ def in_a_subquery(spark, source, name):
 @contextlib.contextmanager
 def a_common_table(spark, source, name):
     spark.sql(f"create table {name} {TEXT} location '{source}'")
-    yield lambda: spark.sql(f"with x as (select * from {name}) select id from range(1000) where id in (select cast(a as bigint) from x)")
+    yield lambda: spark.sql(
+        f"with x as (select * from {name}) select id from range(1000) where id in (select cast(a as bigint) from x)"
+    )
 
 
 @contextlib.contextmanager
 def a_shared_common_table(spark, source, name):
     spark.sql(f"create table {name} {TEXT} location '{source}'")
-    yield lambda: spark.sql(f"with x as (select * from {name}) select a from x where a < 20 union all select a from x where a >= 20")
+    yield lambda: spark.sql(
+        f"with x as (select * from {name}) select a from x where a < 20 union all select a from x where a >= 20"
+    )
 
 
 @contextlib.contextmanager
@@ -95,7 +105,9 @@ def a_pattern(spark, source, name):
 
 
 def copy_from_above(spark, folder, name, options):
-    """Copies what is found in and below the directory above `folder`; returns the statement's error, and the values of the copy."""
+    """Copies what is found in and below the directory above `folder`; returns the statement's error, and the values of
+    the copy.
+    """
     frame = spark.read.options(**options).text(os.path.dirname(folder)).select("value")
     error = error_of(lambda: frame.write.mode("overwrite").saveAsTable(f"{name}_copy"))
     return error, sorted(int(row[0]) for row in spark.table(f"{name}_copy").collect()) if error is None else None
@@ -131,12 +143,17 @@ READS = {
 
 
 def copy_linked(spark, folder, links, way, name):
-    """Copies what is found in a directory in which `p=1` is a link; returns the statement's error, and the values of the copy."""
+    """Copies what is found in a directory in which `p=1` is a link; returns the statement's error, and the values of
+    the copy.
+    """
     if way == "a path":
         frame = spark.read.text(links).select("value")
     else:
-        spark.sql(f"create table {name} {PARTITIONED.replace('q string', 'p string')} location '{links}'" if way == "a table" else
-                  f"create table {name} (a string, p string) using text partitioned by (p) location '{links}'")
+        spark.sql(
+            f"create table {name} {PARTITIONED.replace('q string', 'p string')} location '{links}'"
+            if way == "a table"
+            else f"create table {name} (a string, p string) using text partitioned by (p) location '{links}'"
+        )
         spark.sql(f"alter table {name} add if not exists partition (p='1')")
         frame = spark.table(name).select("a")
     error = error_of(lambda: frame.write.mode("overwrite").saveAsTable(f"{name}_copy"))
@@ -149,7 +166,11 @@ LINKED = ["a table", "a data source table", "a path"]
 def write_linked(spark, links, way, name, conf=None):
     """Writes a row to partition 1 of a table in a directory in which `p=1` is a link; returns the statement's error."""
     row = spark.range(1000, 1001).selectExpr("cast(id as int) a", "'1' p")
-    kind = "(a int, p string) using csv partitioned by (p)" if "source" in way else "(a int) partitioned by (p string) stored as textfile"
+    kind = (
+        "(a int, p string) using csv partitioned by (p)"
+        if "source" in way
+        else "(a int) partitioned by (p string) stored as textfile"
+    )
     with settings(spark, conf or {}):
         if way == "a path":
             return error_of(lambda: row.write.mode("overwrite").partitionBy("p").csv(links))
@@ -172,10 +193,14 @@ WRITES = {
 
 
 def overwrite_elsewhere(spark, folder, name):
-    """Swaps a partition whose location is `folder/p=1`, and keeps nothing that it replaces; returns the statement's error."""
+    """Swaps a partition whose location is `folder/p=1`, and keeps nothing that it replaces; returns the statement's
+    error.
+    """
     spark.sql(f"create table {name} (a int) partitioned by (p string) stored as textfile")
     spark.sql(f"alter table {name} add partition (p='1') location '{folder}/p=1'")
-    with settings(spark, {"fs.millstream.write.visibility": "metastore-swap-strict", "fs.millstream.write.replaced.keep.ms": "0"}):
+    with settings(
+        spark, {"fs.millstream.write.visibility": "metastore-swap-strict", "fs.millstream.write.replaced.keep.ms": "0"}
+    ):
         return error_of(lambda: spark.sql(f"insert overwrite {name} partition(p='1') select 1000"))
 
 
@@ -196,7 +221,9 @@ def copy_twice(spark, folder, name):
     spark.sql(f"create table {name} {TEXT} location '{folder}/p=1'")
     spark.sql(f"create table {name}_hive {TEXT}")
     spark.sql(f"create table {name}_text (a string) using text")
-    error = error_of(lambda: spark.sql(f"from {name} insert into {name}_hive select a insert into {name}_text select a"))
+    error = error_of(
+        lambda: spark.sql(f"from {name} insert into {name}_hive select a insert into {name}_text select a")
+    )
     return error, sorted(int(row[0]) for row in spark.table(f"{name}_hive").collect())
 
 
@@ -205,5 +232,9 @@ def overwrite_part(spark, folder, way, conf=None):
     frame = spark.range(3).selectExpr("cast(id as string) value")
     with settings(spark, conf or {}):
         if way == "a directory in SQL":
-            return error_of(lambda: spark.sql(f"insert overwrite directory '{folder}/p=1' stored as textfile select cast(id as string) from range(3)"))
+            return error_of(
+                lambda: spark.sql(
+                    f"insert overwrite directory '{folder}/p=1' stored as textfile select cast(id as string) from range(3)"
+                )
+            )
         return error_of(lambda: frame.write.mode("overwrite").text(f"{folder}/p=1"))

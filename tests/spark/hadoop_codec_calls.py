@@ -10,7 +10,9 @@ WITHOUT_COLUMNS = {"schema": "value string", "sep": "\u0001", "quote": ""}
 
 def hive_table(spark, path):
     spark.sql("drop table if exists of_lines")
-    spark.sql(f"create external table of_lines (value string) row format delimited fields terminated by '\\001' stored as textfile location '{path}'")
+    spark.sql(
+        f"create external table of_lines (value string) row format delimited fields terminated by '\\001' stored as textfile location '{path}'"
+    )
     return [row.value for row in spark.table("of_lines").collect()]
 
 
@@ -37,12 +39,17 @@ def stream(spark, made):
 
 FORMS = {
     "hive table": hive_table,
-    "hadoop file": lambda spark, path: from_rdd(spark.sparkContext.hadoopFile(path, TEXT_INPUT.format("mapred"), KEY, VALUE)),
+    "hadoop file": lambda spark, path: from_rdd(
+        spark.sparkContext.hadoopFile(path, TEXT_INPUT.format("mapred"), KEY, VALUE)
+    ),
     "new hadoop file": lambda spark, path: from_rdd(
-        spark.sparkContext.newAPIHadoopFile(path, TEXT_INPUT.format("mapreduce.lib.input"), KEY, VALUE)),
+        spark.sparkContext.newAPIHadoopFile(path, TEXT_INPUT.format("mapreduce.lib.input"), KEY, VALUE)
+    ),
     "whole files": lambda spark, path: split(text for _, text in spark.sparkContext.wholeTextFiles(path).collect()),
     "whole text": lambda spark, path: split(row.value for row in spark.read.text(path, wholetext=True).collect()),
-    "csv of many lines": lambda spark, path: [row.value for row in spark.read.csv(path, multiLine=True, **WITHOUT_COLUMNS).collect()],
+    "csv of many lines": lambda spark, path: [
+        row.value for row in spark.read.csv(path, multiLine=True, **WITHOUT_COLUMNS).collect()
+    ],
     "stream of text": lambda spark, path: stream(spark, spark.readStream.text(path)),
     "stream of csv": lambda spark, path: stream(spark, spark.readStream.csv(path, **WITHOUT_COLUMNS)),
 }
@@ -54,7 +61,9 @@ def read(spark, form, path):
 
 
 def json_of_many_lines(spark, path):
-    return answered(lambda: sorted(map(repr, spark.read.json(path, schema="id long, what string", multiLine=True).collect())))
+    return answered(
+        lambda: sorted(map(repr, spark.read.json(path, schema="id long, what string", multiLine=True).collect()))
+    )
 
 
 def codecs(spark):
@@ -64,7 +73,10 @@ def codecs(spark):
     factory = hadoop.io.compress.CompressionCodecFactory(conf)
     found = {ending: factory.getCodec(hadoop.fs.Path(f"/f.{ending}")) for ending in ("lz4", "snappy", "zst", "gz")}
     found |= {name: factory.getCodecByName(name) for name in ("Lz4Codec", "SnappyCodec", "ZStandardCodec")}
-    return {"set": conf.get("io.compression.codecs"), **{name: codec.getClass().getSimpleName() for name, codec in found.items()}}
+    return {
+        "set": conf.get("io.compression.codecs"),
+        **{name: codec.getClass().getSimpleName() for name, codec in found.items()},
+    }
 
 
 def write_lz4(spark, path):
@@ -73,6 +85,10 @@ def write_lz4(spark, path):
     rows.write.option("compression", "lz4").text(f"{path}/frame")
     rows.rdd.map(lambda row: row.value).saveAsTextFile(f"{path}/rdd", "org.apache.hadoop.io.compress.Lz4Codec")
     spark.sparkContext._jsc.hadoopConfiguration().set("mapreduce.output.fileoutputformat.compress", "true")
-    spark.sparkContext._jsc.hadoopConfiguration().set("mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.Lz4Codec")
-    rows.rdd.map(lambda row: (row.value, 1)).saveAsSequenceFile(f"{path}/sequence", "org.apache.hadoop.io.compress.Lz4Codec")
+    spark.sparkContext._jsc.hadoopConfiguration().set(
+        "mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.Lz4Codec"
+    )
+    rows.rdd.map(lambda row: (row.value, 1)).saveAsSequenceFile(
+        f"{path}/sequence", "org.apache.hadoop.io.compress.Lz4Codec"
+    )
     return len(spark.sparkContext.sequenceFile(f"{path}/sequence").collect())

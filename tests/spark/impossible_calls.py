@@ -1,4 +1,6 @@
-"""Functions for test_impossible_names.py that run in a session's process: directories that a process cannot create or cannot name."""
+"""Functions for test_impossible_names.py that run in a session's process: directories that a process cannot create or
+cannot name.
+"""
 
 import os
 
@@ -16,7 +18,9 @@ WRITES = {
 
 
 def write(spark, name, kind, folder, value, how):
-    """Writes to a partition of a new table; returns whether it fails, rows, and the bytes of the directories' names in hexadecimal."""
+    """Writes to a partition of a new table; returns whether it fails, rows, and the bytes of the directories' names in
+    hexadecimal.
+    """
     spark.sql(f"create external table {name} {TABLES[kind]} location '{folder}'")
     spark.sql(f"insert into {name} partition(p='old') select 0")
     error = error_of(lambda: spark.sql(WRITES[how].format(table=name, value=value)))

@@ -5,8 +5,11 @@ import millstream
 
 def refused(spark, path):
     """The errors of the functions that cannot do without it."""
-    calls = {millstream.CompactError: lambda: millstream.compact(spark, path, in_place=True), millstream.RecoverError: lambda: millstream.recover(spark, path),
-             millstream.FormatsError: lambda: millstream.formats(spark, path)}
+    calls = {
+        millstream.CompactError: lambda: millstream.compact(spark, path, in_place=True),
+        millstream.RecoverError: lambda: millstream.recover(spark, path),
+        millstream.FormatsError: lambda: millstream.formats(spark, path),
+    }
     return [error_of(call, kind) for kind, call in calls.items()]
 
 

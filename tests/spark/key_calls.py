@@ -16,7 +16,12 @@ def near_pairs(spark):
     """Keys of which one would count as a misspelling of the other."""
     keys = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Keys
     names = known(spark)
-    return [[one, other] for i, one in enumerate(names) for other in names[i + 1:] if keys.isNear(one, other) or keys.isNear(other, one)]
+    return [
+        [one, other]
+        for i, one in enumerate(names)
+        for other in names[i + 1 :]
+        if keys.isNear(one, other) or keys.isNear(other, one)
+    ]
 
 
 def with_key(spark, key, value):
@@ -42,13 +47,18 @@ def plan_after_unset(spark, key):
     plans = []
     for change in (lambda: spark.conf.set(key, "false"), lambda: spark.conf.unset(key)):
         change()
-        plans.append("DirectInsert" in spark.sql("explain insert overwrite directory '/nowhere' using csv select 1 a").collect()[0][0]
-                     or "DirectInsert" in spark.sql("explain insert overwrite directory '/nowhere' select 1").collect()[0][0])
+        plans.append(
+            "DirectInsert"
+            in spark.sql("explain insert overwrite directory '/nowhere' using csv select 1 a").collect()[0][0]
+            or "DirectInsert" in spark.sql("explain insert overwrite directory '/nowhere' select 1").collect()[0][0]
+        )
     return plans
 
 
 def readers(spark, key, value):
-    """The readers that each of 1, 100 and 100,000 tasks has on remote and on local files; then with a key set, on remote ones."""
+    """The readers that each of 1, 100 and 100,000 tasks has on remote and on local files; then with a key set, on
+    remote ones.
+    """
     settings = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.ReadSettings
 
     def of(is_local):

@@ -20,9 +20,9 @@ def scan(spark, how, paths):
 def killed(spark, how, paths, by):
     """Kills tasks while they are in native code.
 
-    `by` is `group`: the job's group is cancelled and its threads are interrupted, or `attempt`: each task is killed as Spark kills
-    those whose work another attempt has done. Returns how the job ended, how soon the tasks ended,
-    and how much of the scan is left.
+    `by` is `group`: the job's group is cancelled and its threads are interrupted, or `attempt`: each task is killed as
+    Spark kills those whose work another attempt has done. Returns how the job ended, how soon the tasks ended, and how
+    much of the scan is left.
     """
     sc = spark.sparkContext
     jvm = sc._jvm
@@ -42,8 +42,13 @@ def killed(spark, how, paths, by):
         job.join(PATIENCE_S)
     wait_until(lambda: not scan_threads(pid))
     return {
-        "end": ends, "seconds": seconds, "kills": kills, "readers": readers, "readers left": len(scan_threads(pid)),
-        "open files left": open_below(pid, os.path.commonpath(paths)), "grown kb": private_kb(jvm, pid) - before,
+        "end": ends,
+        "seconds": seconds,
+        "kills": kills,
+        "readers": readers,
+        "readers left": len(scan_threads(pid)),
+        "open files left": open_below(pid, os.path.commonpath(paths)),
+        "grown kb": private_kb(jvm, pid) - before,
     }
 
 
@@ -99,7 +104,11 @@ def in_native_code(jvm):
         entry = stacks.next()
         if entry.getKey().getName().startswith("Executor task"):
             frames = entry.getValue()
-            if len(frames) and frames[0].isNativeMethod() and frames[0].getClassName() == "io.millstream.hadoop.NativeScan":
+            if (
+                len(frames)
+                and frames[0].isNativeMethod()
+                and frames[0].getClassName() == "io.millstream.hadoop.NativeScan"
+            ):
                 return True
     return False
 
@@ -121,7 +130,9 @@ def running_tasks(sc, group):
 
 def kill_attempts(sc, group):
     tasks = running_tasks(sc, group)
-    return sum(sc._jsc.sc().killTaskAttempt(task, i % 2 == 0, "another attempt succeeded") for i, task in enumerate(tasks))
+    return sum(
+        sc._jsc.sc().killTaskAttempt(task, i % 2 == 0, "another attempt succeeded") for i, task in enumerate(tasks)
+    )
 
 
 def scan_threads(pid):

@@ -22,11 +22,15 @@ def make(spark, top):
         lines = [f"{n},{i},some text of line {i}" for i in range(200)]
         (top / f"text/{n}.txt").write_text("\n".join(lines))
         (top / f"csv/{n}.csv").write_text("a,b,c\n" + "\n".join(lines))
-        (top / f"json/{n}.json").write_text("\n".join(json.dumps({"a": n, "b": i, "c": f"line {i}"}) for i in range(200)))
+        (top / f"json/{n}.json").write_text(
+            "\n".join(json.dumps({"a": n, "b": i, "c": f"line {i}"}) for i in range(200))
+        )
     packed = gzip.compress("\n".join(f"{i} {i * i} line" for i in range(400_000)).encode())
     (top / "gz/a.gz").write_bytes(packed)
     (top / "damaged/a.gz").write_bytes(packed[: len(packed) // 2])
-    spark.range(2000).selectExpr("id", "id % 20 p", "cast(id as string) s").repartition(20, "p").write.partitionBy("p").parquet(str(top / "parquet"))
+    spark.range(2000).selectExpr("id", "id % 20 p", "cast(id as string) s").repartition(20, "p").write.partitionBy(
+        "p"
+    ).parquet(str(top / "parquet"))
     spark.sql("create table leaks (id bigint, s string) using parquet partitioned by (p bigint)")
 
 
@@ -58,11 +62,15 @@ def queries(spark, top):
 
 
 def native_kb(jvm, pid):
-    """Memory that the JVM does not count as its own: its compiled code and classes grow for hundreds of queries, with stock Spark too."""
+    """Memory that the JVM does not count as its own: its compiled code and classes grow for hundreds of queries, with
+    stock Spark too.
+    """
     for _ in range(3):
         jvm.java.lang.Runtime.getRuntime().gc()
         time.sleep(0.2)
-    told = subprocess.run(["jcmd", str(pid), "VM.native_memory", "summary", "scale=KB"], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        ["jcmd", str(pid), "VM.native_memory", "summary", "scale=KB"], capture_output=True, text=True, check=True
+    ).stdout
     (committed,) = re.findall(r"^Total: .*committed=(\d+)KB", told, re.MULTILINE)
     (anonymous,) = re.findall(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     return int(anonymous) - int(committed)
@@ -75,5 +83,12 @@ def remains(spark, top, rounds, times):
     found = []
     for _ in range(rounds):
         results = {json.dumps(queries(spark, top)) for _ in range(times)}
-        found.append({"results": sorted(results), "kb": native_kb(jvm, pid), "files": len(os.listdir(f"/proc/{pid}/fd")), "threads": len(scan_threads(pid))})
+        found.append(
+            {
+                "results": sorted(results),
+                "kb": native_kb(jvm, pid),
+                "files": len(os.listdir(f"/proc/{pid}/fd")),
+                "threads": len(scan_threads(pid)),
+            }
+        )
     return found

@@ -1,4 +1,6 @@
-"""Functions for test_linked_locations.py that run in a session's process: tables whose directories are links, or are inside each other."""
+"""Functions for test_linked_locations.py that run in a session's process: tables whose directories are links, or are
+inside each other.
+"""
 
 import os
 import re
@@ -15,9 +17,11 @@ CREATED = {
 
 
 def run(spark, database, home, steps, tables, is_stock, conf):
-    """Runs steps in a new database; returns after each step its error, the rows of all tables, the visible files of each directory, and the links.
+    """Runs steps in a new database; returns after each step its error, the rows of all tables, the visible files of
+    each directory, and the links.
 
-    A step is SQL with `{home}`, or a list: `link` and the link's target and path, or `table` and the kind, name and directory of a table.
+    A step is SQL with `{home}`, or a list: `link` and the link's target and path, or `table` and the kind, name and
+    directory of a table.
     """
     spark.sql(f"create database {database} location '{home}/warehouse'")
     spark.sql(f"use {database}")
@@ -27,7 +31,14 @@ def run(spark, database, home, steps, tables, is_stock, conf):
         with settings(spark, {**conf, **(STOCK if is_stock else {})}):
             for step in steps:
                 error = step_error(spark, step, home)
-                found.append({"step": str(step), "error": kind_of(error), "rows": {name: rows(spark, name) for name in tables}, **tree(home)})
+                found.append(
+                    {
+                        "step": str(step),
+                        "error": kind_of(error),
+                        "rows": {name: rows(spark, name) for name in tables},
+                        **tree(home),
+                    }
+                )
     finally:
         spark.sql("use default")
     return found
@@ -63,8 +74,11 @@ def tree(home):
     """The number of visible files of each directory, by its path without links, and the links."""
     files, links = {}, {}
     for directory, folders, names in os.walk(home):
-        links |= {os.path.relpath(f"{directory}/{name}", home): os.path.relpath(os.readlink(f"{directory}/{name}"), home)
-                  for name in folders if os.path.islink(f"{directory}/{name}")}
+        links |= {
+            os.path.relpath(f"{directory}/{name}", home): os.path.relpath(os.readlink(f"{directory}/{name}"), home)
+            for name in folders
+            if os.path.islink(f"{directory}/{name}")
+        }
         folders[:] = [name for name in folders if name[0] not in "._"]
         if number := sum(name[0] not in "._" for name in names):
             files[os.path.relpath(directory, home)] = number

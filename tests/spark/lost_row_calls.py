@@ -1,4 +1,6 @@
-"""Functions for test_lost_rows.py, slow_lost_rows_servers.py and slow_kills_at_commit.py that run in a session's process."""
+"""Functions for test_lost_rows.py, slow_lost_rows_servers.py and slow_kills_at_commit.py that run in a session's
+process.
+"""
 
 import dataclasses
 import os
@@ -41,7 +43,11 @@ def location(spark, table):
 
 def location_of_partition(spark, table, partition):
     """The first of two rows; the other one is the location of the table."""
-    return next(row[1] for row in spark.sql(f"describe extended {table} partition({partition})").collect() if row[0] == "Location")
+    return next(
+        row[1]
+        for row in spark.sql(f"describe extended {table} partition({partition})").collect()
+        if row[0] == "Location"
+    )
 
 
 def partition_names(spark, table):
@@ -61,11 +67,17 @@ def recover(spark, target, **choices):
 def journal(spark, root):
     """The names of a journal's entries."""
     path, file_system = hadoop_path(spark, f"{root}/.direct-writes")
-    return sorted(status.getPath().getName().removeprefix("_") for status in file_system.listStatus(path)) if file_system.exists(path) else []
+    return (
+        sorted(status.getPath().getName().removeprefix("_") for status in file_system.listStatus(path))
+        if file_system.exists(path)
+        else []
+    )
 
 
 def write_empty(spark, path, conf=None):
-    """Overwrites partitions of a path with no rows; returns the number of rows that a reader finds afterwards, or an error."""
+    """Overwrites partitions of a path with no rows; returns the number of rows that a reader finds afterwards, or an
+    error.
+    """
     frame = spark.range(1).selectExpr("id value", "id k").where("value < 0")
     with settings(spark, conf or {}):
         frame.write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy("k").csv(path)
@@ -82,8 +94,8 @@ def partitions(spark, table):
 
 
 def read_until(spark, table, stop):
-    """The results of a reader that reads repeatedly until a file appears: each different result in turn, and errors. A second file contains the
-    count.
+    """The results of a reader that reads repeatedly until a file appears: each different result in turn, and errors. A
+    second file contains the count.
     """
     states, errors, count = [], [], 0
     while not os.path.exists(stop):
@@ -110,8 +122,8 @@ def exists(spark, path):
 
 
 def copy_of_a_relation_listed_before(spark, path, copy):
-    """The numbers of rows that statements copy from a DataFrame that listed its files before more rows were added, and from a union of two such
-    DataFrames.
+    """The numbers of rows that statements copy from a DataFrame that listed its files before more rows were added, and
+    from a union of two such DataFrames.
     """
     spark.range(10).write.mode("overwrite").parquet(path)
     frame, another = spark.read.parquet(path), spark.read.parquet(path)
@@ -126,8 +138,8 @@ def copy_of_a_relation_listed_before(spark, path, copy):
 
 
 def copies_of_a_relation_of_which_a_directory_is_gone(spark, path, copy):
-    """Copies a DataFrame of two directories after one of them was removed. Returns the error, and the number of rows copied if missing files are
-    ignored.
+    """Copies a DataFrame of two directories after one of them was removed. Returns the error, and the number of rows
+    copied if missing files are ignored.
     """
     spark.range(20).selectExpr("id", "id % 2 p").write.partitionBy("p").mode("overwrite").parquet(path)
     frame = spark.read.parquet(f"{path}/p=0", f"{path}/p=1")

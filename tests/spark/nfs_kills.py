@@ -1,4 +1,5 @@
-"""nfs_kills.py [SEED]: kills Spark drivers within their commits to tables on a kernel NFS mount, $MNT, while a driver on another NFS client reads them.
+"""nfs_kills.py [SEED]: kills Spark drivers within their commits to tables on a kernel NFS mount, $MNT, while a driver
+on another NFS client reads them.
 
 slow_kernel_nfs_writes.py runs it in the guest of testbed/kernel-nfs.
 """
@@ -13,7 +14,10 @@ from faults import PostgresMetastore, StepTrap
 from slow_kills_at_commit import Bed, Local, kill_many
 
 # The guest has one slow CPU: a lease must outlast its pauses.
-LEASE = {"spark.hadoop.fs.millstream.write.lease.ms": "20000", "spark.hadoop.fs.millstream.write.help.after.ms": "10000"}
+LEASE = {
+    "spark.hadoop.fs.millstream.write.lease.ms": "20000",
+    "spark.hadoop.fs.millstream.write.help.after.ms": "10000",
+}
 ANOTHER_CLIENT = ("bash", "-c", 'exec_as_another_client "$@"', "bash")
 
 

@@ -1,7 +1,8 @@
 """Parquet files with random edits of their metadata, made from a seed.
 
-A footer and a page header are structures of Thrift's compact protocol. They are parsed to trees, edited and written again, so that an
-edit is one of the meaning, as of a writer that is wrong: other than of random bytes, most of these files are well-formed.
+A footer and a page header are structures of Thrift's compact protocol. They are parsed to trees, edited and written
+again, so that an edit is one of the meaning, as of a writer that is wrong: other than of random bytes, most of these
+files are well-formed.
 """
 
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ class Input:
 
     def take(self, count: int) -> bytes:
         self.at += count
-        return self.data[self.at - count:self.at]
+        return self.data[self.at - count : self.at]
 
     def value(self, kind: int) -> Value:
         match kind:
@@ -109,7 +110,9 @@ def encode(value: Value) -> bytes:
             return varint(len(value.content)) + value.content
         case 9:
             count = len(value.content)
-            return (bytes((count << 4 | value.of,)) if count < 15 else bytes((0xF0 | value.of,)) + varint(count)) + b"".join(map(encode, value.content))
+            return (
+                bytes((count << 4 | value.of,)) if count < 15 else bytes((0xF0 | value.of,)) + varint(count)
+            ) + b"".join(map(encode, value.content))
     out, last = b"", 0
     for number, field in sorted(value.content.items()):
         out += bytes((number - last << 4 | field.kind,)) + encode(field)
@@ -198,10 +201,18 @@ def name_a_file(footer: Value, rng: Random) -> None:
 
 
 FOOTER_EDITS = {
-    "paths swapped": swap_paths, "a path": change_path, "a number": change_number, "numbers": lambda footer, rng: [change_number(footer, rng) for _ in range(3)],
-    "chunks": lambda footer, rng: reorder(chunks(footer, rng), rng), "row groups": lambda footer, rng: reorder(groups(footer), rng),
-    "columns": lambda footer, rng: reorder(footer.field(SCHEMA).content, rng), "a name": change_name, "a field": drop_field, "a boolean": flip_boolean,
-    "a type of a column": lambda footer, rng: change_number(rng.choice(footer.field(SCHEMA).content[1:]), rng), "a file": name_a_file,
+    "paths swapped": swap_paths,
+    "a path": change_path,
+    "a number": change_number,
+    "numbers": lambda footer, rng: [change_number(footer, rng) for _ in range(3)],
+    "chunks": lambda footer, rng: reorder(chunks(footer, rng), rng),
+    "row groups": lambda footer, rng: reorder(groups(footer), rng),
+    "columns": lambda footer, rng: reorder(footer.field(SCHEMA).content, rng),
+    "a name": change_name,
+    "a field": drop_field,
+    "a boolean": flip_boolean,
+    "a type of a column": lambda footer, rng: change_number(rng.choice(footer.field(SCHEMA).content[1:]), rng),
+    "a file": name_a_file,
     "a row group": lambda footer, rng: change_number(rng.choice(groups(footer)), rng),
 }
 
@@ -217,7 +228,7 @@ def with_page_edit(data: bytes, footer: Value, rng: Random) -> bytes:
         change_number(edited, rng)
         encoded = encode(edited)
         if len(encoded) == header.at - start and edited != tree:
-            return data[:start] + encoded + data[header.at:]
+            return data[:start] + encoded + data[header.at :]
     return data
 
 
@@ -229,6 +240,6 @@ def edited(file: bytes, rng: Random) -> tuple[str, bytes]:
         return what, with_footer(with_page_edit(data, footer, rng), footer)
     if what == "a byte":
         at = rng.randrange(len(data), len(file))
-        return what, file[:at] + bytes((file[at] ^ 1 << rng.randrange(8),)) + file[at + 1:]
+        return what, file[:at] + bytes((file[at] ^ 1 << rng.randrange(8),)) + file[at + 1 :]
     FOOTER_EDITS[what](footer, rng)
     return what, with_footer(data, footer)

@@ -1,15 +1,17 @@
-"""Random sequences of statements for two sessions to run side by side, and the functions that run one in a session's process.
+"""Random sequences of statements for two sessions to run side by side, and the functions that run one in a session's
+process.
 
 `sequence(seed)` always returns the same statements for a seed. The generator records the existing
 tables, their locations and the partition values they have had, so that statements interact: an
 INSERT into a dropped partition, a table recreated over the files of the last one. These records
 need not be correct. A failing statement is a valid test if it fails in both sessions.
 
-With `kills`, some INSERTs are marked: their driver is to be killed within the commit. The statement after such an INSERT
-finishes what was committed, as a recovery or by reading or writing the table.
+With `kills`, some INSERTs are marked: their driver is to be killed within the commit. The statement after such an
+INSERT finishes what was committed, as a recovery or by reading or writing the table.
 
-With `metastore-swap` a partition's files are not in its directory, so that sequence leaves out what then differs from
-stock on purpose: statements that read a directory instead of a table, and those that make a table or partition from one.
+With `metastore-swap` a partition's files are not in its directory, so that sequence leaves out what then differs
+from stock on purpose: statements that read a directory instead of a table, and those that make a table or partition
+from one.
 
 A statement is SQL or Python; `{home}` in it stands for the sequence's directory, `{files}` for a
 local directory with files to load. After each statement, `run` returns its error, the rows and
@@ -38,7 +40,10 @@ SETTINGS = {
 }
 TYPES = {"y": "int", "k": "string"}
 PLAIN = {"y": (1, 2, 3), "k": ("1", "2", "3", "new")}
-SPECIAL = {"y": (None, 0, 2024), "k": (None, "", "a/b", "sp ace", "\u00fc", "a=b", "100%", "A", "01", 'q"q', "x'y", "c:d", "{z}")}
+SPECIAL = {
+    "y": (None, 0, 2024),
+    "k": (None, "", "a/b", "sp ace", "\u00fc", "a=b", "100%", "A", "01", 'q"q', "x'y", "c:d", "{z}"),
+}
 SWAP = "metastore-swap"
 VISIBILITY = "fs.millstream.write.visibility"
 KEEP = "fs.millstream.write.replaced.keep.ms"
@@ -128,15 +133,38 @@ class Generator:
         self.statements, self.tables, self.paths = [], [], []
         self.number = 0
         self.actions = {
-            self.insert_somewhere: 26, self.reload: 24, self.drop_partition: 6, self.add_partition: 7, self.repair: 4, self.truncate: 4,
-            self.load: 5, self.rename: 3, self.make_again: 6, self.copy_by_hand: 7, self.write_path: 13, self.create_as_select: 3,
-            self.create: 4, self.write_frame: 5, self.overwrite_directory: 2, self.switch_mode: 3, self.move_partition: 3,
+            self.insert_somewhere: 26,
+            self.reload: 24,
+            self.drop_partition: 6,
+            self.add_partition: 7,
+            self.repair: 4,
+            self.truncate: 4,
+            self.load: 5,
+            self.rename: 3,
+            self.make_again: 6,
+            self.copy_by_hand: 7,
+            self.write_path: 13,
+            self.create_as_select: 3,
+            self.create: 4,
+            self.write_frame: 5,
+            self.overwrite_directory: 2,
+            self.switch_mode: 3,
+            self.move_partition: 3,
             self.read_directory: 5,
         }
         if kills:
-            kept = (self.insert_somewhere, self.drop_partition, self.truncate, self.rename, self.create, self.write_frame, self.switch_mode)
+            kept = (
+                self.insert_somewhere,
+                self.drop_partition,
+                self.truncate,
+                self.rename,
+                self.create,
+                self.write_frame,
+                self.switch_mode,
+            )
             self.actions = {action: self.actions[action] for action in kept} | {self.insert_and_die: 40}
-        # Whether replaced files stay; they come back with a partition that is dropped and then made by a program that is not Millstream.
+        # Whether replaced files stay; they come back with a partition that is dropped and then made by a program that
+        # is not Millstream.
         self.keeps = self.is_swap and self.chance(0.5)
         if self.is_swap:
             self.leave_out(self.repair, self.make_again, self.copy_by_hand, self.read_directory)
@@ -151,7 +179,9 @@ class Generator:
         while len(self.statements) < length:
             (action,) = self.random.choices(list(self.actions), self.actions.values())
             action()
-        return Sequence(self.seed, self.visibility, settings, self.statements[:LONGEST], [asdict(path) for path in self.paths])
+        return Sequence(
+            self.seed, self.visibility, settings, self.statements[:LONGEST], [asdict(path) for path in self.paths]
+        )
 
     def leave_out(self, *actions):
         for action in actions:
@@ -217,12 +247,17 @@ class Generator:
         chosen = {"y": f"cast(id % {cycle} + 1 as int) y", "k": f"cast(id % {cycle} + 1 as string) k"}
         selected = [f"cast(id + {first} as int) a", "concat('r', id) b", *(chosen[column] for column in columns)]
         tuples.extend(tuple({"y": i + 1, "k": str(i + 1)}[column] for column in columns) for i in range(cycle))
-        return f"select {', '.join(selected)} from range(0, {self.random.randint(1, 5)}, 1, {self.random.randint(1, 2)})"
+        return (
+            f"select {', '.join(selected)} from range(0, {self.random.randint(1, 5)}, 1, {self.random.randint(1, 2)})"
+        )
 
     def rows_of_a_table(self, columns, source, values):
         """SELECT from a table, with one task unless the number of files is not compared."""
         hint = self.chance(0.9)
-        selected = [column if column in source.columns else f"{literal(self.random.choice(PLAIN[column]))} {column}" for column in columns]
+        selected = [
+            column if column in source.columns else f"{literal(self.random.choice(PLAIN[column]))} {column}"
+            for column in columns
+        ]
         where = ""
         if source.columns and self.chance(0.6):
             column, value = source.columns[-1], values[-1] if values else self.value(source.columns[-1])
@@ -239,7 +274,11 @@ class Generator:
         self.sql(self.tables[-1].creation())
 
     def new_table(self):
-        storage = f"using {self.random.choice(SOURCES)}" if self.chance(0.35) else f"stored as {self.random.choice(HIVE_FORMATS)}"
+        storage = (
+            f"using {self.random.choice(SOURCES)}"
+            if self.chance(0.35)
+            else f"stored as {self.random.choice(HIVE_FORMATS)}"
+        )
         name = f"t{self.next()}"
         columns = self.random.choices([(), ("k",), ("y", "k")], [2, 5, 3])[0]
         return Table(name, storage, columns, f"{{home}}/{name}" if self.chance(0.5) else None)
@@ -252,7 +291,10 @@ class Generator:
         """INSERT with `values` as the static partition, or as one of the dynamic partitions."""
         statics = self.random.randint(0, len(table.columns))
         how = "into" if self.chance(into) else "overwrite"
-        clause = ", ".join([f"{column}={literal(value)}" for column, value in zip(table.columns[:statics], values)] + list(table.columns[statics:]))
+        clause = ", ".join(
+            [f"{column}={literal(value)}" for column, value in zip(table.columns[:statics], values)]
+            + list(table.columns[statics:])
+        )
         clause = f" partition({clause})" if clause and not (statics == 0 and self.chance(0.15)) else ""
         if how == "overwrite" and table.columns and statics == len(table.columns) and self.chance(0.15):
             clause += " if not exists"
@@ -274,22 +316,33 @@ class Generator:
         self.insert(table, self.values(table))
         insert = self.statements[-1]
         insert["kill"] = {
-            "location": table.directory, "part": self.random.random(), "is_after": self.chance(0.5), "files": 1 if self.chance(0.7) else 2,
+            "location": table.directory,
+            "part": self.random.random(),
+            "is_after": self.chance(0.5),
+            "files": 1 if self.chance(0.7) else 2,
             "deletes": "insert overwrite" in insert["text"] and self.visibility == "in-place",
         }
         match self.random.choice(["recover", "insert", "copy", "copy of a directory"]):
             case "insert":
                 self.insert(table, self.values(table))
             case "copy":
-                self.sql(f"create table c{self.next()} using parquet as select /*+ coalesce(1) */ a, b from {table.name}")
+                self.sql(
+                    f"create table c{self.next()} using parquet as select /*+ coalesce(1) */ a, b from {table.name}"
+                )
             case "copy of a directory" if table.format and table.used and not self.is_swap:
                 self.copy_directory(table)
             case _:
                 self.python(f"recover(spark, '{table.name}')")
 
     def copy_directory(self, table):
-        """CREATE TABLE AS SELECT of a directory, which is read through another table; the catalog may not know the partition."""
-        plain = [values for values in table.used if all(value in PLAIN[column] for column, value in zip(table.columns, values))]
+        """CREATE TABLE AS SELECT of a directory, which is read through another table; the catalog may not know the
+        partition.
+        """
+        plain = [
+            values
+            for values in table.used
+            if all(value in PLAIN[column] for column, value in zip(table.columns, values))
+        ]
         directory = table.directory_of(self.random.choice(plain or [self.plain_values(table)]))
         name = f"c{self.next()}"
         self.sql(f"create table {name}_part (a int, b string) {table.storage} location '{directory}'")
@@ -310,7 +363,9 @@ class Generator:
         self.insert(table, values, into=0.75)
 
     def may_drop(self, table):
-        """Whether partitions may be dropped: those of an external table leave their files, and where these are depends on the visibility."""
+        """Whether partitions may be dropped: those of an external table leave their files, and where these are depends
+        on the visibility.
+        """
         return table.columns and not (self.is_swap and table.location)
 
     def drop_partition(self, table=None, values=None):
@@ -330,35 +385,53 @@ class Generator:
             far = self.far(table)
             where = f" location '{far}'"
             if self.chance(0.3) and not self.is_swap:
-                self.python(f"copy_data(spark, '{table.directory_of(self.plain_values(table))}', '{far}', 'far-{self.next()}')")
+                self.python(
+                    f"copy_data(spark, '{table.directory_of(self.plain_values(table))}', '{far}', 'far-{self.next()}')"
+                )
         self.use(table, values)
-        self.sql(f"alter table {table.name} add {self.random.choice(['', 'if not exists '])}{table.partition(values)}{where}")
+        self.sql(
+            f"alter table {table.name} add {self.random.choice(['', 'if not exists '])}{table.partition(values)}{where}"
+        )
 
     def far(self, table):
         """A location for a partition. Two partitions in one directory are overwritten together, except by a swap."""
         new = f"{{home}}/far{self.next()}"
         if self.is_swap:
             return new
-        return self.random.choice([new, "{home}/far", table.directory_of(self.plain_values(table)), f"{table.directory}/inside"])
+        return self.random.choice(
+            [new, "{home}/far", table.directory_of(self.plain_values(table)), f"{table.directory}/inside"]
+        )
 
     def move_partition(self):
         table = self.table(lambda table: table.columns and table.used)
         if table.columns:
-            self.sql(f"alter table {table.name} {table.partition(self.values(table, new=0.1))} set location '{self.far(table)}'")
+            self.sql(
+                f"alter table {table.name} {table.partition(self.values(table, new=0.1))} set location '{self.far(table)}'"
+            )
 
     def read_directory(self):
         """INSERT of the rows in the directory of a partition, which is read by its path."""
         source = self.table(lambda table: table.format)
         if not source.format:
             return self.insert_somewhere()
-        plain = [values for values in source.used if all(value in PLAIN[column] for column, value in zip(source.columns, values))]
+        plain = [
+            values
+            for values in source.used
+            if all(value in PLAIN[column] for column, value in zip(source.columns, values))
+        ]
         directory = source.directory_of(self.random.choice(plain or [self.plain_values(source)]))
-        columns = "cast(split(value, '\\u0001')[0] as int) + 2000 a, split(value, '\\u0001')[1] b" if source.format == "text" else "a + 2000 a, b"
+        columns = (
+            "cast(split(value, '\\u0001')[0] as int) + 2000 a, split(value, '\\u0001')[1] b"
+            if source.format == "text"
+            else "a + 2000 a, b"
+        )
         target = self.table(lambda table: table is not source)
         values = self.values(target)
         self.use(target, values)
         clause = f" {target.partition(values)}" if values else ""
-        self.sql(f"insert {self.random.choice(['into', 'overwrite'])} {target.name}{clause} select /*+ coalesce(1) */ {columns} from {source.format}.`{directory}`")
+        self.sql(
+            f"insert {self.random.choice(['into', 'overwrite'])} {target.name}{clause} select /*+ coalesce(1) */ {columns} from {source.format}.`{directory}`"
+        )
 
     def repair(self, table=None):
         self.sql(f"msck repair table {(table or self.table(lambda table: table.columns)).name}")
@@ -378,7 +451,9 @@ class Generator:
             source = "local inpath '{files}/rows.txt'"
         else:
             source = f"inpath '{{home}}/load{self.next()}'"
-            self.python(f"put(spark, '{{home}}/load{self.number}/rows.txt', {LINES.format(self.number, self.number + 1)!r})")
+            self.python(
+                f"put(spark, '{{home}}/load{self.number}/rows.txt', {LINES.format(self.number, self.number + 1)!r})"
+            )
         self.use(table, values)
         clause = f" {table.partition(values)}" if values else ""
         self.sql(f"load data {source} {self.random.choice(['', 'overwrite '])}into table {table.name}{clause}")
@@ -402,11 +477,17 @@ class Generator:
     def copy_by_hand(self, table=None):
         """Adds files to a directory that the catalog may not know."""
         table = table or self.table()
-        plain = [values for values in table.used if all(value in PLAIN[column] for column, value in zip(table.columns, values))]
+        plain = [
+            values
+            for values in table.used
+            if all(value in PLAIN[column] for column, value in zip(table.columns, values))
+        ]
         source = self.random.choice(plain or [self.plain_values(table)])
         target = self.plain_values(table)
         self.use(table, target)
-        self.python(f"copy_data(spark, '{table.directory_of(source)}', '{table.directory_of(target)}', 'hand-{self.next()}')")
+        self.python(
+            f"copy_data(spark, '{table.directory_of(source)}', '{table.directory_of(target)}', 'hand-{self.next()}')"
+        )
 
     def create_as_select(self):
         if len(self.tables) >= 3:
@@ -430,7 +511,9 @@ class Generator:
         path = self.random.choice(self.paths)
         tuples = [tuple(self.value(column) for column in path.columns) for _ in range(self.random.randint(1, 3))]
         mode = self.random.choices(["append", "overwrite", "errorifexists", "ignore"], [8, 12, 1, 1])[0]
-        option = self.random.choice(["", '.option("partitionOverwriteMode", "static")', '.option("partitionOverwriteMode", "dynamic")'])
+        option = self.random.choice(
+            ["", '.option("partitionOverwriteMode", "static")', '.option("partitionOverwriteMode", "dynamic")']
+        )
         by = f".partitionBy({', '.join(map(repr, path.columns))})" if path.columns else ""
         self.frame(self.rows(path.columns, tuples), f'.mode("{mode}"){option}{by}.{path.format}("{path.url}")')
 
@@ -447,7 +530,10 @@ class Generator:
             by = f".partitionBy({', '.join(map(repr, table.columns))})" if table.columns else ""
             where = f'.option("path", "{table.location}")' if table.location else ""
             format = table.storage.removeprefix("using ")
-            return self.frame(rows, f'.mode("{self.random.choice(["append", "overwrite"])}").format("{format}"){where}{by}.saveAsTable("{table.name}")')
+            return self.frame(
+                rows,
+                f'.mode("{self.random.choice(["append", "overwrite"])}").format("{format}"){where}{by}.saveAsTable("{table.name}")',
+            )
         self.frame(rows, f'.insertInto("{table.name}", overwrite={self.chance(0.5)})')
 
     def overwrite_directory(self):
@@ -488,7 +574,10 @@ def state(spark, home, database, paths):
     catalog = spark._jsparkSession.sharedState().externalCatalog()
     names = catalog.listTables(database)
     return {
-        "tables": {name: table(spark, catalog, database, name, home) for name in sorted(names.apply(i) for i in range(names.size()))},
+        "tables": {
+            name: table(spark, catalog, database, name, home)
+            for name in sorted(names.apply(i) for i in range(names.size()))
+        },
         "paths": {path["url"]: rows(lambda path=path: read(spark, path, home), home) for path in paths},
         "files": counts(spark, home),
     }
@@ -507,7 +596,10 @@ def table(spark, catalog, database, name, home):
 def locations(partitions, home):
     """The catalog's locations of partitions."""
     found = (partitions.apply(i) for i in range(partitions.size()))
-    return sorted([partition.spec().mkString(" "), partition.location().toString().partition(path_of(home))[2]] for partition in found)
+    return sorted(
+        [partition.spec().mkString(" "), partition.location().toString().partition(path_of(home))[2]]
+        for partition in found
+    )
 
 
 def path_of(url):
@@ -517,7 +609,9 @@ def path_of(url):
 def read(spark, path, home):
     reader = spark.read
     if not path["infers"]:
-        reader = reader.schema(", ".join(["a int", "b string", *(f"{column} {TYPES[column]}" for column in path["columns"])]))
+        reader = reader.schema(
+            ", ".join(["a int", "b string", *(f"{column} {TYPES[column]}" for column in path["columns"])])
+        )
     return reader.format(path["format"]).load(path["url"].replace("{home}", home))
 
 
@@ -562,7 +656,11 @@ def copy_data(spark, source, target, prefix):
     source, file_system = hadoop_path(spark, source)
     target, _ = hadoop_path(spark, target)
     configuration = spark._jsc.hadoopConfiguration()
-    files = [status.getPath() for status in file_system.listStatus(source) if status.isFile()] if file_system.exists(source) else []
+    files = (
+        [status.getPath() for status in file_system.listStatus(source) if status.isFile()]
+        if file_system.exists(source)
+        else []
+    )
     file_system.mkdirs(target)
     for number, file in enumerate(file for file in files if file.getName()[0] not in "._"):
         copy = spark._jvm.org.apache.hadoop.fs.Path(target, f"{prefix}-{number}")

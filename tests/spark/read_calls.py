@@ -10,7 +10,10 @@ from cases import reads_natively
 
 def rows_where(spark, path, conditions):
     """The lines, in hexadecimal, for which each condition holds, or the error."""
-    frames = [spark.read.text(path).filter(condition).selectExpr("hex(cast(value as binary)) line") for condition in conditions]
+    frames = [
+        spark.read.text(path).filter(condition).selectExpr("hex(cast(value as binary)) line")
+        for condition in conditions
+    ]
     return [answer_of(lambda f=frame: sorted(row.line for row in f.collect())) for frame in frames]
 
 
@@ -76,7 +79,13 @@ def counted_where(spark, path, condition, by):
     frame = spark.read.text(path).filter(condition).groupBy(*by).count()
     rows = sorted(map(repr, frame.collect()))
     plan = frame._jdf.queryExecution().executedPlan().toString().split("== Initial Plan ==")[0]
-    return {"rows": rows, "plan": plan.replace("NativeFilters", "").replace("PushedFilters", "").replace("PartitionFilters", "").replace("DataFilters", "")}
+    return {
+        "rows": rows,
+        "plan": plan.replace("NativeFilters", "")
+        .replace("PushedFilters", "")
+        .replace("PartitionFilters", "")
+        .replace("DataFilters", ""),
+    }
 
 
 def with_setting(spark, key, value, path):
@@ -106,13 +115,20 @@ def with_settings(spark, conf, run):
             spark.conf.unset(key)
 
 
-IN_ONE_TASK = {"spark.sql.files.minPartitionNum": "1", "spark.sql.leafNodeDefaultParallelism": "1", "spark.sql.files.openCostInBytes": "0"}
+IN_ONE_TASK = {
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.files.openCostInBytes": "0",
+}
 
 
 def records(spark, path, format_name, options, schema):
     """The rows of each file in a directory, which one task reads, in their order; or the error, whichever file has it."""
     frame = spark.read.format(format_name).options(**options).schema(schema).load(path)
-    columns = [f"hex({column})" if column in ("b", "_corrupt_record") else f"cast({column} as string)" for column in frame.columns]
+    columns = [
+        f"hex({column})" if column in ("b", "_corrupt_record") else f"cast({column} as string)"
+        for column in frame.columns
+    ]
 
     def run():
         rows = {}
@@ -124,7 +140,7 @@ def records(spark, path, format_name, options, schema):
         return {"rows": with_settings(spark, IN_ONE_TASK, run)}
     except Exception as error:
         # Of several files that are broken, each session may read another one first.
-        return {"error": getattr(error, "getCondition", lambda: type(error).__name__)()}
+        return {"error": error.getCondition() if hasattr(error, "getCondition") else type(error).__name__}
 
 
 def shortened(spark, path, length, partitions):
@@ -135,7 +151,10 @@ def shortened(spark, path, length, partitions):
     assert rdd.getNumPartitions() and all(planned._jdf.queryExecution().executedPlan() for planned in frames.values())
     with Path(path).open("r+b") as file:
         file.truncate(length)
-    return {name: answer_of(run).get("message") for name, run in {**{name: read.collect for name, read in frames.items()}, "rdd": rdd.count}.items()}
+    return {
+        name: answer_of(run).get("message")
+        for name, run in {**{name: read.collect for name, read in frames.items()}, "rdd": rdd.count}.items()
+    }
 
 
 def binary_file_tasks(spark, path):
@@ -167,7 +186,9 @@ def read_while_growing(spark, path, how):
             else:
                 lines = [row.value for row in spark.read.text(path).collect()]
             most = Path(path).stat().st_size // 32
-            rounds.append({"count": least <= len(lines) <= most, "lines": sorted(map(int, lines)) == list(range(len(lines)))})
+            rounds.append(
+                {"count": least <= len(lines) <= most, "lines": sorted(map(int, lines)) == list(range(len(lines)))}
+            )
         return rounds
     finally:
         stop.set()

@@ -9,7 +9,10 @@ from write_calls import hadoop_path
 
 def read(spark, root, reads):
     """For each read, its sorted rows or its error."""
-    return {name: with_cause(lambda code=code: sorted(map(str, evaluate(spark, root, code)))) for name, code in reads.items()}
+    return {
+        name: with_cause(lambda code=code: sorted(map(str, evaluate(spark, root, code))))
+        for name, code in reads.items()
+    }
 
 
 def with_cause(run):
@@ -45,7 +48,9 @@ def write(spark, root):
 
 
 def write_parquet(spark, path):
-    spark.range(300).selectExpr("id", "id % 3 k", "concat('name ', id) name").repartition(6).write.partitionBy("k").parquet(path)
+    spark.range(300).selectExpr("id", "id % 3 k", "concat('name ', id) name").repartition(6).write.partitionBy(
+        "k"
+    ).parquet(path)
 
 
 def write_lines(spark, path, files, lines, format="text"):
@@ -54,7 +59,9 @@ def write_lines(spark, path, files, lines, format="text"):
 
 def write_wide(spark, path, format, files, width):
     """Files of a narrow column, and one that makes each of them `width` bytes larger."""
-    frame = spark.range(0, files, 1, files).selectExpr("id", f"left(repeat(sha2(string(id), 512), {width // 128 + 1}), {width}) wide")
+    frame = spark.range(0, files, 1, files).selectExpr(
+        "id", f"left(repeat(sha2(string(id), 512), {width // 128 + 1}), {width}) wide"
+    )
     frame.write.option("compression", "none").format(format).save(path)
 
 
@@ -77,14 +84,24 @@ def keep_versions(spark, path):
     """Makes a bucket keep the versions of its objects."""
     file_system, model = hadoop_path(spark, path)[1], spark._jvm.software.amazon.awssdk.services.s3.model
     enabled = model.VersioningConfiguration.builder().status("Enabled").build()
-    request = model.PutBucketVersioningRequest.builder().bucket(file_system.getBucket()).versioningConfiguration(enabled).build()
+    request = (
+        model.PutBucketVersioningRequest.builder()
+        .bucket(file_system.getBucket())
+        .versioningConfiguration(enabled)
+        .build()
+    )
     file_system.getS3AInternals().getAmazonS3Client("tests").putBucketVersioning(request)
 
 
 def versions(spark, path):
     """The versions of an object, the newest first."""
     (found, file_system), model = hadoop_path(spark, path), spark._jvm.software.amazon.awssdk.services.s3.model
-    request = model.ListObjectVersionsRequest.builder().bucket(file_system.getBucket()).prefix(found.toUri().getPath()[1:]).build()
+    request = (
+        model.ListObjectVersionsRequest.builder()
+        .bucket(file_system.getBucket())
+        .prefix(found.toUri().getPath()[1:])
+        .build()
+    )
     answer = file_system.getS3AInternals().getAmazonS3Client("tests").listObjectVersions(request)
     return [version.versionId() for version in answer.versions()]
 
@@ -121,8 +138,20 @@ def list_files(spark, path):
             status = found.next()
             hosts = [list(block.getHosts()) for block in status.getBlockLocations() or []]
             tag = status.getEtag() if hasattr(status, "getEtag") and file_system.getScheme() == "s3a" else None
-            files.append(str((status.getPath().toString(), status.getLen(), status.getModificationTime(), status.getBlockSize(), status.getOwner(),
-                              status.getPermission().toString(), hosts, tag)))
+            files.append(
+                str(
+                    (
+                        status.getPath().toString(),
+                        status.getLen(),
+                        status.getModificationTime(),
+                        status.getBlockSize(),
+                        status.getOwner(),
+                        status.getPermission().toString(),
+                        hosts,
+                        tag,
+                    )
+                )
+            )
         return files
 
     return answer_of(listed)
@@ -142,7 +171,11 @@ def first_file(spark, path):
 
 def stream(spark, path):
     """How many lines a streaming query has written so far once it has read all that is there."""
-    query = spark.readStream.text(f"{path}/in").writeStream.format("parquet").option("checkpointLocation", f"{path}/checkpoint")
+    query = (
+        spark.readStream.text(f"{path}/in")
+        .writeStream.format("parquet")
+        .option("checkpointLocation", f"{path}/checkpoint")
+    )
     query.trigger(availableNow=True).start(f"{path}/out").awaitTermination()
     return spark.read.parquet(f"{path}/out").count()
 
@@ -157,7 +190,10 @@ REQUESTS = ("requests", "nativeRequests", "retries", "throttled")
 
 def plan(spark, path):
     """The scan of a count of lines, its metrics, the index, and the classes of the file system."""
-    return {**scan(spark.read.text(path).filter("value like '%7%'"), "numFiles", "filesOpened", *REQUESTS), **index(spark, path)}
+    return {
+        **scan(spark.read.text(path).filter("value like '%7%'"), "numFiles", "filesOpened", *REQUESTS),
+        **index(spark, path),
+    }
 
 
 def packed_plan(spark, path, format):
@@ -172,7 +208,9 @@ def scan(frame, *names):
     plan = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
     transport = re.search(r"Transport: (.*)", plan.verboseStringWithOperatorId())
     return {
-        "rows": rows, "node": plan.nodeName().split()[-1].strip("()"), "transport": transport and transport[1],
+        "rows": rows,
+        "node": plan.nodeName().split()[-1].strip("()"),
+        "transport": transport and transport[1],
         "metrics": {name: plan.metrics().apply(name).value() for name in names if plan.metrics().contains(name)},
     }
 
@@ -181,13 +219,19 @@ def diagnoses(spark):
     """Maps each check of `millstream doctor` to its finding and its cure (None if nothing is wrong)."""
     doctor = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Diagnosis
     found = listed(doctor.of(spark._jsparkSession))
-    return {diagnosis.what(): (diagnosis.found(), diagnosis.cure().get() if diagnosis.cure().isDefined() else None) for diagnosis in found}
+    return {
+        diagnosis.what(): (diagnosis.found(), diagnosis.cure().get() if diagnosis.cure().isDefined() else None)
+        for diagnosis in found
+    }
 
 
 def index(spark, path):
     """The classes of a read's index and of the file system."""
     relation = spark.read.text(path)._jdf.queryExecution().analyzed().collectLeaves().apply(0).relation()
-    return {"index": relation.location().getClass().getSimpleName(), "fileSystem": hadoop_path(spark, path)[1].getClass().getSimpleName()}
+    return {
+        "index": relation.location().getClass().getSimpleName(),
+        "fileSystem": hadoop_path(spark, path)[1].getClass().getSimpleName(),
+    }
 
 
 def tasks(spark, read, path):
@@ -196,15 +240,26 @@ def tasks(spark, read, path):
         lines = spark.sparkContext._jsc.sc().textFile(path, 2)
         lines.partitions()  # whoever asks first decides how they are packed
         rdd = leaf_of(lines)
-        found = [(task, [(f"{path}/{part.path().rpartition('/')[2]}", part.start(), part.length()) for part in task.inputSplit().value().ranges()])
-                 for task in rdd.partitions()]
+        found = [
+            (
+                task,
+                [
+                    (f"{path}/{part.path().rpartition('/')[2]}", part.start(), part.length())
+                    for part in task.inputSplit().value().ranges()
+                ],
+            )
+            for task in rdd.partitions()
+        ]
     else:
         plan = spark.read.format(read).load(path)._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
         rdd = leaf_of(plan.executeColumnar() if plan.supportsColumnar() else plan.execute())
         found = [(task, list(ranges(task.ranges().cursor()))) for task in rdd.partitions()]
     return {
         "rdd": rdd.getClass().getSimpleName(),
-        "tasks": [{"preferred": listed(rdd.preferredLocations(task)), "bytes": bytes_by_host(spark, parts)} for task, parts in found],
+        "tasks": [
+            {"preferred": listed(rdd.preferredLocations(task)), "bytes": bytes_by_host(spark, parts)}
+            for task, parts in found
+        ],
     }
 
 
@@ -242,11 +297,17 @@ def explained(spark, path):
 
 
 def serialized(spark, path):
-    """What tasks get of a scan: the RDD and its partitions. Broadcasts and SQL settings, which Spark adds to each of its own, are not in it."""
+    """What tasks get of a scan: the RDD and its partitions. Broadcasts and SQL settings, which Spark adds to each of
+    its own, are not in it.
+    """
     rdd = spark.read.text(path).filter("value like '%7%'")._jdf.queryExecution().executedPlan().execute()
-    serializer = spark._jvm.org.apache.spark.serializer.JavaSerializer(spark.sparkContext._jsc.sc().conf()).newInstance()
+    serializer = spark._jvm.org.apache.spark.serializer.JavaSerializer(
+        spark.sparkContext._jsc.sc().conf()
+    ).newInstance()
     any_class = spark._jvm.scala.reflect.ClassTag.Any()
-    return b"".join(bytes(serializer.serialize(sent, any_class).array()) for sent in (rdd, *rdd.partitions())).decode("latin-1")
+    return b"".join(bytes(serializer.serialize(sent, any_class).array()) for sent in (rdd, *rdd.partitions())).decode(
+        "latin-1"
+    )
 
 
 def log_level(spark, levels):
@@ -275,7 +336,10 @@ def statistics(spark, path, read):
     before = counters(spark, file_system)
     rows = len(evaluate(spark, path, read))
     after = counters(spark, file_system)
-    return {"rows": rows, **{place: {name: after[place][name] - before[place][name] for name in after[place]} for place in after}}
+    return {
+        "rows": rows,
+        **{place: {name: after[place][name] - before[place][name] for name in after[place]} for place in after},
+    }
 
 
 def counters(spark, file_system):
@@ -285,13 +349,20 @@ def counters(spark, file_system):
     return {
         "instance": {name: instance.get(name) for name in names},
         "storage": {name: storage.getLong(name) for name in names},
-        "scheme": {"bytesRead": sum(found.getBytesRead() for found in schemes), "readOps": sum(found.getReadOps() for found in schemes)},
+        "scheme": {
+            "bytesRead": sum(found.getBytesRead() for found in schemes),
+            "readOps": sum(found.getReadOps() for found in schemes),
+        },
     }
 
 
 def of_scheme(spark, file_system):
     """Hadoop's statistics of the scheme of a file system."""
-    return [found for found in spark._jvm.org.apache.hadoop.fs.FileSystem.getAllStatistics() if found.getScheme() == file_system.getScheme()]
+    return [
+        found
+        for found in spark._jvm.org.apache.hadoop.fs.FileSystem.getAllStatistics()
+        if found.getScheme() == file_system.getScheme()
+    ]
 
 
 def bytes_of_scheme(spark, path, read):
@@ -321,7 +392,11 @@ def hidden(spark, path):
     """Hidden files and directories below a path, and those of unfinished uploads on S3."""
     found, file_system = hadoop_path(spark, path)
     names = [status.getPath().getName() for status in file_system.listStatus(found)]
-    uploads = [upload.key() for upload in remote(file_system.listUploads(found.toUri().getPath()[1:]))] if found.toUri().getScheme() == "s3a" else []
+    uploads = (
+        [upload.key() for upload in remote(file_system.listUploads(found.toUri().getPath()[1:]))]
+        if found.toUri().getScheme() == "s3a"
+        else []
+    )
     return sorted([name for name in names if name[0] in "._"] + uploads)
 
 

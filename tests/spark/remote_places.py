@@ -9,9 +9,9 @@ import pyspark
 from sessions import Session
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
-from bed_jars import s3a_jars  # noqa: E402
-from hdfs_bed import HdfsBed  # noqa: E402
-from s3_bed import BUCKET, S3Bed  # noqa: E402
+from bed_jars import s3a_jars
+from hdfs_bed import HdfsBed
+from s3_bed import BUCKET, S3Bed
 
 KINDS = ("s3", "hdfs")
 
@@ -26,7 +26,10 @@ class Place:
         if kind == "s3":
             self.bed = self._closing.enter_context(S3Bed())
             self.url = f"s3a://{BUCKET}"
-            self.conf = {**self.bed.spark_conf(), "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__)))}
+            self.conf = {
+                **self.bed.spark_conf(),
+                "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__))),
+            }
         else:
             self.bed = self._closing.enter_context(HdfsBed())
             self.url = self.bed.url

@@ -36,13 +36,16 @@ def permissions(spark, path):
         for status in file_system.listStatus(open_ends.pop()):
             if status.isDirectory() and status.getPath().getName()[0] not in "._":
                 open_ends.append(status.getPath())
-                found[status.getPath().toUri().getPath().removeprefix(root.toUri().getPath()).strip("/")] = status.getPermission().toString()
+                found[status.getPath().toUri().getPath().removeprefix(root.toUri().getPath()).strip("/")] = (
+                    status.getPermission().toString()
+                )
     return found
 
 
 def run_with_access(spark, steps, home, table):
-    """Runs SQL, and sets access control lists (a list of a path and its entries); `{home}` stands for a directory that is new. Returns the access
-    to the directories of a table's partitions, wherever they are, and to the files in them.
+    """Runs SQL, and sets access control lists (a list of a path and its entries); `{home}` stands for a directory that
+    is new. Returns the access to the directories of a table's partitions, wherever they are, and to the files in
+    them.
     """
     path, file_system = hadoop_path(spark, home)
     file_system.mkdirs(path)
@@ -53,8 +56,14 @@ def run_with_access(spark, steps, home, table):
             set_access(spark, step[0].replace("{home}", home), step[1])
     found = {}
     for name, place in places(spark, table).items():
-        directory, file_system = hadoop_path(spark, home.partition("//")[0] + "//" + home.split("/")[2] + place["location"])
-        files = [status.getPath() for status in file_system.listStatus(directory) if status.isFile() and status.getPath().getName()[0] not in "._"]
+        directory, file_system = hadoop_path(
+            spark, home.partition("//")[0] + "//" + home.split("/")[2] + place["location"]
+        )
+        files = [
+            status.getPath()
+            for status in file_system.listStatus(directory)
+            if status.isFile() and status.getPath().getName()[0] not in "._"
+        ]
         found[name] = shown(file_system, directory)
         found[f"{name}/file"] = sorted({shown(file_system, file) for file in files})
     return found
@@ -84,12 +93,18 @@ def uploads(spark, root, file_system):
 
 
 def overwrite(spark, path, tasks, marks=None, trouble=None):
-    """Overwrites six partitions with `tasks` tasks, some of whose first attempts have `trouble`; returns the error and the number of speculative
-    attempts.
+    """Overwrites six partitions with `tasks` tasks, some of whose first attempts have `trouble`; returns the error and
+    the number of speculative attempts.
     """
     frame = spark.createDataFrame(
-        spark.sparkContext.parallelize(range(tasks), tasks).mapPartitionsWithIndex(lambda task, _: rows(task, marks, trouble)), "value string, k int")
-    error = error_of(lambda: frame.write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy("k").csv(path))
+        spark.sparkContext.parallelize(range(tasks), tasks).mapPartitionsWithIndex(
+            lambda task, _: rows(task, marks, trouble)
+        ),
+        "value string, k int",
+    )
+    error = error_of(
+        lambda: frame.write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy("k").csv(path)
+    )
     return {"error": error, "twins": twins(spark)}
 
 

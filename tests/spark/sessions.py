@@ -25,8 +25,16 @@ BASE_CONF = {
 class Session:
     """A Spark session in another process. Its log, warehouse and temporary files are in `home`."""
 
-    def __init__(self, home: Path, *, millstream: bool, jar: Path | None = None, conf: dict[str, str] | None = None,
-                 environment: dict[str, str] | None = None, within: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        home: Path,
+        *,
+        millstream: bool,
+        jar: Path | None = None,
+        conf: dict[str, str] | None = None,
+        environment: dict[str, str] | None = None,
+        within: tuple[str, ...] = (),
+    ):
         """`within` is a command prefix under which the worker runs."""
         for name in ("warehouse", "tmp"):
             (home / name).mkdir(parents=True)
@@ -42,11 +50,28 @@ class Session:
                 **(conf or {}),
             },
         }
-        environment = {**os.environ, **(environment or {}), "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", "PYSPARK_PYTHON": sys.executable}
+        environment = {
+            **os.environ,
+            **(environment or {}),
+            "LC_ALL": "C.UTF-8",
+            "PYTHONUTF8": "1",
+            "PYSPARK_PYTHON": sys.executable,
+        }
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*within, *without_root_powers(), sys.executable, str(HERE / "session_worker.py"), json.dumps(settings)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=home, env=environment, text=True,
+                [
+                    *within,
+                    *without_root_powers(),
+                    sys.executable,
+                    str(HERE / "session_worker.py"),
+                    json.dumps(settings),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=home,
+                env=environment,
+                text=True,
             )
 
     def ask(self, call: str, **arguments) -> None:

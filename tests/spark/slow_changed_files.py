@@ -1,6 +1,8 @@
-"""Files that are deleted or replaced while a task reads: no file is read in part, and none in two versions. Run with `make test-group GROUP=reads-extreme`.
+"""Files that are deleted or replaced while a task reads: no file is read in part, and none in two versions. Run with
+`make test-group GROUP=reads-extreme`.
 
-What a task has read ahead it returns, so Millstream and stock Spark may read other versions of a file; what must hold for one holds for the other.
+What a task has read ahead it returns, so Millstream and stock Spark may read other versions of a file; what must
+hold for one holds for the other.
 """
 
 import os
@@ -22,12 +24,21 @@ class Data:
     def __init__(self, session, top, format_name):
         self.top = top
         for version in ("old", "new"):
-            session.call("changed_calls:write_files", path=str(top / f"{version}-written"), format_name=format_name, version=version, files=FILES, rows=ROWS,
-                         width=WIDTH)
+            session.call(
+                "changed_calls:write_files",
+                path=str(top / f"{version}-written"),
+                format_name=format_name,
+                version=version,
+                files=FILES,
+                rows=ROWS,
+                width=WIDTH,
+            )
             (top / version).mkdir()
             for number, file in enumerate(sorted((top / f"{version}-written").glob("part-*"))):
                 file.rename(self.path(number, version))
-        assert {self.path(number, "old").stat().st_size for number in range(FILES)} == {self.path(number, "new").stat().st_size for number in range(FILES)}
+        assert {self.path(number, "old").stat().st_size for number in range(FILES)} == {
+            self.path(number, "new").stat().st_size for number in range(FILES)
+        }
 
     def path(self, number, version="old"):
         return self.top / version / f"{number:03d}"
@@ -44,7 +55,10 @@ class Data:
 @pytest.fixture(scope="module")
 def sessions(top):
     """With little memory between the reader and Python."""
-    found = {name: Session(top / f"{name}-changing", millstream=name == "ours", conf={"spark.master": "local[1]"}) for name in ("stock", "ours")}
+    found = {
+        name: Session(top / f"{name}-changing", millstream=name == "ours", conf={"spark.master": "local[1]"})
+        for name in ("stock", "ours")
+    }
     yield found
     for session in found.values():
         session.close()
@@ -62,7 +76,14 @@ def changed_while_read(session, data, how, format_name, metadata, **options):
     times = {f"{number:03d}": data.path(number).stat().st_mtime_ns // 1_000_000 for number in range(FILES)}
     marks = data.top / "marks"
     marks.mkdir()
-    session.ask("changed_calls:read_in_steps", path=str(data.top / "old"), format_name=format_name, marks=str(marks), metadata=metadata, options=options)
+    session.ask(
+        "changed_calls:read_in_steps",
+        path=str(data.top / "old"),
+        format_name=format_name,
+        marks=str(marks),
+        metadata=metadata,
+        options=options,
+    )
     wait_for(marks / "begun")
     data.change(how)
     (marks / "go").touch()
@@ -70,7 +91,9 @@ def changed_while_read(session, data, how, format_name, metadata, **options):
 
 
 def check(answer, how, ignores, metadata, times):
-    """Whether a read is one that may be: each file is read in one version, as a whole. Returns the number of files of which nothing is read."""
+    """Whether a read is one that may be: each file is read in one version, as a whole. Returns the number of files of
+    which nothing is read.
+    """
     assert "crash" not in answer, answer["crash"]
     if "error" in answer:
         assert how == "deleted" and not ignores, answer
@@ -118,10 +141,20 @@ def test_the_file_that_a_task_reads_is_read_to_its_end(sessions, tmp_path, forma
         top = tmp_path / name
         top.mkdir()
         for version in ("old", "new"):
-            sessions["stock"].call("changed_calls:write_files", path=str(top / version), format_name=format_name, version=version, files=1, rows=500, width=WIDTH)
+            sessions["stock"].call(
+                "changed_calls:write_files",
+                path=str(top / version),
+                format_name=format_name,
+                version=version,
+                files=1,
+                rows=500,
+                width=WIDTH,
+            )
         (old,), (new,) = ([*(top / version).glob("part-*")] for version in ("old", "new"))
         (top / "marks").mkdir()
-        session.ask("changed_calls:read_in_steps", path=str(top / "old"), format_name=format_name, marks=str(top / "marks"))
+        session.ask(
+            "changed_calls:read_in_steps", path=str(top / "old"), format_name=format_name, marks=str(top / "marks")
+        )
         wait_for(top / "marks/begun")
         old.unlink() if how == "deleted" else new.replace(old)
         (top / "marks/go").touch()

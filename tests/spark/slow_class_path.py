@@ -1,4 +1,5 @@
-"""Iceberg and Avro on the class path: their tables and files are read and written as by stock Spark, and text beside them natively.
+"""Iceberg and Avro on the class path: their tables and files are read and written as by stock Spark, and text beside
+them natively.
 
 Run with `make test-group GROUP=class-path`.
 """
@@ -11,7 +12,7 @@ import pytest
 from sessions import Session
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
-from bed_jars import avro_jar, iceberg_jar  # noqa: E402
+from bed_jars import avro_jar, iceberg_jar
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 ROWS = "select id, id % 3 k, concat('name ', id) name from range(0, 60, 1, 4)"
@@ -45,7 +46,7 @@ ICEBERG = [
     "select * from {catalog}.db.t where k = 1 and id > 10",
     "update {catalog}.db.t set name = 'updated' where id = 4",
     "delete from {catalog}.db.t where id in (7, 10)",
-    f"merge into {{catalog}}.db.t t using (select id, 1 k, 'merged' name from range(0, 80, 4)) s on t.id = s.id when matched then update set name = s.name when not matched then insert *",
+    "merge into {catalog}.db.t t using (select id, 1 k, 'merged' name from range(0, 80, 4)) s on t.id = s.id when matched then update set name = s.name when not matched then insert *",
     "select * from {catalog}.db.t",
     "select count(*), sum(record_count) from {catalog}.db.t.files",
     "alter table {catalog}.db.t add column later string",
@@ -69,7 +70,8 @@ ICEBERG = [
     "select count(*), max(value) from lines",
 ]
 NATIVE = {
-    "spark.read.text({path!r}).where(\"value like '%1%'\")": "NativeTextScan", "spark.read.csv({path!r})": "PackedFileScan",
+    "spark.read.text({path!r}).where(\"value like '%1%'\")": "NativeTextScan",
+    "spark.read.csv({path!r})": "PackedFileScan",
     "spark.read.json({path!r})": "PackedFileScan",
 }
 
@@ -80,8 +82,11 @@ class Sides:
         self.sessions = {}
         for name in ("stock", "ours"):
             settings = {
-                "spark.jars": ",".join(map(str, jars)), "spark.sql.catalogImplementation": "hive", "spark.sql.sources.partitionOverwriteMode": "dynamic", **{
-                    key: value.format(warehouse=top / f"warehouse-{name}") for key, value in conf.items()}}
+                "spark.jars": ",".join(map(str, jars)),
+                "spark.sql.catalogImplementation": "hive",
+                "spark.sql.sources.partitionOverwriteMode": "dynamic",
+                **{key: value.format(warehouse=top / f"warehouse-{name}") for key, value in conf.items()},
+            }
             self.sessions[name] = Session(top / name, millstream=name == "ours", conf=settings)
 
     def answers(self, statements, **names):
@@ -89,7 +94,9 @@ class Sides:
         found = {}
         for name, session in self.sessions.items():
             home = self.top / f"home-{name}"
-            session.ask("class_path_calls:run", statements=[statement.format(home=home, **names) for statement in statements])
+            session.ask(
+                "class_path_calls:run", statements=[statement.format(home=home, **names) for statement in statements]
+            )
         for name, session in self.sessions.items():
             answer = session.answer()
             assert "crash" not in answer, answer["crash"]
@@ -100,7 +107,9 @@ class Sides:
         expected, actual = self.answers(statements, **names)
         for statement, one, other in zip(statements, expected, actual, strict=True):
             assert other == one, statement
-        assert sum("'error'" in one for one in expected) == failing, [pair for pair in zip(statements, expected) if "'error'" in pair[1]]
+        assert sum("'error'" in one for one in expected) == failing, [
+            pair for pair in zip(statements, expected) if "'error'" in pair[1]
+        ]
 
     def check_native(self):
         path = self.top / "text"
@@ -109,7 +118,9 @@ class Sides:
             (path / f"{i}").write_text(f'{{"line": {i}}}\n')
         for code, node in NATIVE.items():
             assert node in self.sessions["ours"].call("class_path_calls:plan", code=code.format(path=str(path))), code
-            assert node not in self.sessions["stock"].call("class_path_calls:plan", code=code.format(path=str(path))), code
+            assert node not in self.sessions["stock"].call("class_path_calls:plan", code=code.format(path=str(path))), (
+                code
+            )
 
     def close(self):
         for session in self.sessions.values():
@@ -142,8 +153,15 @@ def test_iceberg(sides, catalog):
         pytest.skip(f"Iceberg has no runtime for Spark {pyspark.__version__}")
     kind = "SparkCatalog" if catalog == "ice" else "SparkSessionCatalog"
     prefix = f"spark.sql.catalog.{catalog}"
-    found = sides([jar, avro_jar(pyspark.__version__)], {
-        "spark.sql.extensions": EXTENSIONS, prefix: f"org.apache.iceberg.spark.{kind}", f"{prefix}.type": "hadoop", f"{prefix}.warehouse": "{warehouse}"})
+    found = sides(
+        [jar, avro_jar(pyspark.__version__)],
+        {
+            "spark.sql.extensions": EXTENSIONS,
+            prefix: f"org.apache.iceberg.spark.{kind}",
+            f"{prefix}.type": "hadoop",
+            f"{prefix}.warehouse": "{warehouse}",
+        },
+    )
     found.check(["create database if not exists {catalog}.db"], failing=0, catalog=catalog)
     found.check(ICEBERG, failing=1, catalog=catalog)
     found.check_native()

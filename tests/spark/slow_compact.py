@@ -26,21 +26,39 @@ def environment():
 
     jar = Path(millstream.__file__).parent / "jars/millstream-spark.jar"
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return {**os.environ, "MILLSTREAM_JAR": str(jar), "PATH": path, "SPARK_HOME": "", "LC_ALL": "C.UTF-8", "PYSPARK_PYTHON": sys.executable}
+    return {
+        **os.environ,
+        "MILLSTREAM_JAR": str(jar),
+        "PATH": path,
+        "SPARK_HOME": "",
+        "LC_ALL": "C.UTF-8",
+        "PYSPARK_PYTHON": sys.executable,
+    }
 
 
 def command(*arguments) -> list[str]:
-    return [str(TOOL), "compact", "--master=local[2]", "--conf=spark.ui.enabled=false", "--conf=spark.ui.showConsoleProgress=false", *map(str, arguments)]
+    return [
+        str(TOOL),
+        "compact",
+        "--master=local[2]",
+        "--conf=spark.ui.enabled=false",
+        "--conf=spark.ui.showConsoleProgress=false",
+        *map(str, arguments),
+    ]
 
 
 def compact(*arguments, expected=0):
-    run = subprocess.run(command(*arguments, "--json"), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = subprocess.run(
+        command(*arguments, "--json"), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert run.returncode == expected, run.stderr[-3000:]
     return json.loads(run.stdout) if run.stdout else run.stderr
 
 
 def run(*arguments):
-    return subprocess.run(command(*arguments), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.run(
+        command(*arguments), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def make_tree(top: Path, files: int, ending: str = "") -> None:
@@ -62,7 +80,9 @@ def lines(top: Path) -> Counter:
         folders[:] = [name for name in folders if name[0] not in "._"]
         for name in names:
             if name[0] not in "._":
-                found.update((os.path.relpath(directory, top), line) for line in Path(directory, name).read_text().splitlines())
+                found.update(
+                    (os.path.relpath(directory, top), line) for line in Path(directory, name).read_text().splitlines()
+                )
     return found
 
 
@@ -87,7 +107,11 @@ STATES = {
     "swapped": lambda place: any_in(place / "swap"),
     "replaced": lambda place: any_in(place / "old"),
 }
-STATES_OF_UNDO = {"anything": lambda kept: True, "undoing": lambda kept: (kept / "1/.undoing").exists(), "undone": lambda kept: any_in(kept / "1/undone")}
+STATES_OF_UNDO = {
+    "anything": lambda kept: True,
+    "undoing": lambda kept: (kept / "1/.undoing").exists(),
+    "undone": lambda kept: any_in(kept / "1/undone"),
+}
 STATES_OF_NEW = {
     **{state: STATES[state] for state in ("anything", "staging", "outputs", "journal")},
     "revealed": lambda place: place.exists() and len(os.listdir(place.parent)) > 1,
@@ -103,7 +127,13 @@ def any_in(directory: Path) -> bool:
 
 def killed_after(arguments, reached, delay_s: float) -> bool:
     """Starts a compaction and kills it some time after it has reached a state; whether it had not ended by itself."""
-    process = subprocess.Popen(command(*arguments), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        command(*arguments),
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     while process.poll() is None and not reached():
         time.sleep(0.0005)
     time.sleep(delay_s)
@@ -113,13 +143,25 @@ def killed_after(arguments, reached, delay_s: float) -> bool:
 
 
 def delay_s(chance: random.Random, state: str) -> float:
-    return chance.uniform(0, 8) if state == "anything" else chance.choice([0, chance.uniform(0, 0.02), chance.uniform(0, 0.3)])
+    return (
+        chance.uniform(0, 8)
+        if state == "anything"
+        else chance.choice([0, chance.uniform(0, 0.02), chance.uniform(0, 0.3)])
+    )
 
 
-def is_undone_though_killed(source: Path, names: set[Path], expected: Counter, chance: random.Random, state: str) -> bool:
-    """Undoes a compaction, is killed meanwhile, and undoes the rest. Returns whether the first run had begun and not ended."""
+def is_undone_though_killed(
+    source: Path, names: set[Path], expected: Counter, chance: random.Random, state: str
+) -> bool:
+    """Undoes a compaction, is killed meanwhile, and undoes the rest. Returns whether the first run had begun and not
+    ended.
+    """
     kept = replaced(source)
-    killed = killed_after(("--undo", source), lambda: STATES_OF_UNDO[state](kept), delay_s(chance, state) / (4 if state == "anything" else 10))
+    killed = killed_after(
+        ("--undo", source),
+        lambda: STATES_OF_UNDO[state](kept),
+        delay_s(chance, state) / (4 if state == "anything" else 10),
+    )
     has_begun = (kept / "1/.undoing").exists()
     assert killed or not kept.exists()
     if kept.exists():
@@ -164,7 +206,11 @@ def test_killed_at_any_moment(tmp_path, seed, ending, kills_wanted):
         if kills % 2:
             state = chance.choice(list(STATES_OF_UNDO))
             whole = {source / name for name in names}
-            found["undo", state, "begun" if is_undone_though_killed(source, whole, expected, chance, state) else "not begun, or ended"] += 1
+            found[
+                "undo",
+                state,
+                "begun" if is_undone_though_killed(source, whole, expected, chance, state) else "not begun, or ended",
+            ] += 1
         source = tmp_path / f"source-{len(os.listdir(tmp_path))}"
         make_tree(source, 6000, ending)
     print(dict(found))
@@ -185,9 +231,21 @@ def text_content(stock, top: Path):
 
 def parquet_tree(stock, top: Path) -> None:
     for k in range(6):
-        stock.call("compact_calls:write", path=f"{top}/k={k}", format="parquet", expressions=["id", f"cast(id * {k} as string) s"], files=12)
+        stock.call(
+            "compact_calls:write",
+            path=f"{top}/k={k}",
+            format="parquet",
+            expressions=["id", f"cast(id * {k} as string) s"],
+            files=12,
+        )
     for kind in ("int", "string"):
-        stock.call("compact_calls:write", path=f"{top}/k=7", format="parquet", expressions=["id", f"cast(id as {kind}) other"], files=1)
+        stock.call(
+            "compact_calls:write",
+            path=f"{top}/k=7",
+            format="parquet",
+            expressions=["id", f"cast(id as {kind}) other"],
+            files=1,
+        )
 
 
 def parquet_content(stock, top: Path):
@@ -196,7 +254,9 @@ def parquet_content(stock, top: Path):
     return merged, sorted(file.read_bytes() for file in (top / "k=7").glob("*.parquet"))
 
 
-@pytest.mark.parametrize("make, content", [(text_tree, text_content), (parquet_tree, parquet_content)], ids=["text", "parquet"])
+@pytest.mark.parametrize(
+    "make, content", [(text_tree, text_content), (parquet_tree, parquet_content)], ids=["text", "parquet"]
+)
 def test_killed_on_the_way_to_a_new_tree(stock, top, seed, make, content):
     """The source stays as it is. The destination is empty until the commit, and the same command completes it then."""
     print("MILLSTREAM_SEED", seed)
@@ -241,7 +301,9 @@ def test_input_that_changes_meanwhile_is_left(tmp_path):
     source = tmp_path / "source"
     make_tree(source, 3000)
     before = lines(source)
-    process = subprocess.Popen(command("--in-place", "--plain-files", source, "--json"), env=environment(), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command("--in-place", "--plain-files", source, "--json"), env=environment(), stdout=subprocess.PIPE, text=True
+    )
     while process.poll() is None and not STATES["outputs"](staging(source)):
         time.sleep(0.001)
     with open(source / "plain/f5", "a") as file:
@@ -313,7 +375,12 @@ def test_destination_without_what_was_left_is_told_before_and_after(tmp_path):
         for n in range(5):
             (source / directory / f"{n}{'.orc' if directory == 'orc' else ''}").write_text(text)
     dry = run(source, target, "--dry-run")
-    assert dry.returncode == 1 and "60 of 70 files" in dry.stdout and "10 left" in dry.stdout and "not looked at: " in dry.stdout
+    assert (
+        dry.returncode == 1
+        and "60 of 70 files" in dry.stdout
+        and "10 left" in dry.stdout
+        and "not looked at: " in dry.stdout
+    )
     assert dry.stderr.count(f"to be missing from {target}: 5 files") == 2 and not target.exists()
     done = run(source, target)
     before, *_ = [line for line in done.stderr.splitlines() if line.startswith("millstream: ")]
@@ -328,8 +395,14 @@ def test_destination_without_what_was_left_is_told_before_and_after(tmp_path):
 def test_an_error_is_one_line_without_a_stack_trace(tmp_path, stock, top):
     folder = top / "conflict"
     for kind in ("int", "string"):
-        stock.call("compact_calls:write", path=str(folder), format="parquet", expressions=[f"cast(id as {kind}) x"], files=2)
-    for arguments in ((folder, tmp_path / "a"), (folder, tmp_path / "b", "--dry-run"), ("--in-place", "--plain-files", folder)):
+        stock.call(
+            "compact_calls:write", path=str(folder), format="parquet", expressions=[f"cast(id as {kind}) x"], files=2
+        )
+    for arguments in (
+        (folder, tmp_path / "a"),
+        (folder, tmp_path / "b", "--dry-run"),
+        ("--in-place", "--plain-files", folder),
+    ):
         done = run(*arguments)
         told = [line for line in done.stderr.splitlines() if "CANNOT_MERGE_SCHEMAS" in line]
         assert done.returncode == 1 and len(told) == 1 and told[0].startswith("millstream: "), done.stderr
@@ -341,12 +414,23 @@ def test_an_error_is_one_line_without_a_stack_trace(tmp_path, stock, top):
 
 
 def test_the_command_says_which_headers_would_become_lines(tmp_path):
-    for name, first in (("same/a.csv", "id,name"), ("same/b.csv", "id,name"), ("other/a.csv", "1,x"), ("other/b.csv", "2,y"),
-                        ("text/a.txt", "same"), ("text/b.txt", "same")):
+    for name, first in (
+        ("same/a.csv", "id,name"),
+        ("same/b.csv", "id,name"),
+        ("other/a.csv", "1,x"),
+        ("other/b.csv", "2,y"),
+        ("text/a.txt", "same"),
+        ("text/b.txt", "same"),
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"{first}\n3,z\n")
-    for name, options, told in (("same", ("--no-header",), True), ("same", ("--no-header", "--dry-run"), True), ("same", ("--header",), False),
-                                ("other", ("--no-header",), False), ("text", (), False)):
+    for name, options, told in (
+        ("same", ("--no-header",), True),
+        ("same", ("--no-header", "--dry-run"), True),
+        ("same", ("--header",), False),
+        ("other", ("--no-header",), False),
+        ("text", (), False),
+    ):
         done = run(tmp_path / name, tmp_path / f"out-{name}{''.join(options)}", *options)
         assert done.returncode == 0, done.stderr
         assert ("begin with the same line" in done.stderr) == told, (name, options, done.stderr)

@@ -15,7 +15,20 @@ from random import Random
 
 import pytest
 from compressed_files import (
-    ENDINGS, Corpus, bgzf, command, deflated, lz4, member, pzstd, random_text, seekable, texts, variants_of, wide_lines, zstd,
+    ENDINGS,
+    Corpus,
+    bgzf,
+    command,
+    deflated,
+    lz4,
+    member,
+    pzstd,
+    random_text,
+    seekable,
+    texts,
+    variants_of,
+    wide_lines,
+    zstd,
 )
 from sessions import Session
 from slow_reads import GIGABYTE, write_long_line
@@ -77,7 +90,11 @@ def indexes_beside(file):
 
 
 def is_balanced(got):
-    return got["partitions"] > 1 and len(got["rows"]) == got["partitions"] and max(got["rows"]) < 1.5 * statistics.median(got["rows"])
+    return (
+        got["partitions"] > 1
+        and len(got["rows"]) == got["partitions"]
+        and max(got["rows"]) < 1.5 * statistics.median(got["rows"])
+    )
 
 
 def check_divided(session, path, digest, conf=PIECES):
@@ -94,7 +111,7 @@ def test_tasks_share_a_gzip_file_equally(ours, large, file):
 
 def blocks_of(text):
     """Of 4 MB each, as parallel compressors take them."""
-    return [text[start:start + 4 * MEGABYTE] for start in range(0, len(text), 4 * MEGABYTE)]
+    return [text[start : start + 4 * MEGABYTE] for start in range(0, len(text), 4 * MEGABYTE)]
 
 
 def frames(compress):
@@ -102,26 +119,42 @@ def frames(compress):
 
 
 DIVISIBLE = {
-    "gzip -1": ("gz", command("gzip", "-1")), "gzip members": ("gz", frames(command("gzip"))), "bgzf": ("gz", bgzf),
-    "zstd frames": ("zst", frames(zstd)), "seekable zstd": ("zst", seekable), "pzstd": ("zst", frames(pzstd)),
-    "lz4": ("lz4", lz4), "lz4 frames": ("lz4", frames(command("lz4", "-qzc", "-BD"))), "lz4 legacy": ("lz4", command("lz4", "-qzcl")),
-    "bzip2": ("bz2", command("bzip2", "-9")), "bzip2 streams": ("bz2", frames(command("bzip2", "-1"))),
+    "gzip -1": ("gz", command("gzip", "-1")),
+    "gzip members": ("gz", frames(command("gzip"))),
+    "bgzf": ("gz", bgzf),
+    "zstd frames": ("zst", frames(zstd)),
+    "seekable zstd": ("zst", seekable),
+    "pzstd": ("zst", frames(pzstd)),
+    "lz4": ("lz4", lz4),
+    "lz4 frames": ("lz4", frames(command("lz4", "-qzc", "-BD"))),
+    "lz4 legacy": ("lz4", command("lz4", "-qzcl")),
+    "bzip2": ("bz2", command("bzip2", "-9")),
+    "bzip2 streams": ("bz2", frames(command("bzip2", "-1"))),
 }
 
 
 @pytest.mark.parametrize("form", DIVISIBLE)
 def test_tasks_share_what_can_be_divided(stock, roomy, tmp_path, text, form):
     ending, compress = DIVISIBLE[form]
-    some = text[:64 * MEGABYTE].rpartition(b"\n")[0]
+    some = text[: 64 * MEGABYTE].rpartition(b"\n")[0]
     (tmp_path / "plain").write_bytes(some)
     (tmp_path / f"file.{ending}").write_bytes(compress(some, Random(3)))
     digest = stock.call("compressed_calls:divided", path=str(tmp_path / "plain"), conf={})["digest"]
-    check_divided(roomy["ours"], tmp_path / f"file.{ending}", digest, ALL_SIZES | {"spark.sql.files.maxPartitionBytes": str(8 * MEGABYTE)})
+    check_divided(
+        roomy["ours"],
+        tmp_path / f"file.{ending}",
+        digest,
+        ALL_SIZES | {"spark.sql.files.maxPartitionBytes": str(8 * MEGABYTE)},
+    )
 
 
 def told_of(session, file, pattern):
     """The lines of the session's log that name the file."""
-    return [line for line in session.log.read_text(errors="replace").splitlines() if file.name in line and re.search(pattern, line)]
+    return [
+        line
+        for line in session.log.read_text(errors="replace").splitlines()
+        if file.name in line and re.search(pattern, line)
+    ]
 
 
 @pytest.fixture
@@ -135,7 +168,7 @@ def logging(top, tmp_path):
 
 def test_a_file_that_cannot_be_divided_is_told(logging, tmp_path, text):
     path = tmp_path / "single.zst"
-    path.write_bytes(zstd(text[:64 * MEGABYTE], Random(3)))
+    path.write_bytes(zstd(text[: 64 * MEGABYTE], Random(3)))
     got = divided(logging, path, ALL_SIZES | PIECES)
     assert got["partitions"] == 1
     assert told_of(logging, path, "recompress|write it again"), "nothing says why one task reads it, and what to do"
@@ -205,7 +238,9 @@ def test_an_index_is_kept_in_the_directory_that_is_set(ours, large, file, tmp_pa
     (tmp_path / "indexes").mkdir()
     file.parent.chmod(0o555)
     try:
-        check_divided(ours, file, large["first"][1], PIECES | {"spark.millstream.index.directory": str(tmp_path / "indexes")})
+        check_divided(
+            ours, file, large["first"][1], PIECES | {"spark.millstream.index.directory": str(tmp_path / "indexes")}
+        )
     finally:
         file.parent.chmod(0o755)
     assert files_in(tmp_path / "indexes")
@@ -249,7 +284,9 @@ def test_a_query_does_not_fail_with_the_job_that_makes_indexes(tmp_path):
     path = tmp_path / "data" / "large.gz"
     path.parent.mkdir()
     rng = Random(6)
-    path.write_bytes(command("gzip", "-1")(b"".join(rng.randbytes(500).hex().encode() + b"\n" for _ in range(48_000)), rng))
+    path.write_bytes(
+        command("gzip", "-1")(b"".join(rng.randbytes(500).hex().encode() + b"\n" for _ in range(48_000)), rng)
+    )
     session = Session(tmp_path / "small", millstream=True, conf={"spark.driver.maxResultSize": "16k"})
     path.parent.chmod(0o555)
     try:
@@ -316,23 +353,29 @@ def test_a_file_that_is_replaced_after_it_was_listed(ours, large, file, tmp_path
     check_divided(ours, file, large["first"][1])
     other = Path(shutil.copy(large["second"][0], tmp_path / "other.gz"))
     conf = PIECES | {"spark.sql.files.ignoreCorruptFiles": ignores}
-    assert ours.call("compressed_calls:read_replaced", path=str(file), other=str(other), conf=conf) == [large["first"][1], large["second"][1]]
+    assert ours.call("compressed_calls:read_replaced", path=str(file), other=str(other), conf=conf) == [
+        large["first"][1],
+        large["second"][1],
+    ]
 
 
 def flipped(content, at):
-    return content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1:]
+    return content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :]
 
 
 BAD_INDEXES = {
     "random bytes": lambda index: Random(5).randbytes(len(index)),
     "empty": lambda index: b"",
-    "half": lambda index: index[:len(index) // 2],
+    "half": lambda index: index[: len(index) // 2],
     "without the last byte": lambda index: index[:-1],
     "longer": lambda index: index + b"\0",
     "twice": lambda index: index * 2,
     "ones": lambda index: index[:9] + b"\xff" * (len(index) - 9),
     "zeros": lambda index: index[:9] + bytes(len(index) - 9),
-    **{f"a flipped bit at {part}": lambda index, part=part: flipped(index, int(len(index) * part)) for part in (0, 0.01, 0.3, 0.7, 0.999)},
+    **{
+        f"a flipped bit at {part}": lambda index, part=part: flipped(index, int(len(index) * part))
+        for part in (0, 0.01, 0.3, 0.7, 0.999)
+    },
 }
 
 
@@ -349,7 +392,9 @@ def good_indexes(ours, large, tmp_path_factory):
 
 @pytest.mark.parametrize("damage", BAD_INDEXES)
 def test_an_index_that_is_damaged_is_not_used(ours, large, good_indexes, file, damage):
-    """The file is a copy with the same time, so the index has the name that a session looks for; none has read this copy."""
+    """The file is a copy with the same time, so the index has the name that a session looks for; none has read this
+    copy.
+    """
     first = good_indexes["first"].read_bytes()
     bad = file.parent / "_millstream" / good_indexes["first"].name
     bad.parent.mkdir()
@@ -495,15 +540,24 @@ def test_a_line_of_a_gigabyte_is_read_with_a_gigabyte_of_heap(session, tmp_path)
     with plain.open("rb") as content:
         write_gzip(path, iter(lambda: content.read(MEGABYTE), b""))
     plain.unlink()
-    assert session.call("read_calls:long_line", path=str(path)) == {"count": 2, "longest": GIGABYTE, "found": 1, "filtered": "short"}
+    assert session.call("read_calls:long_line", path=str(path)) == {
+        "count": 2,
+        "longest": GIGABYTE,
+        "found": 1,
+        "filtered": "short",
+    }
 
 
 def random_file(rng, codec):
     """A text of a few bytes, or of several chunks of an index, and as a variant compresses it."""
-    text = rng.choice([
-        lambda: random_text(rng, rng.randrange(3000)), lambda: rng.choice(list(texts(rng).values())),
-        lambda: random_text(rng, rng.randrange(1, 200)) * rng.randrange(1, 30), lambda: wide_lines(rng, rng.randrange(20_000)),
-    ])()
+    text = rng.choice(
+        [
+            lambda: random_text(rng, rng.randrange(3000)),
+            lambda: rng.choice(list(texts(rng).values())),
+            lambda: random_text(rng, rng.randrange(1, 200)) * rng.randrange(1, 30),
+            lambda: wide_lines(rng, rng.randrange(20_000)),
+        ]
+    )()
     return text, rng.choice(list(variants_of(codec).values()))(text, rng)
 
 
@@ -526,7 +580,11 @@ def check_splits(roomy, corpus, rng):
     expected = roomy["stock"].call("compressed_calls:read_pieces", path=str(by_stock), conf={}, partitions=partitions)
     assert expected["by file"] == true_lines(directories[corpus.plain])
     for _ in range(3):
-        conf = ALL_SIZES | {"spark.sql.files.maxPartitionBytes": str(size // rng.choice([1, 2, 3, 7, 40]) + rng.randrange(1, 100))}
-        actual = roomy["ours"].call("compressed_calls:read_pieces", path=str(directories[corpus.compressed]), conf=conf, partitions=partitions)
+        conf = ALL_SIZES | {
+            "spark.sql.files.maxPartitionBytes": str(size // rng.choice([1, 2, 3, 7, 40]) + rng.randrange(1, 100))
+        }
+        actual = roomy["ours"].call(
+            "compressed_calls:read_pieces", path=str(directories[corpus.compressed]), conf=conf, partitions=partitions
+        )
         assert actual == expected, f"{conf} {partitions}"
     shutil.rmtree(corpus.root)

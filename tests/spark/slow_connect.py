@@ -1,4 +1,6 @@
-"""`millstream.read_text` over Spark Connect: the server decides who reads. Run with `make test-group GROUP=connect`: clients need pandas and gRPC."""
+"""`millstream.read_text` over Spark Connect: the server decides who reads. Run with `make test-group GROUP=connect`:
+clients need pandas and gRPC.
+"""
 
 import contextlib
 import os
@@ -25,8 +27,13 @@ class ConnectServer:
         home.mkdir()
         self.port = free_port()
         self.log = home / "log"
-        settings = {**BASE_CONF, "spark.connect.grpc.binding.port": str(self.port), "spark.connect.grpc.binding.address": "127.0.0.1",
-                    "spark.sql.warehouse.dir": str(home / "warehouse"), **conf}
+        settings = {
+            **BASE_CONF,
+            "spark.connect.grpc.binding.port": str(self.port),
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.sql.warehouse.dir": str(home / "warehouse"),
+            **conf,
+        }
         options = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
         others = {key: value for key, value in os.environ.items() if key != "SPARK_HOME"}
         environment = {**others, "LC_ALL": "C.UTF-8", "PYSPARK_PYTHON": sys.executable}
@@ -34,7 +41,11 @@ class ConnectServer:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [submit, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *options],
-                cwd=home, env=environment, stdout=log, stderr=subprocess.STDOUT)
+                cwd=home,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
         self.wait()
 
     def wait(self):

@@ -1,4 +1,6 @@
-"""HDFS is read as by stock Spark when data nodes die, between a listing and its read, and while a task reads. Run with `make test-group GROUP=remote-changes`."""
+"""HDFS is read as by stock Spark when data nodes die, between a listing and its read, and while a task reads. Run with
+`make test-group GROUP=remote-changes`.
+"""
 
 import gzip
 import random
@@ -30,28 +32,44 @@ PATIENCE_S = 300
 CODECS = {"gz": lambda text, rng: gzip.compress(text, 1, mtime=0), "zst": pzstd}
 KEPT = {
     "text": "spark.read.text({url!r} + '/text').selectExpr('count(*)', 'sum(hash(value))')",
-    **{name: f"spark.read.schema('v string').{name}({{url!r}} + '/{name}').selectExpr('count(*)', 'sum(hash(v))')" for name in FORMATS[1:]},
+    **{
+        name: f"spark.read.schema('v string').{name}({{url!r}} + '/{name}').selectExpr('count(*)', 'sum(hash(v))')"
+        for name in FORMATS[1:]
+    },
     "binary": "spark.read.format('binaryFile').load({url!r} + '/csv').selectExpr('count(*)', 'sum(hash(content))')",
     "large": "spark.read.text({url!r} + '/large').selectExpr('count(*)', 'sum(hash(value))')",
-    **{name: f"spark.read.text({{url!r}} + '/log.{name}').selectExpr('count(*)', 'sum(hash(value))')" for name in CODECS},
-    **{f"csv of {name}": f"spark.read.schema('a string').csv({{url!r}} + '/log.{name}').selectExpr('count(*)', 'sum(hash(a))')" for name in CODECS},
+    **{
+        name: f"spark.read.text({{url!r}} + '/log.{name}').selectExpr('count(*)', 'sum(hash(value))')"
+        for name in CODECS
+    },
+    **{
+        f"csv of {name}": f"spark.read.schema('a string').csv({{url!r}} + '/log.{name}').selectExpr('count(*)', 'sum(hash(a))')"
+        for name in CODECS
+    },
 }
 ONE_COPY = {
-    "text": "spark.read.options({options}).text({url!r} + '/one-copy')", "csv": "spark.read.options({options}).schema('v string').csv({url!r} + '/one-copy')",
+    "text": "spark.read.options({options}).text({url!r} + '/one-copy')",
+    "csv": "spark.read.options({options}).schema('v string').csv({url!r} + '/one-copy')",
     "binary": "spark.read.options({options}).format('binaryFile').load({url!r} + '/one-copy').selectExpr('sum(hash(content))')",
 }
 IGNORED = {"nothing": "", "missing": "ignoreMissingFiles=True", "corrupt": "ignoreCorruptFiles=True"}
 
 
 class DeadNode:
-    """What is read while the first of two data nodes stops. Each file has a copy on both, unless its name says otherwise."""
+    """What is read while the first of two data nodes stops. Each file has a copy on both, unless its name says
+    otherwise.
+    """
 
     def __init__(self, bed, scratch):
         self.bed, self.url = bed, bed.url
-        self.stock, self.ours = (self.session(scratch / name, millstream=name == "ours", replication=2) for name in ("stock", "ours"))
+        self.stock, self.ours = (
+            self.session(scratch / name, millstream=name == "ours", replication=2) for name in ("stock", "ours")
+        )
         self.write(scratch)
         # The first reads make the indexes, which later ones use.
-        self.before = {(name, read): self.kept(session, read) for name, session in self.sessions().items() for read in KEPT}
+        self.before = {
+            (name, read): self.kept(session, read) for name, session in self.sessions().items() for read in KEPT
+        }
         self.stepped = self.read_while_it_stops(scratch)
 
     def session(self, home, *, millstream, replication):
@@ -62,15 +80,41 @@ class DeadNode:
 
     def write(self, scratch):
         for name in FORMATS:
-            self.stock.call("changed_calls:write_files", path=f"{self.url}/{name}", format_name=name, version="old", files=FILES, rows=ROWS, width=WIDTH)
-        self.stock.call("changed_calls:write_files", path=f"{self.url}/large", format_name="text", version="old", files=1, rows=LARGE_ROWS, width=WIDTH)
+            self.stock.call(
+                "changed_calls:write_files",
+                path=f"{self.url}/{name}",
+                format_name=name,
+                version="old",
+                files=FILES,
+                rows=ROWS,
+                width=WIDTH,
+            )
+        self.stock.call(
+            "changed_calls:write_files",
+            path=f"{self.url}/large",
+            format_name="text",
+            version="old",
+            files=1,
+            rows=LARGE_ROWS,
+            width=WIDTH,
+        )
         rng = random.Random(1)
         text = log_lines(rng, 400_000)
         for name, compress in CODECS.items():
             (scratch / f"log.{name}").write_bytes(compress(text, rng))
-            self.stock.call("compressed_calls:upload", source=str(scratch / f"log.{name}"), target=f"{self.url}/log.{name}")
+            self.stock.call(
+                "compressed_calls:upload", source=str(scratch / f"log.{name}"), target=f"{self.url}/log.{name}"
+            )
         once = self.session(scratch / "once", millstream=False, replication=1)
-        once.call("changed_calls:write_files", path=f"{self.url}/one-copy", format_name="text", version="old", files=FILES, rows=ROWS, width=1000)
+        once.call(
+            "changed_calls:write_files",
+            path=f"{self.url}/one-copy",
+            format_name="text",
+            version="old",
+            files=FILES,
+            rows=ROWS,
+            width=1000,
+        )
         once.close()
 
     def kept(self, session, read):
@@ -82,7 +126,12 @@ class DeadNode:
         """The rows of one large file, of which one task has read the first when the data node stops."""
         for name, session in self.sessions().items():
             (scratch / f"marks-{name}").mkdir()
-            session.ask("changed_calls:read_in_steps", path=f"{self.url}/large", format_name="text", marks=str(scratch / f"marks-{name}"))
+            session.ask(
+                "changed_calls:read_in_steps",
+                path=f"{self.url}/large",
+                format_name="text",
+                marks=str(scratch / f"marks-{name}"),
+            )
         deadline = time.monotonic() + PATIENCE_S
         while not all((scratch / f"marks-{name}/begun").exists() for name in self.sessions()):
             assert time.monotonic() < deadline

@@ -1,5 +1,5 @@
-"""A driver is killed while its overwrite switches locations: until the recovery, readers in another driver always see exactly the old rows or exactly
-the new ones. Several drivers share the metastore, which uses PostgreSQL.
+"""A driver is killed while its overwrite switches locations: until the recovery, readers in another driver always see
+exactly the old rows or exactly the new ones. Several drivers share the metastore, which uses PostgreSQL.
 """
 
 import contextlib
@@ -12,15 +12,22 @@ import time
 from pathlib import Path
 
 import pytest
-
 from faults import PostgresMetastore, settle
 from sessions import Session
 
 PARTITIONS = 6
 KINDS = ["using parquet", "stored as textfile"]
-# The job's begin entry, its lock and its commit record are hard links; files and their checksums are renamed, then journal
-# entries.
-STEPS = [("link", 1), ("link", 2), ("link", 3), ("rename", 1), ("rename", 2 * PARTITIONS), ("rename", 2 * PARTITIONS + 1), ("unlink", 4)]
+# The job's begin entry, its lock and its commit record are hard links; files and their checksums are renamed, then
+# journal entries.
+STEPS = [
+    ("link", 1),
+    ("link", 2),
+    ("link", 3),
+    ("rename", 1),
+    ("rename", 2 * PARTITIONS),
+    ("rename", 2 * PARTITIONS + 1),
+    ("unlink", 4),
+]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +53,9 @@ def reader(tmp_path_factory, conf):
 
 
 def overwrite_and_kill(home, conf, table, killer):
-    """Writes one new row to each partition in a session that `killer`, a context that gets the driver's process, kills. Returns whether it did."""
+    """Writes one new row to each partition in a session that `killer`, a context that gets the driver's process, kills.
+    Returns whether it did.
+    """
     session = Session(home, millstream=True, conf=conf)
     try:
         with killer(session.call("write_calls:driver")):
@@ -64,8 +73,21 @@ def overwrite_and_kill(home, conf, table, killer):
 @contextlib.contextmanager
 def at_call(pid, name, count):
     """Kills a process at the count-th call of that name by any of its threads."""
-    tracer = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-p", str(pid), "-e", f"trace={name}",
-                               "-e", f"inject={name}:signal=KILL:when={count}"])
+    tracer = subprocess.Popen(
+        [
+            "strace",
+            "-f",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-p",
+            str(pid),
+            "-e",
+            f"trace={name}",
+            "-e",
+            f"inject={name}:signal=KILL:when={count}",
+        ]
+    )
     while tracer.poll() is None and "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text():
         time.sleep(0.1)
     threading.Thread(target=release, args=(tracer, pid), daemon=True).start()

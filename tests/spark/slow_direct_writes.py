@@ -1,8 +1,9 @@
-"""Drivers killed during direct writes to tables: each table is then exactly old or exactly new, and so is its metastore.
+"""Drivers killed during direct writes to tables: each table is then exactly old or exactly new, and so is its
+metastore.
 
-Every driver writes to a table of each kind concurrently, to some of them by exchanging directories, and is killed at a step (a
-call that changes one of their directories), or some time after it. The next driver, on the same metastore, checks the result,
-and is killed in turn. MILLSTREAM_KILLS is the number of kills.
+Every driver writes to a table of each kind concurrently, to some of them by exchanging directories, and is killed at
+a step (a call that changes one of their directories), or some time after it. The next driver, on the same metastore,
+checks the result, and is killed in turn. MILLSTREAM_KILLS is the number of kills.
 """
 
 import os
@@ -35,11 +36,15 @@ class Victim:
         self.database = f"d{number}"
         self.statement = ("dynamic", "into", "static", "nothing")[number % 4]
         self.visibility = ("in-place", "exchange")[number // 4 % 2]
-        # Before the first, second and third commit, and the steps after each; otherwise at random, spread over all steps.
+        # Before the first, second and third commit, and the steps after each; otherwise at random, spread over all
+        # steps.
         if number % 2 == 0:
             self.pattern, self.at = COMMITS, number // 2 % 3 + 1
         else:
-            self.pattern, self.at = STEPS, max(1, round((number // 2 % (KILLS // 2) + chance.random()) * steps * 2 / KILLS))
+            self.pattern, self.at = (
+                STEPS,
+                max(1, round((number // 2 % (KILLS // 2) + chance.random()) * steps * 2 / KILLS)),
+            )
         self.delay_s = chance.choice([0, 0, chance.uniform(0, 0.05), chance.uniform(0, 0.6)])
         self.how = chance.choice(["recover", "write"])
 
@@ -48,9 +53,14 @@ class Victim:
 
 
 def run(session, victim, location, trap):
-    """Creates tables and writes to them until the driver is dead; returns whether the trap killed it, or it ended by itself before."""
-    assert isinstance(pid := session.call("fault_calls:make", database=victim.database, location=location), int), pid
-    assert session.call("fault_calls:insert", statements=[f"set fs.millstream.write.visibility={victim.visibility}"]) == [None]
+    """Creates tables and writes to them until the driver is dead; returns whether the trap killed it, or it ended by
+    itself before.
+    """
+    pid = session.call("fault_calls:make", database=victim.database, location=location)
+    assert isinstance(pid, int), pid
+    assert session.call(
+        "fault_calls:insert", statements=[f"set fs.millstream.write.visibility={victim.visibility}"]
+    ) == [None]
     trap.set(victim.pattern.format(location=location), at=victim.at)
     statements = [STATEMENTS[victim.statement].format(table=f"{victim.database}.{kind}") for kind in KINDS]
     session.ask("fault_calls:insert", statements=statements)

@@ -1,4 +1,6 @@
-"""Lines of more than 100 MB, and 200,000 empty files of text, beside stock Spark. Run with `make test-group GROUP=reads-extreme`."""
+"""Lines of more than 100 MB, and 200,000 empty files of text, beside stock Spark. Run with `make test-group
+GROUP=reads-extreme`.
+"""
 
 import gzip
 import random
@@ -15,12 +17,16 @@ FEW_TASKS = 300
 # What json may have for a string is less by default.
 JSON_OPTIONS = {"default": {}, "long-strings": {"maxStringLen": str(2 * LONG)}, "failfast": {"mode": "FAILFAST"}}
 LONG_LINES = [(name, "default") for name in ("text", "text.gz", "random.gz", "csv", "csv.gz")] + [
-    (name, options) for name in ("json", "json.gz") for options in JSON_OPTIONS]
+    (name, options) for name in ("json", "json.gz") for options in JSON_OPTIONS
+]
 
 
 @pytest.fixture(scope="module")
 def sessions(top):
-    found = {name: Session(top / f"{name}-extreme", millstream=name == "ours", conf={"spark.driver.memory": HEAP}) for name in ("stock", "ours")}
+    found = {
+        name: Session(top / f"{name}-extreme", millstream=name == "ours", conf={"spark.driver.memory": HEAP})
+        for name in ("stock", "ours")
+    }
     yield found
     for session in found.values():
         session.close()
@@ -57,7 +63,13 @@ def long_lines(top):
 def test_long_lines(sessions, long_lines, name, options):
     """Their rows, or the error of stock Spark, with about as much memory."""
     format_name = "text" if name.startswith("random") else name.partition(".")[0]
-    expected, actual = both(sessions, "extreme_calls:long_lines", path=str(long_lines / name), format_name=format_name, options=JSON_OPTIONS[options])
+    expected, actual = both(
+        sessions,
+        "extreme_calls:long_lines",
+        path=str(long_lines / name),
+        format_name=format_name,
+        options=JSON_OPTIONS[options],
+    )
     assert "crash" not in expected and "crash" not in actual, (expected, actual)
     peak_kb = {"stock": expected.pop("peak kb"), "ours": actual.pop("peak kb")}
     print(name, options, peak_kb)

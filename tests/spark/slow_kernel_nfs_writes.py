@@ -1,4 +1,6 @@
-"""Direct writes on a kernel NFS export mounted by two clients, in User-Mode Linux (testbed/kernel-nfs). Run with `make test-group GROUP=nfs`."""
+"""Direct writes on a kernel NFS export mounted by two clients, in User-Mode Linux (testbed/kernel-nfs). Run with `make
+test-group GROUP=nfs`.
+"""
 
 import re
 import subprocess
@@ -49,15 +51,30 @@ def test_drivers_that_die_at_each_step_are_recovered_by_another_client(image, tm
     """DeathContract of the JVM's tests, with stores on two mounts that act as two machines."""
     class_path = tmp_path / "class-path"
     subprocess.run(
-        ["mvn", "-B", "-q", "-f", ROOT / "jvm/pom.xml", "-pl", "hadoop", "test-compile", "dependency:build-classpath", f"-Dmdep.outputFile={class_path}"],
+        [
+            "mvn",
+            "-B",
+            "-q",
+            "-f",
+            ROOT / "jvm/pom.xml",
+            "-pl",
+            "hadoop",
+            "test-compile",
+            "dependency:build-classpath",
+            f"-Dmdep.outputFile={class_path}",
+        ],
         check=True,
     )
     classes = [str(ROOT / "jvm/hadoop/target" / name) for name in ("classes", "test-classes")]
-    told = in_guest(image, f"""
+    told = in_guest(
+        image,
+        f"""
         mkdir second
         mount -t nfs -o "$KN_MOUNT_OPTIONS,nosharecache" "$KN_SOURCE" second
         java -cp '{":".join([*classes, class_path.read_text().strip()])}' io.millstream.write.protocol.TwoClients "$MNT" "$PWD/second"
-    """, "2G")
+    """,
+        "2G",
+    )
     tables = [int(number) for number in re.findall(r": (\d+) tables$", told, re.MULTILINE)]
     assert len(tables) == 4 and min(tables) > 10
 
@@ -65,10 +82,14 @@ def test_drivers_that_die_at_each_step_are_recovered_by_another_client(image, tm
 def test_spark_drivers_are_killed_while_another_client_reads(image, seed):
     build()
     jar_of(DRIVER)
-    told = in_guest(image, f"""
+    told = in_guest(
+        image,
+        f"""
         # The test environments create a lock file there, and the guest's root is read-only.
         cp -a {BUILT} built
         mount --bind built {BUILT}
         MILLSTREAM_KILLS={KILLS} MILLSTREAM_PATIENCE_S=900 {sys.executable} {ROOT}/tests/spark/nfs_kills.py {seed}
-    """, "7G")
+    """,
+        "7G",
+    )
     assert f"{KILLS} kills: " in told

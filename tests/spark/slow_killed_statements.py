@@ -1,9 +1,10 @@
-"""Random sequences of statements whose drivers are killed within their commits, on local files, S3 and HDFS: as soon as another statement or a
-recovery has finished what was committed, tables and directories are as if stock Spark had run the committed statements.
+"""Random sequences of statements whose drivers are killed within their commits, on local files, S3 and HDFS: as soon as
+another statement or a recovery has finished what was committed, tables and directories are as if stock Spark had run
+the committed statements.
 
-A killed INSERT counts as run if its journal has the commit record. Drivers that stay alive and drivers to be killed share a metastore on
-PostgreSQL; stock Spark has another one. MILLSTREAM_SEQUENCES is the number of sequences for each store and visibility; MILLSTREAM_SEED=N repeats one.
-Run with `make test-group GROUP=kills`.
+A killed INSERT counts as run if its journal has the commit record. Drivers that stay alive and drivers to be killed
+share a metastore on PostgreSQL; stock Spark has another one. MILLSTREAM_SEQUENCES is the number of sequences for
+each store and visibility; MILLSTREAM_SEED=N repeats one. Run with `make test-group GROUP=kills`.
 """
 
 import os
@@ -14,7 +15,6 @@ from contextlib import ExitStack
 from itertools import count
 
 import pytest
-
 import random_statements
 from faults import PostgresMetastore, StepTrap
 from sessions import Session
@@ -38,8 +38,17 @@ class Victim:
     def __init__(self, statement, home, database, settings):
         kill = statement["kill"]
         self.location = kill["location"].replace("{home}", home)
-        self.part, self.is_after, self.files, self.deletes = kill["part"], kill["is_after"], kill["files"], kill["deletes"]
-        self._statements = [f"use {database}", *(f"set {key}={value}" for key, value in settings.items()), statement["text"].replace("{home}", home)]
+        self.part, self.is_after, self.files, self.deletes = (
+            kill["part"],
+            kill["is_after"],
+            kill["files"],
+            kill["deletes"],
+        )
+        self._statements = [
+            f"use {database}",
+            *(f"set {key}={value}" for key, value in settings.items()),
+            statement["text"].replace("{home}", home),
+        ]
 
     def statements(self):
         return self._statements
@@ -61,10 +70,14 @@ class KillingPair(Pair):
 
     def victim(self):
         environment = self.place.environment.settings() if self.place.environment else None
-        return Session(self.top / f"victim-{next(self.homes)}", millstream=True, conf=self.conf_of("ours"), environment=environment)
+        return Session(
+            self.top / f"victim-{next(self.homes)}", millstream=True, conf=self.conf_of("ours"), environment=environment
+        )
 
     def run_and_kill(self, victim):
-        """Runs a statement until its driver dies within the commit; returns whether it is committed, and its error if it ended before."""
+        """Runs a statement until its driver dies within the commit; returns whether it is committed, and its error if
+        it ended before.
+        """
         session, self.spare = self.spare, self.victim()
         ours = self.sessions["ours"]
         pid = session.call("write_calls:driver")
@@ -79,7 +92,7 @@ class KillingPair(Pair):
         self.place.release()
         added = set(ours.call("lost_row_calls:journal", root=victim.location)) - before
         is_committed = any(name.endswith(".commit") or name.startswith("done-") for name in added)
-        return is_committed or has_ended and error is None, error
+        return is_committed or (has_ended and error is None), error
 
     def close(self):
         self.spare.process.kill()
@@ -95,7 +108,9 @@ def metastore():
 
 @pytest.fixture(scope="module")
 def kills():
-    """The number of drivers killed within their commits, by store. A sequence may end before it has such a statement; all of them do not."""
+    """The number of drivers killed within their commits, by store. A sequence may end before it has such a statement;
+    all of them do not.
+    """
     found = Counter()
     yield found
     print(f"drivers killed within their commits: {dict(found)}")
@@ -121,14 +136,21 @@ def place(request, metastore, kills, tmp_path_factory):
 
 def expect(answers, are_counted, sequence, done, statement):
     found = told_apart(answers, are_counted, sequence.visibility)
-    assert not found, (f"MILLSTREAM_SEED={sequence.seed} ({sequence.visibility}): not as stock Spark after {statement['text']}\n\n"
-                       + "\n".join(found) + f"\n\nThe sequence so far:\n{sequence.script(done)}")
+    assert not found, (
+        f"MILLSTREAM_SEED={sequence.seed} ({sequence.visibility}): not as stock Spark after {statement['text']}\n\n"
+        + "\n".join(found)
+        + f"\n\nThe sequence so far:\n{sequence.script(done)}"
+    )
 
 
 def check_readers(answers, before, sequence, statement):
     """With `metastore-swap`, readers see all of a statement or nothing, also before its commit is finished."""
     seen = logical(answers["ours"])["tables"]
-    assert seen in (logical(before)["tables"], logical(answers["stock"])["tables"]), (sequence.seed, statement["text"], seen)
+    assert seen in (logical(before)["tables"], logical(answers["stock"])["tables"]), (
+        sequence.seed,
+        statement["text"],
+        seen,
+    )
 
 
 def follow(pair, sequence):
@@ -155,7 +177,9 @@ def follow(pair, sequence):
             statements = {"ours": nothing, "stock": statement if is_committed or error else nothing}
             pair.call("forget_listings", {name: {} for name in files})
             is_torn = True
-        answers = pair.call("run", {name: {**files[name], "statement": statements[name], "paths": sequence.paths} for name in files})
+        answers = pair.call(
+            "run", {name: {**files[name], "statement": statements[name], "paths": sequence.paths} for name in files}
+        )
         if "kill" in statement:
             # If it fails, the other driver has told the error.
             answers["stock"]["error"] = None

@@ -1,4 +1,6 @@
-"""Tasks that Spark kills while they are in native code end soon, and leave no readers, open files or memory. Run with `make test-group GROUP=reads`."""
+"""Tasks that Spark kills while they are in native code end soon, and leave no readers, open files or memory. Run with
+`make test-group GROUP=reads`.
+"""
 
 import sys
 from pathlib import Path
@@ -30,7 +32,9 @@ def slow_files(top, count):
 
 @pytest.mark.parametrize("how", ["DataFrame", "RDD"])
 def test_memory_does_not_grow_with_every_cancelled_job(ours, tmp_path, how):
-    """A scan holds at least a megabyte for each of two tasks, and many more that are read ahead. After some, the allocator has all it needs."""
+    """A scan holds at least a megabyte for each of two tasks, and many more that are read ahead. After some, the
+    allocator has all it needs.
+    """
     (tmp_path / "source").mkdir()
     (tmp_path / "megabyte").write_bytes((b"x" * 99 + b"\n") * 10_000)
     for i in range(400):
@@ -52,10 +56,11 @@ def test_a_cancelled_job_leaves_no_readers(ours, tmp_path, how):
 
 
 def test_the_result_is_correct_if_attempts_are_killed(ours, tmp_path):
-    """As with speculation, when another attempt was faster: half of the attempts are interrupted, half are only notified."""
+    """As with speculation, when another attempt was faster: half of the attempts are interrupted, half are only
+    notified.
+    """
     count = slow_files(tmp_path, 4000)
     with LatencyMount(tmp_path, delay_us=50_000, ttl_s=60, prepared=True) as mount:
         got = ours.call("kill_calls:killed", how="RDD", paths=[str(mount.path)], by="attempt")
     assert got["kills"] > 0 and got["end"] == [count], got
     assert got["readers left"] == 0 and got["open files left"] == 0, got
-

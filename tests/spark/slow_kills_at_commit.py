@@ -39,7 +39,11 @@ CONF = {
     # Steps run one after the other, so that they can be distinguished.
     "spark.hadoop.fs.millstream.write.threads": "1",
 }
-CREATED = {"text": "stored as textfile", "parquet": "stored as parquet", "datasource": "using parquet partitioned by (k)"}
+CREATED = {
+    "text": "stored as textfile",
+    "parquet": "stored as parquet",
+    "datasource": "using parquet partitioned by (k)",
+}
 
 
 class Victim:
@@ -48,7 +52,11 @@ class Victim:
     def __init__(self, number, chance, root, visibilities):
         self.database = f"d{number}"
         self.statement = ("dynamic", "into", "static", "ctas")[number % 4]
-        self.visibility = visibilities[number // 4 % len(visibilities)] if self.statement in OVERWRITES else chance.choice(visibilities)
+        self.visibility = (
+            visibilities[number // 4 % len(visibilities)]
+            if self.statement in OVERWRITES
+            else chance.choice(visibilities)
+        )
         self.kind = chance.choice(KINDS)
         self.table = f"{self.database}.{self.kind}"
         self.root = f"{root}/{self.database}.db"
@@ -70,7 +78,7 @@ class Victim:
     @property
     def files(self):
         """The number of files: two tasks, and four partitions unless there are none, or one."""
-        return 8 if self.statement in ("dynamic", "into") or self.is_new and self.kind == "datasource" else 2
+        return 8 if self.statement in ("dynamic", "into") or (self.is_new and self.kind == "datasource") else 2
 
     @property
     def deletes(self):
@@ -80,9 +88,14 @@ class Victim:
         database = f"create database {self.database} location '{self.root}'"
         if self.is_new:
             return [database]
-        columns = "(a bigint, v string, k string) using parquet partitioned by (k)" if self.kind == "datasource" else \
-            f"(a bigint, v string) partitioned by (k string) {CREATIONS[self.kind]}"
-        old = f"insert into {self.table} partition(k) select id, 'old', cast(id % 4 + 1 as string) from range(0, 8, 1, 2)"
+        columns = (
+            "(a bigint, v string, k string) using parquet partitioned by (k)"
+            if self.kind == "datasource"
+            else f"(a bigint, v string) partitioned by (k string) {CREATIONS[self.kind]}"
+        )
+        old = (
+            f"insert into {self.table} partition(k) select id, 'old', cast(id % 4 + 1 as string) from range(0, 8, 1, 2)"
+        )
         return [database, f"create table {self.table} {columns}", old]
 
     def statements(self):
@@ -134,7 +147,9 @@ class S3:
 
     def run_to(self, session, victim):
         place = victim.location.removeprefix("s3a:/")
-        requests = [("CompleteMultipartUpload", place, number) for number in range(victim.files)] + [("PutObject", ".published", 0)]
+        requests = [("CompleteMultipartUpload", place, number) for number in range(victim.files)] + [
+            ("PutObject", ".published", 0)
+        ]
         if victim.deletes:
             requests.append(("DeleteObjects", "", 0))
         requests.append(("PutObject", "/_done-", 0))
@@ -143,7 +158,9 @@ class S3:
         session.ask("lost_row_calls:run", statements=victim.statements())
         if waited(self.bed.held, session):
             # Only victims write now.
-            self.bed.inject({"operation": operation, "path": part, "skip": skip, "count": 1, "do": "hold", "after": victim.is_after})
+            self.bed.inject(
+                {"operation": operation, "path": part, "skip": skip, "count": 1, "do": "hold", "after": victim.is_after}
+            )
             waited(lambda: self.bed.struck, session)
 
     def release(self):
@@ -244,7 +261,9 @@ def bed(servers, tmp_path_factory):
 
 
 def run_and_kill(bed, place, victim, stop):
-    """Runs the victim's statement until its driver is dead, with a concurrent reader; returns when it died, and what the reader has read."""
+    """Runs the victim's statement until its driver is dead, with a concurrent reader; returns when it died, and what
+    the reader has read.
+    """
     session = bed.next_victim(place)
     pid = session.call("write_calls:driver")
     assert not any(bed.call("run", statements=victim.preparation()))
@@ -303,7 +322,10 @@ def check_reads(victim, seen):
         if victim.visibility == "metastore-swap":
             assert state in (old, new), (str(victim), state)
         elif victim.visibility == "exchange":
-            assert all(state.get(k) in (old.get(k), new.get(k)) for k in old.keys() | new.keys() | state.keys()), (str(victim), state)
+            assert all(state.get(k) in (old.get(k), new.get(k)) for k in old.keys() | new.keys() | state.keys()), (
+                str(victim),
+                state,
+            )
     assert victim.visibility != "metastore-swap" or seen["errors"] == [], (str(victim), seen["errors"])
 
 
@@ -353,7 +375,10 @@ def kill_many(bed, place, tmp_path, seed):
             check_reads(victim, seen)
             outcome = examine(bed, place, victim, when)
             outcomes[outcome] += 1
-            print(f"    {when}: {outcome}; {seen['count']} reads, {len(seen['states'])} states, {len(seen['errors'])} errors", flush=True)
+            print(
+                f"    {when}: {outcome}; {seen['count']} reads, {len(seen['states'])} states, {len(seen['errors'])} errors",
+                flush=True,
+            )
             bed.call("run", statements=[f"drop database {victim.database} cascade"])
     finally:
         bed.drop_spare()

@@ -1,4 +1,6 @@
-"""Hundreds of queries in one application leave no memory, open files or threads. Run with `make test-group GROUP=reads-extreme`."""
+"""Hundreds of queries in one application leave no memory, open files or threads. Run with `make test-group
+GROUP=reads-extreme`.
+"""
 
 from sessions import Session
 

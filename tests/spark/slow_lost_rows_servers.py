@@ -1,7 +1,8 @@
-"""Rows that were once lost or silently missing (issue 13, rows F1 to F7), on S3, with two concurrent drivers on a PostgreSQL metastore.
+"""Rows that were once lost or silently missing (issue 13, rows F1 to F7), on S3, with two concurrent drivers on a
+PostgreSQL metastore.
 
-A commit is held at one of its requests while another program works on the same table. On local files: test_lost_rows.py. Run with
-`make test-group GROUP=lost-rows-s3`.
+A commit is held at one of its requests while another program works on the same table. On local files:
+test_lost_rows.py. Run with `make test-group GROUP=lost-rows-s3`.
 """
 
 import os
@@ -41,10 +42,12 @@ def s3():
 def start(s3, tmp_path_factory):
     """Starts a driver; all have one metastore."""
     with PostgresMetastore() as metastore:
+
         def started(*more_jars, **more):
             jars = [metastore.driver_jar(), *s3a_jars(pyspark.__version__), *more_jars]
             conf = {
-                **s3.bed.spark_conf(), "spark.driver.extraClassPath": ":".join(map(str, jars)),
+                **s3.bed.spark_conf(),
+                "spark.driver.extraClassPath": ":".join(map(str, jars)),
                 "spark.hadoop.fs.millstream.write.lease.ms": str(LEASE_MS),
                 # The steps of a commit come one after the other.
                 "spark.hadoop.fs.millstream.write.threads": "1",
@@ -98,7 +101,9 @@ def run_stock(session, *statements, **conf):
 class Table:
     """A new table in a database of its own, whose directory is on S3."""
 
-    def __init__(self, session, root, columns="(a int) partitioned by (p string) stored as textfile", is_external=False):
+    def __init__(
+        self, session, root, columns="(a int) partitioned by (p string) stored as textfile", is_external=False
+    ):
         self.database = f"d{next(NUMBERS)}"
         self.name, self.renamed = f"{self.database}.t", f"{self.database}.u"
         self.place = f"{root}/{self.database}.db/t"
@@ -136,7 +141,10 @@ def recovered(session, target):
 
 def told(step, what, error, session, place):
     """Prints the result of a statement, and the journal that it has left."""
-    print(f"{step}, {what}: {error and error.split(chr(10) + chr(9) + 'at ')[0]}\n    journal: {call(session, 'journal', root=place)}", flush=True)
+    print(
+        f"{step}, {what}: {error and error.split(chr(10) + chr(9) + 'at ')[0]}\n    journal: {call(session, 'journal', root=place)}",
+        flush=True,
+    )
 
 
 class Held:
@@ -172,8 +180,18 @@ class Held:
 
 
 RECORD, RECORD_WRITTEN = ("PutObject", ".commit", 0, False), ("PutObject", ".commit", 0, True)
-COMPLETION, DELETE, DONE = ("CompleteMultipartUpload", "", 2, False), ("DeleteObjects", "", 0, False), ("PutObject", "done-", 0, False)
-STEPS = {"record": [RECORD], "recorded": [RECORD_WRITTEN], "completion": [COMPLETION], "delete": [RECORD, DELETE], "done": [DONE]}
+COMPLETION, DELETE, DONE = (
+    ("CompleteMultipartUpload", "", 2, False),
+    ("DeleteObjects", "", 0, False),
+    ("PutObject", "done-", 0, False),
+)
+STEPS = {
+    "record": [RECORD],
+    "recorded": [RECORD_WRITTEN],
+    "completion": [COMPLETION],
+    "delete": [RECORD, DELETE],
+    "done": [DONE],
+}
 
 
 def kill_at(s3, session, step, table, statement, **conf):
@@ -190,7 +208,9 @@ def test_f1_a_retry_within_the_lease_reads_all_rows_of_a_torn_commit(s3, start, 
     table = Table(other, s3.root)
     kill_at(s3, start(), COMPLETION, table, table.insert("into", 1, range(40)))
     before = call(other, "journal", root=table.place)
-    assert not any(name.startswith("done-") for name in before) and any(name.endswith(".commit") for name in before), before
+    assert not any(name.startswith("done-") for name in before) and any(name.endswith(".commit") for name in before), (
+        before
+    )
     started = time.monotonic()
 
     run(other, f"insert overwrite {table.name} partition(p) select a + 100, p from {table.name}")
@@ -234,19 +254,27 @@ def test_f2_a_table_that_is_renamed_during_a_commit(s3, ours, other, step, how):
         assert rows(other, table.renamed) == new + in_partition("2", 20)
     is_lossy = recovered(other, table.renamed)
     found = rows(other, table.renamed)
-    assert found in (sorted(old + in_partition("2", 20)), sorted(new + in_partition("2", 20))) or is_lossy and how == "into", found
+    assert found in (sorted(old + in_partition("2", 20)), sorted(new + in_partition("2", 20))) or (
+        is_lossy and how == "into"
+    ), found
     assert error is not None or not is_lossy
     run(other, table.insert("into", 9, [90]).replace(table.name, table.renamed))
     assert rows(other, table.renamed) == sorted(found + in_partition("9", 90))
     # The error message is true.
-    assert is_lossy or "finishes it once the cause is gone" not in (error or "") or found == sorted(new + in_partition("2", 20)), error
+    assert (
+        is_lossy
+        or "finishes it once the cause is gone" not in (error or "")
+        or found == sorted(new + in_partition("2", 20))
+    ), error
 
 
 @pytest.mark.parametrize("step, how", HELD)
 def test_f2_a_table_that_is_dropped_and_recreated_during_a_commit(s3, ours, other, step, how):
     table = before_f2(other, s3)
 
-    error = Held(s3.bed, *STEPS[step]).during(ours, table.insert(how, 1, NEW), lambda: run_stock(other, f"drop table {table.name}", table.creation))
+    error = Held(s3.bed, *STEPS[step]).during(
+        ours, table.insert(how, 1, NEW), lambda: run_stock(other, f"drop table {table.name}", table.creation)
+    )
 
     told(step, how, error, other, table.place)
     # At its last step a statement has written all its rows, and they were dropped with the table.
@@ -261,13 +289,15 @@ def test_f2_a_partition_that_stock_overwrites_during_a_commit(s3, ours, other, s
     table = before_f2(other, s3)
     theirs_first = in_partition("1", *(THEIRS if how == "into" else []), *NEW)
 
-    error = Held(s3.bed, *STEPS[step]).during(ours, table.insert(how, 1, NEW), lambda: run_stock(other, table.insert("overwrite", 1, THEIRS)))
+    error = Held(s3.bed, *STEPS[step]).during(
+        ours, table.insert(how, 1, NEW), lambda: run_stock(other, table.insert("overwrite", 1, THEIRS))
+    )
 
     found = [row for row in rows(other, table.name) if row[1] == "1"]
     told(step, how, error, other, table.place)
     if error is None:
         # Once all its rows were there, the other statement may have replaced them.
-        assert found == theirs_first or step in ("delete", "done") and found == in_partition("1", *THEIRS), found
+        assert found == theirs_first or (step in ("delete", "done") and found == in_partition("1", *THEIRS)), found
     recovered(other, table.name)
     found = rows(other, table.name)
     both = [value for value, partition in found if partition == "1"]
@@ -286,12 +316,16 @@ def test_f5_an_empty_overwrite_of_partitions_of_a_new_path_leaves_a_path_without
 
 @pytest.mark.parametrize("committer", ["magic", "directory"])
 @pytest.mark.parametrize("step", ["record", "recorded", "completion"])
-def test_f6_an_s3a_committer_during_a_commit_is_an_error_and_the_table_is_unchanged(s3, ours, other, foreign, step, committer):
+def test_f6_an_s3a_committer_during_a_commit_is_an_error_and_the_table_is_unchanged(
+    s3, ours, other, foreign, step, committer
+):
     table = Table(other, s3.root, "(a int, p string) using csv partitioned by (p)")
     run(other, table.insert("into", 1, OLD))
     conf = {"fs.s3a.committer.name": committer}
 
-    error = Held(s3.bed, *STEPS[step]).during(ours, table.insert("into", 1, NEW), lambda: run_stock(foreign, table.insert("into", 2, [20]), **conf))
+    error = Held(s3.bed, *STEPS[step]).during(
+        ours, table.insert("into", 1, NEW), lambda: run_stock(foreign, table.insert("into", 2, [20]), **conf)
+    )
 
     told(step, committer, error, other, table.place)
     assert error and "removed by another program" in error and "nothing is written" in error, error
@@ -306,7 +340,14 @@ def test_f7_an_insert_that_finishes_a_killed_swap_of_a_table_without_partitions_
     table = Table(other, s3.root, "(a int) stored as textfile", is_external=True)
     run(other, f"insert into {table.name} select 1")
     step = ("PutObject", ".published", 0, False)
-    kill_at(s3, start(**{"spark.hadoop.fs.millstream.write.lease.ms": "3000"}), step, table, f"insert overwrite {table.name} select 2", **SWAP)
+    kill_at(
+        s3,
+        start(**{"spark.hadoop.fs.millstream.write.lease.ms": "3000"}),
+        step,
+        table,
+        f"insert overwrite {table.name} select 2",
+        **SWAP,
+    )
 
     told("published", "swap", "killed", other, table.place)
     run(other, f"insert into {table.name} select 3", **SWAP)

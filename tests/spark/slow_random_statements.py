@@ -1,8 +1,8 @@
-"""Many random sequences of statements on local files, S3 and HDFS, in every visibility that these have: after each statement, the result is the
-same as with stock Spark.
+"""Many random sequences of statements on local files, S3 and HDFS, in every visibility that these have: after each
+statement, the result is the same as with stock Spark.
 
-MILLSTREAM_SEQUENCES is the number for each store and visibility; MILLSTREAM_SEED=N repeats one. The servers are those of testbed/s3 and
-testbed/hdfs.
+MILLSTREAM_SEQUENCES is the number for each store and visibility; MILLSTREAM_SEED=N repeats one. The servers are
+those of testbed/s3 and testbed/hdfs.
 """
 
 import sys
@@ -11,23 +11,21 @@ from pathlib import Path
 
 import pyspark
 import pytest
-
 from random_statements import SWAP
 from test_random_statements import CONF, VISIBILITIES, Pair, check, home_below, local_home, seeds
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
-from bed_jars import s3a_jars  # noqa: E402
-from hdfs_bed import HdfsBed  # noqa: E402
-from s3_bed import BUCKET, S3Bed  # noqa: E402
-
+from bed_jars import s3a_jars
+from hdfs_bed import HdfsBed
+from s3_bed import BUCKET, S3Bed
 
 S3A = {
     "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__))),
     # Retries after faults are quick.
     "spark.hadoop.fs.s3a.retry.interval": "50ms",
     "spark.hadoop.fs.s3a.retry.throttle.interval": "50ms",
-    # LOAD DATA LOCAL through another S3A client occasionally fails at this server, also in stock Spark, and is retried for
-    # minutes.
+    # LOAD DATA LOCAL through another S3A client occasionally fails at this server, also in stock Spark, and is retried
+    # for minutes.
     "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
 }
 
@@ -49,7 +47,9 @@ def place(request, tmp_path_factory):
 
 
 # Elsewhere an exchange is done in place.
-CASES = [("local", visibility) for visibility in VISIBILITIES] + [(store, visibility) for store in ("s3", "hdfs") for visibility in ("in-place", SWAP)]
+CASES = [("local", visibility) for visibility in VISIBILITIES] + [
+    (store, visibility) for store in ("s3", "hdfs") for visibility in ("in-place", SWAP)
+]
 
 
 @pytest.mark.parametrize("place, visibility", CASES, indirect=["place"])

@@ -1,4 +1,6 @@
-"""Expensive reads: a line of a gigabyte, and executors with another locale than the driver's. Run with `make test-group GROUP=reads`."""
+"""Expensive reads: a line of a gigabyte, and executors with another locale than the driver's. Run with `make test-group
+GROUP=reads`.
+"""
 
 import os
 
@@ -40,13 +42,17 @@ def test_the_error_for_a_too_long_line_names_its_file(session, top):
         file.truncate(2 * GIGABYTE + 1)
     try:
         messages = " ".join(session.call("read_calls:why_not", path=str(path)))
-        assert str(path) in messages and "a line of more than 2 GB" in messages and "line.maxlength" in messages, messages
+        assert str(path) in messages and "a line of more than 2 GB" in messages and "line.maxlength" in messages, (
+            messages
+        )
     finally:
         path.unlink()
 
 
 def test_file_names_are_bytes_if_the_executor_has_another_locale(top):
-    """Java cannot express `é` there; native code gets the bytes of the name, and rows have the file name that the driver has listed."""
+    """Java cannot express `é` there; native code gets the bytes of the name, and rows have the file name that the
+    driver has listed.
+    """
     directory = top / "names-é"
     directory.mkdir()
     names = ["plain", "é", "漢 字", "a+b é%"]
@@ -63,4 +69,6 @@ def test_file_names_are_bytes_if_the_executor_has_another_locale(top):
     assert got["lines"] == sorted(f"in {name}" for name in names)
     for rows in got["frames"]:
         assert [row[0] for row in rows] == sorted(f"in {name}" for name in names)
-        assert [os.path.basename(row[1].replace("%20", " ").replace("%25", "%")) for row in rows] == [row[0][3:] for row in rows]
+        assert [os.path.basename(row[1].replace("%20", " ").replace("%25", "%")) for row in rows] == [
+            row[0][3:] for row in rows
+        ]

@@ -26,13 +26,19 @@ def test_of_a_path(ours, tmp_path):
         Path(table, "k=1", f".direct-{DEAD}-{attempt}.part-{DEAD}.csv").touch()
 
     said = told("--dry-run", table).splitlines()
-    assert len(said) == 22 and said[0].startswith(f"job {DEAD} of ") and said[0].endswith("was not committed; would be removed")
+    assert (
+        len(said) == 22
+        and said[0].startswith(f"job {DEAD} of ")
+        and said[0].endswith("was not committed; would be removed")
+    )
     assert said[21] == "  and 5 more, which --json lists"
     assert leftovers(table) != []
 
     (finding,) = json.loads(told("--json", table))
     assert (finding["job"], finding["verdict"]) == (DEAD, "roll-back")
-    assert sorted(finding["steps"]) == sorted(f"remove k=1/.direct-{DEAD}-{attempt}.part-{DEAD}.csv" for attempt in range(25))
+    assert sorted(finding["steps"]) == sorted(
+        f"remove k=1/.direct-{DEAD}-{attempt}.part-{DEAD}.csv" for attempt in range(25)
+    )
     assert {step.strip() for step in said[1:21]} < set(finding["steps"])
     assert leftovers(table) == []
     assert told(table) == f"{table}: no interrupted writes\n"
@@ -62,7 +68,9 @@ def test_of_nothing(tmp_path):
     assert f"millstream: {file}: this is a file, " in told(str(file), status=1)
     assert "millstream: : the name of a table or a path is required\n" in told("", status=1)
     with DerbyMetastore(tmp_path) as metastore:
-        said = told("default.nowhere", conf={**metastore.spark_conf(), "spark.sql.warehouse.dir": str(tmp_path)}, status=1)
+        said = told(
+            "default.nowhere", conf={**metastore.spark_conf(), "spark.sql.warehouse.dir": str(tmp_path)}, status=1
+        )
     assert "millstream: default.nowhere: " in said and "cannot be found" in said and "\tat " not in said
 
 
@@ -76,7 +84,11 @@ def test_of_a_table_by_its_full_name_and_of_what_has_no_files(tmp_path):
         conf = {**metastore.spark_conf(), "spark.sql.warehouse.dir": str(tmp_path)}
         session = driver(tmp_path / "driver", metastore)
         try:
-            made = ["create table t (a int) stored as textfile", "insert into t values (1)", "create view v as select a from t"]
+            made = [
+                "create table t (a int) stored as textfile",
+                "insert into t values (1)",
+                "create view v as select a from t",
+            ]
             assert session.call("lost_row_calls:run", statements=made) == [None] * len(made)
         finally:
             session.close()
@@ -87,12 +99,18 @@ def test_of_a_table_by_its_full_name_and_of_what_has_no_files(tmp_path):
 
 def test_of_a_path_without_its_file_system():
     said = told("s3a://bucket/table", status=1)
-    assert "millstream: s3a://bucket/table: Hadoop's file system for s3a: is not on the class path" in said and "\tat " not in said.split("millstream: ")[1], said
+    assert (
+        "millstream: s3a://bucket/table: Hadoop's file system for s3a: is not on the class path" in said
+        and "\tat " not in said.split("millstream: ")[1]
+    ), said
 
 
 def test_of_leftovers_of_a_job_that_is_over(ours, tmp_path):
     table = str(tmp_path / "table")
     ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
     Path(table, "k=1", f".direct-{DEAD}-7.part-{DEAD}.csv").touch()
-    assert f"job {DEAD} of unknown is over; leftover files of its attempts, which were never part of it, are removed" in told(table)
+    assert (
+        f"job {DEAD} of unknown is over; leftover files of its attempts, which were never part of it, are removed"
+        in told(table)
+    )
     assert leftovers(table) == []

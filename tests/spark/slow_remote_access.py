@@ -1,4 +1,5 @@
-"""Objects on S3 are listed and read with the bucket's own credentials, endpoint and certificates, and errors are those of stock Spark.
+"""Objects on S3 are listed and read with the bucket's own credentials, endpoint and certificates, and errors are those
+of stock Spark.
 
 Run with `make test-group GROUP=remote`.
 """
@@ -11,7 +12,9 @@ import pytest
 from access_bed import ACCESS_KEY, KEYS, PROVIDERS, REGION, SECRET_KEY, SIMPLE, SMALL, Buckets, S3Bed, trust_store
 
 ROLE = {
-    "access.key": ACCESS_KEY, "secret.key": SECRET_KEY, "aws.credentials.provider": f"{PROVIDERS}.auth.AssumedRoleCredentialProvider",
+    "access.key": ACCESS_KEY,
+    "secret.key": SECRET_KEY,
+    "aws.credentials.provider": f"{PROVIDERS}.auth.AssumedRoleCredentialProvider",
     "assumed.role.arn": "arn:aws:iam::000000000000:role/reader",
 }
 MANY = 200
@@ -31,8 +34,12 @@ SOME = {name: READS[name] for name in ("text", "parquet", "rdd")}
 SERVED = ["static", "token", "role", "keystore", "environment", "first-of-two"]
 REFUSED = {
     # The first request is a HEAD, whose answer has no code.
-    "wrong": "Status Code: 403", "unset": "No AWS credentials", "anonymous": "Status Code: 403",
-    "no-token": "Status Code: 403", "made-up": "Status Code: 403", "no-role": "InvalidClientTokenId",
+    "wrong": "Status Code: 403",
+    "unset": "No AWS credentials",
+    "anonymous": "Status Code: 403",
+    "no-token": "Status Code: 403",
+    "made-up": "Status Code: 403",
+    "no-role": "InvalidClientTokenId",
 }
 
 
@@ -51,7 +58,9 @@ def settings(bed):
         "role": ROLE,
         "renewed": ROLE,
         "keystore": {"aws.credentials.provider": SIMPLE},
-        "environment": {"aws.credentials.provider": "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"},
+        "environment": {
+            "aws.credentials.provider": "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"
+        },
         # The first one has nothing to offer.
         "first-of-two": {**KEYS, "aws.credentials.provider": f"{PROVIDERS}.TemporaryAWSCredentialsProvider,{SIMPLE}"},
         "wrong": {**KEYS, "secret.key": "another"},
@@ -77,7 +86,10 @@ class Access:
         options = trust_store(bed.certificate, scratch / "trust.p12")
         # The endpoint of roles is not in fs.s3a.assumed.role.sts.endpoint, where S3A accepts no port.
         environment = {
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY, "AWS_ENDPOINT_URL_STS": bed.endpoint, "AWS_REGION": REGION,
+            "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+            "AWS_ENDPOINT_URL_STS": bed.endpoint,
+            "AWS_REGION": REGION,
         }
         self.events = {}
         sessions = {}
@@ -85,24 +97,48 @@ class Access:
             events = scratch / f"{name}-events"
             events.mkdir()
             conf = {
-                "spark.driver.extraJavaOptions": options, "spark.hadoop.hadoop.security.credential.provider.path": keystore,
-                "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{events}", "spark.eventLog.rolling.enabled": "false",
+                "spark.driver.extraJavaOptions": options,
+                "spark.hadoop.hadoop.security.credential.provider.path": keystore,
+                "spark.eventLog.enabled": "true",
+                "spark.eventLog.dir": f"file:{events}",
+                "spark.eventLog.rolling.enabled": "false",
                 "spark.eventLog.compress": "false",
             }
             sessions[name] = buckets.session(name, millstream=name == "ours", conf=conf, environment=environment)
             self.events[name] = events
         self.stock, self.ours = sessions["stock"], sessions["ours"]
-        self.stock.call("remote_calls:store_password", provider=keystore, entries={
-            f"fs.s3a.bucket.keystore.{key}": value for key, value in (("access.key", ACCESS_KEY), ("secret.key", SECRET_KEY))
-        })
+        self.stock.call(
+            "remote_calls:store_password",
+            provider=keystore,
+            entries={
+                f"fs.s3a.bucket.keystore.{key}": value
+                for key, value in (("access.key", ACCESS_KEY), ("secret.key", SECRET_KEY))
+            },
+        )
         buckets.fill(self.stock, "static", [name for name in self.settings if name != "static"])
-        levels = {"": "INFO", "io.millstream": "TRACE", "org.apache.spark.sql.execution.datasources.millstream": "TRACE"}
+        levels = {
+            "": "INFO",
+            "io.millstream": "TRACE",
+            "org.apache.spark.sql.execution.datasources.millstream": "TRACE",
+        }
         self.ours.call("remote_calls:log_level", levels=levels)
 
     def limit(self, *rules):
         """Sets rules besides those about tokens."""
-        with_tokens = ("token", "role", "renewed", "no-token", "made-up", "no-role", "ended-403", "ended-within-stock", "ended-within-ours")
-        self.bed.limit(*map(token_rule, with_tokens), {**token_rule("ended-400"), "status": 400}, *rules, stated_ms=STATED_MS)
+        with_tokens = (
+            "token",
+            "role",
+            "renewed",
+            "no-token",
+            "made-up",
+            "no-role",
+            "ended-403",
+            "ended-within-stock",
+            "ended-within-ours",
+        )
+        self.bed.limit(
+            *map(token_rule, with_tokens), {**token_rule("ended-400"), "status": 400}, *rules, stated_ms=STATED_MS
+        )
 
     def both(self, call, **arguments):
         """The answers of both sessions."""
@@ -130,7 +166,11 @@ def test_rows_are_those_of_stock(access, bucket):
     assert actual == expected
     assert {name for name in READS if "error" in expected[name]} == {"missing"}, expected["text"]
     plan = access.ours.call("remote_calls:plan", path=f"{root}/small")
-    assert (plan["node"], plan["index"], plan["fileSystem"]) == ("NativeTextScan", "CompactFileIndex", "MillstreamS3AFileSystem")
+    assert (plan["node"], plan["index"], plan["fileSystem"]) == (
+        "NativeTextScan",
+        "CompactFileIndex",
+        "MillstreamS3AFileSystem",
+    )
     assert (plan["metrics"]["requests"], plan["metrics"]["retries"]) == (SMALL, 0)
 
 
@@ -175,7 +215,9 @@ def test_a_role_is_assumed_again_within_a_job(access, name, operation):
         access.bed.revoke_credentials("renewed")
     finally:
         access.bed.inject()
-    assert session.answer()["many"]["value"] == repr([f"Row(value='line 0', count={MANY})", f"Row(value='other 0', count={MANY})"])
+    assert session.answer()["many"]["value"] == repr(
+        [f"Row(value='line 0', count={MANY})", f"Row(value='other 0', count={MANY})"]
+    )
     assert access.bed.tokens()["refused"] == refused
 
 
@@ -212,7 +254,9 @@ def test_credentials_that_end_within_a_job_are_the_error_of_stock(access):
             access.bed.revoke_credentials(f"ended-within-{name}")
         finally:
             access.bed.inject()
-        answers.append({key: value.replace(f"within-{name}", "within") for key, value in without_numbers(session.answer()).items()})
+        answers.append(
+            {key: value.replace(f"within-{name}", "within") for key, value in without_numbers(session.answer()).items()}
+        )
     assert answers[1] == answers[0]
     assert "Status Code: 403" in answers[0]["cause"]
 
@@ -220,12 +264,22 @@ def test_credentials_that_end_within_a_job_are_the_error_of_stock(access):
 @pytest.mark.parametrize("operation", ["ListObjectsV2", "GetObject"])
 def test_requests_that_are_refused_are_the_error_of_stock(access, operation):
     """As where a policy allows HEAD requests and listings, but no reading of data, or the like."""
-    access.limit({"bucket": "static", "operations": [operation], "header": "X-Amz-Never-Sent", "status": 403, "code": "AccessDenied"})
+    access.limit(
+        {
+            "bucket": "static",
+            "operations": [operation],
+            "header": "X-Amz-Never-Sent",
+            "status": 403,
+            "code": "AccessDenied",
+        }
+    )
     try:
         expected, actual = access.both("remote_calls:read", root="s3a://static/data", reads=SOME)
     finally:
         access.limit()
-    assert {name: without_numbers(answer) for name, answer in actual.items()} == {name: without_numbers(answer) for name, answer in expected.items()}
+    assert {name: without_numbers(answer) for name, answer in actual.items()} == {
+        name: without_numbers(answer) for name, answer in expected.items()
+    }
     assert all("Status Code: 403" in answer["message"] + answer["cause"] for answer in expected.values()), expected
 
 
@@ -244,7 +298,9 @@ def test_a_log_of_streams_that_may_not_be_looked_for_is_taken_to_be_missing(acce
 
 
 def test_secrets_are_nowhere_to_be_seen(access):
-    """At the most detailed level of Millstream's loggers: in the log, the plans, what tasks get, and the events, of which the UI is made."""
+    """At the most detailed level of Millstream's loggers: in the log, the plans, what tasks get, and the events, of
+    which the UI is made.
+    """
     temporary = re.compile("(secret|token)-[0-9a-f]{32}")
     assert temporary.fullmatch(access.settings["token"]["session.token"])
     assert temporary.fullmatch(access.settings["token"]["secret.key"])

@@ -1,5 +1,5 @@
-"""`millstream compact` from and to S3 and HDFS: the lines and rows of the source, directory by directory, whatever happens to requests,
-objects and drivers.
+"""`millstream compact` from and to S3 and HDFS: the lines and rows of the source, directory by directory, whatever
+happens to requests, objects and drivers.
 
 Run with `make test-group GROUP=remote`.
 """
@@ -27,11 +27,19 @@ from s3_bed import BUCKET, S3Bed  # noqa: E402
 LEASE_S = 8
 SMALL = 40
 LINES = {
-    "crlf.txt": "a\r\nb\r\n\r\nc", "empty.txt": "", "mark.txt": "\ufeffx\ny\n", "sp ace %é.txt": "z\n", "alone.csv": "1,2\n",
-    "_hidden.txt": "no\n", ".dot": "no\n", "_SUCCESS": "",
+    "crlf.txt": "a\r\nb\r\n\r\nc",
+    "empty.txt": "",
+    "mark.txt": "\ufeffx\ny\n",
+    "sp ace %é.txt": "z\n",
+    "alone.csv": "1,2\n",
+    "_hidden.txt": "no\n",
+    ".dot": "no\n",
+    "_SUCCESS": "",
     **{f"k={n % 3}/f{n:03d}.txt": f"{n}.1\n{n}.2" + "\n" * (n % 2) for n in range(SMALL)},
     **{f"k=1/j=é 1/f{n}.json": f'{{"n": {n}}}\n' for n in range(5)},
-    "big/large.txt": "".join(f"line {n} {'x' * 100}\n" for n in range(200_000)), "big/small.txt": "s\n", "big/tiny.txt": "t",
+    "big/large.txt": "".join(f"line {n} {'x' * 100}\n" for n in range(200_000)),
+    "big/small.txt": "s\n",
+    "big/tiny.txt": "t",
 }
 
 
@@ -43,7 +51,9 @@ class Place:
         self.conf = {**conf, "spark.hadoop.fs.millstream.write.lease.ms": str(LEASE_S * 1000)}
         self.classpath = classpath
         for_sessions = {**self.conf, "spark.driver.extraClassPath": ":".join(map(str, classpath))}
-        self.stock, self.ours = (Session(homes(name) / "home", millstream=name == "ours", conf=for_sessions) for name in ("stock", "ours"))
+        self.stock, self.ours = (
+            Session(homes(name) / "home", millstream=name == "ours", conf=for_sessions) for name in ("stock", "ours")
+        )
         self.count = 0
 
     def new(self, files: dict[str, str] | None = None) -> str:
@@ -74,7 +84,9 @@ class Place:
 def place(request, tmp_path_factory):
     if request.param == "s3":
         with S3Bed() as bed:
-            found = Place(bed, f"s3a://{BUCKET}", bed.spark_conf(), s3a_jars(pyspark.__version__), tmp_path_factory.mktemp)
+            found = Place(
+                bed, f"s3a://{BUCKET}", bed.spark_conf(), s3a_jars(pyspark.__version__), tmp_path_factory.mktemp
+            )
             yield found
             found.close()
     else:
@@ -104,7 +116,9 @@ def test_lines_of_each_directory_are_those_of_the_source(place):
     done = place.compact(source, target, header=False)
     assert done["left"] == [] and done["destination"] == target
     assert place.lines(target) == expected
-    assert {key: done[key] for key in ("files", "bytes", "outputs", "kept", "merged")} == {key: dry[key] for key in ("files", "bytes", "outputs", "kept", "merged")}
+    assert {key: done[key] for key in ("files", "bytes", "outputs", "kept", "merged")} == {
+        key: dry[key] for key in ("files", "bytes", "outputs", "kept", "merged")
+    }
     assert done["files"] == len(LINES) - 3 and done["outputs"] < 15
     again = place.compact(target, place.new(), header=False)
     assert (again["outputs"], again["kept"]) == (done["outputs"], done["outputs"])
@@ -118,21 +132,42 @@ def test_small_outputs_keep_the_order_of_names(place):
     assert "".join(contents) == "".join(f"{n}\n" for n in range(100))
 
 
-@pytest.mark.parametrize("format, options, compaction", [
-    ("csv", {"header": True}, {"header": True}), ("json", {}, {}), ("parquet", {}, {}), ("text", {"compression": "gzip"}, {}),
-    ("text", {"compression": "bzip2"}, {"codec": "gzip"}), ("parquet", {}, {"codec": "gzip"}), ("text", {}, {"format": "parquet"}),
-], ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values())))
+@pytest.mark.parametrize(
+    "format, options, compaction",
+    [
+        ("csv", {"header": True}, {"header": True}),
+        ("json", {}, {}),
+        ("parquet", {}, {}),
+        ("text", {"compression": "gzip"}, {}),
+        ("text", {"compression": "bzip2"}, {"codec": "gzip"}),
+        ("parquet", {}, {"codec": "gzip"}),
+        ("text", {}, {"format": "parquet"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values())),
+)
 def test_rows_of_formats_are_those_of_the_source(place, format, options, compaction):
     source, target = place.new(), place.new()
     expressions = ["concat('line ', id) value"] if format == "text" else ["id", "concat('name ', id) name"]
     for k in range(2):
-        place.stock.call("compact_calls:write", path=f"{source}/k={k}", format=format, expressions=expressions, files=8, options=options)
+        place.stock.call(
+            "compact_calls:write",
+            path=f"{source}/k={k}",
+            format=format,
+            expressions=expressions,
+            files=8,
+            options=options,
+        )
     done = place.compact(source, target, **compaction)
     assert done["left"] == [] and done["outputs"] == 2
     read = {"header": True} if "header" in options else None
     for k in range(2):
         expected = place.stock.call("compact_calls:rows", path=f"{source}/k={k}", format=format, options=read)
-        assert place.stock.call("compact_calls:rows", path=f"{target}/k={k}", format=compaction.get("format", format), options=read) == expected
+        assert (
+            place.stock.call(
+                "compact_calls:rows", path=f"{target}/k={k}", format=compaction.get("format", format), options=read
+            )
+            == expected
+        )
 
 
 def test_what_cannot_be_merged_is_left_or_copied(place):
@@ -140,13 +175,18 @@ def test_what_cannot_be_merged_is_left_or_copied(place):
     source = place.new({"a.orc": "ORC", "b.avro": "Obj", "one.txt": "1\n", "two.txt": "2\n", **binary})
     left = place.compact(source, place.new())
     assert {group["reason"].rpartition(": ")[2] for group in left["left"]} == {
-        "ORC files are not merged", "Avro files are not merged", "has a NUL byte near its beginning, so it is not a text file"}
+        "ORC files are not merged",
+        "Avro files are not merged",
+        "has a NUL byte near its beginning, so it is not a text file",
+    }
     assert {group["directory"] for group in left["left"]} == {source, f"{source}/nul"}
     target = place.new()
     copied = place.compact(source, target, copy_left=True)
     assert copied["left"] == [] and sum(group["files"] for group in copied["copied"]) == 5
     found = dict(place.stock.call("compact_calls:files", path=target))
-    assert {f"/{name}": text.encode().hex() for name, text in {"a.orc": "ORC", "b.avro": "Obj", **binary}.items()}.items() <= found.items()
+    assert {
+        f"/{name}": text.encode().hex() for name, text in {"a.orc": "ORC", "b.avro": "Obj", **binary}.items()
+    }.items() <= found.items()
 
 
 def test_headers_that_differ_are_left(place):
@@ -159,9 +199,13 @@ def test_headers_that_differ_are_left(place):
 def test_refusals_name_the_path_and_the_way_out(place):
     source, full = place.new({"a": "1\n", "b": "2\n"}), place.new({"x": "y\n"})
     for arguments, words in (
-        ({"dst": full}, ["not empty", full]), ({"dst": source}, ["is the source itself"]), ({"dst": f"{source}/in"}, ["is inside the source"]),
-        ({"in_place": True}, [source, "new tree", "INSERT OVERWRITE"]), ({"src": f"{source}/none", "dst": place.new()}, ["there is no such directory"]),
-        ({"src": f"{source}/a", "dst": place.new()}, ["not a directory"]), ({"dst": "gs://bucket/x"}, ["gs"]),
+        ({"dst": full}, ["not empty", full]),
+        ({"dst": source}, ["is the source itself"]),
+        ({"dst": f"{source}/in"}, ["is inside the source"]),
+        ({"in_place": True}, [source, "new tree", "INSERT OVERWRITE"]),
+        ({"src": f"{source}/none", "dst": place.new()}, ["there is no such directory"]),
+        ({"src": f"{source}/a", "dst": place.new()}, ["not a directory"]),
+        ({"dst": "gs://bucket/x"}, ["gs"]),
     ):
         for dry_run in (False, True):
             said = place.ours.call("compact_calls:compact", **{"src": source, "dry_run": dry_run, **arguments})
@@ -169,8 +213,14 @@ def test_refusals_name_the_path_and_the_way_out(place):
     for log in ("_delta_log/0.json", ".hoodie/x", "_spark_metadata/0", "metadata/version-hint.text"):
         table = place.new({"sub/a": "1\n", f"sub/{log}": "{}"})
         assert "use the table's own compaction" in place.compact(table, place.new())["error"]
-    for log, part in (("_delta_log/0.json", "k=1"), ("metadata/0-1.metadata.json", "data/k=1"), ("_spark_metadata/0", "k=1"), (".hoodie/x", "data"),
-                      ("snapshot/snapshot-1 manifest/manifest-1", "k=1/bucket-0"), ("offsets/0 commits/0", "sources/0")):
+    for log, part in (
+        ("_delta_log/0.json", "k=1"),
+        ("metadata/0-1.metadata.json", "data/k=1"),
+        ("_spark_metadata/0", "k=1"),
+        (".hoodie/x", "data"),
+        ("snapshot/snapshot-1 manifest/manifest-1", "k=1/bucket-0"),
+        ("offsets/0 commits/0", "sources/0"),
+    ):
         table = place.new({f"{part}/a.txt": "1\n", f"{part}/b.txt": "2\n", **{name: "{}" for name in log.split()}})
         assert "whose log" in place.compact(f"{table}/{part}", place.new())["error"], log
     plain = place.new({"_unknown/x": "", "a.txt": "1\n", "b.txt": "2\n"})
@@ -202,14 +252,20 @@ def test_one_request_for_each_small_object(s3):
 
 
 @ON_S3
-@pytest.mark.parametrize("operation", ["GetObject", "UploadPart", "CreateMultipartUpload", "CompleteMultipartUpload", "PutObject"])
-@pytest.mark.parametrize("fault", [
-    {"do": "truncate", "bytes": 1, "count": 3},
-    {"do": "drop", "count": 2},
-    {"do": "drop", "count": 2, "after": True},
-    {"do": "answer", "status": 503, "code": "SlowDown", "count": 3},
-    {"do": "answer", "status": 500, "code": "InternalError", "count": 3},
-], ids=lambda fault: f"{fault['do']}-{fault.get('status', 'after' if fault.get('after') else '')}")
+@pytest.mark.parametrize(
+    "operation", ["GetObject", "UploadPart", "CreateMultipartUpload", "CompleteMultipartUpload", "PutObject"]
+)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"do": "truncate", "bytes": 1, "count": 3},
+        {"do": "drop", "count": 2},
+        {"do": "drop", "count": 2, "after": True},
+        {"do": "answer", "status": 503, "code": "SlowDown", "count": 3},
+        {"do": "answer", "status": 500, "code": "InternalError", "count": 3},
+    ],
+    ids=lambda fault: f"{fault['do']}-{fault.get('status', 'after' if fault.get('after') else '')}",
+)
 def test_requests_that_fail_lose_no_line(s3, operation, fault):
     files = {f"k={n % 4}/f{n:03d}": f"{n}\n" for n in range(40)}
     source, target = s3.new(files), s3.new()
@@ -221,7 +277,9 @@ def test_requests_that_fail_lose_no_line(s3, operation, fault):
 
 
 def while_held(place, skip: int, source: str, target: str, action):
-    """Compacts; does something when the GET after `skip` others of an object called held.txt arrives, which then continues."""
+    """Compacts; does something when the GET after `skip` others of an object called held.txt arrives, which then
+    continues.
+    """
     place.bed.inject({"operation": "GetObject", "path": "held.txt", "do": "hold", "skip": skip, "count": 1})
     place.ours.ask("compact_calls:compact", src=source, dst=target)
     while place.bed.held() == 0:
@@ -235,7 +293,9 @@ REPLACED, LARGE = "new 1\nnew 2\nnew 3\n", "".join(f"old {n} {'x' * 1000}\n" for
 
 
 @ON_S3
-@pytest.mark.parametrize("skip, text", [(0, "old 1\nold 2\n"), (0, LARGE), (2, LARGE)], ids=["small", "large", "large-partly-read"])
+@pytest.mark.parametrize(
+    "skip, text", [(0, "old 1\nold 2\n"), (0, LARGE), (2, LARGE)], ids=["small", "large", "large-partly-read"]
+)
 @pytest.mark.parametrize("change", ["replaced", "deleted"])
 def test_an_object_that_changes_while_it_is_read_is_left(s3, change, skip, text):
     source, target = s3.new({"a/held.txt": text, "a/other.txt": "same\n", "b/x": "1\n", "b/y": "2\n"}), s3.new()
@@ -251,14 +311,27 @@ def test_an_object_that_changes_while_it_is_read_is_left(s3, change, skip, text)
     reason = done["left"][0]["reason"]
     assert reason.startswith(f"{source}/a/held.txt: ")
     # Whether another part has been read by then is a matter of luck.
-    assert "has changed" in reason or (change, skip) == ("deleted", 0) and "No such file" in reason
+    assert "has changed" in reason or ((change, skip) == ("deleted", 0) and "No such file" in reason)
     assert s3.lines(target) == [["/b", "1"], ["/b", "2"]]
 
 
-# Where the driver dies: an operation of S3, or a call to the name node, how many of them pass, and whether the compaction is committed then.
-DEATHS_S3 = [("GetObject", 30, False), ("CreateMultipartUpload", 3, False), ("UploadPart", 5, False), ("CompleteMultipartUpload", 0, True),
-             ("CompleteMultipartUpload", 7, True)]
-DEATHS_HDFS = [("create", 4, False), ("addBlock", 6, False), ("complete", 10, False), ("rename", 2, False), ("rename", 3, True), ("rename", 8, True)]
+# Where the driver dies: an operation of S3, or a call to the name node, how many of them pass, and whether the
+# compaction is committed then.
+DEATHS_S3 = [
+    ("GetObject", 30, False),
+    ("CreateMultipartUpload", 3, False),
+    ("UploadPart", 5, False),
+    ("CompleteMultipartUpload", 0, True),
+    ("CompleteMultipartUpload", 7, True),
+]
+DEATHS_HDFS = [
+    ("create", 4, False),
+    ("addBlock", 6, False),
+    ("complete", 10, False),
+    ("rename", 2, False),
+    ("rename", 3, True),
+    ("rename", 8, True),
+]
 
 
 @ON_S3
@@ -295,7 +368,19 @@ def ended(kind: str, outcome: str = "COMPLETE") -> dict[str, str]:
 
 def test_names_that_spark_ignores_are_no_data(place):
     # S3 leaves a tree with a directory that is named like a Parquet summary to Hadoop's listing.
-    source, target = place.new({"a": "1\n", "b": "2\n", "_metadata/x": "3\n", "c._COPYING_": "no\n", "d._COPYING_/e": "no\n", "_d/e": "no\n"}), place.new()
+    source, target = (
+        place.new(
+            {
+                "a": "1\n",
+                "b": "2\n",
+                "_metadata/x": "3\n",
+                "c._COPYING_": "no\n",
+                "d._COPYING_/e": "no\n",
+                "_d/e": "no\n",
+            }
+        ),
+        place.new(),
+    )
     done = place.compact(source, target)
     assert (done["left"], done["files"]) == ([], 3), done
     assert place.lines(target) == place.lines(source) == [["", "1"], ["", "2"], ["/_metadata", "3"]]
@@ -338,7 +423,11 @@ def test_a_committed_compaction_is_reported_only_if_all_of_it_is_there(place):
 
 
 def hidden_in(place, target: str) -> list[str]:
-    return [] if place.stock.call("remote_calls:missing", path=target) else place.stock.call("remote_calls:hidden", path=target)
+    return (
+        []
+        if place.stock.call("remote_calls:missing", path=target)
+        else place.stock.call("remote_calls:hidden", path=target)
+    )
 
 
 @ON_S3
@@ -347,7 +436,9 @@ def test_a_statement_that_overwrites_the_source_meanwhile_is_a_conflict(s3, wher
     source, target = s3.new({"held.txt": "1\n", "b": "2\n"}), s3.new()
     table = {"": source, "/..": source.rpartition("/")[0], "/../..": s3.url}[where]
     try:
-        said = while_held(s3, 0, source, target, lambda: s3.stock.call("remote_calls:put", root=table, files=ended("over")))
+        said = while_held(
+            s3, 0, source, target, lambda: s3.stock.call("remote_calls:put", root=table, files=ended("over"))
+        )
         assert f"another statement has overwritten {table}" in said["error"].replace(f"{s3.url}/ ", f"{s3.url} "), said
         assert hidden_in(s3, target) == []
         again = s3.compact(source, target)
@@ -378,7 +469,16 @@ def test_a_statement_that_writes_while_the_source_is_listed_is_a_conflict(s3):
 def test_a_time_that_s3_states_less_exactly_is_no_change(s3):
     source, target = s3.new({"refused.txt": "1\n", "b": "2\n"}), s3.new()
     # Native code and the client are refused, so that S3A's own stream reads it.
-    s3.bed.inject({"operation": "GetObject", "path": "refused.txt", "do": "answer", "status": 403, "code": "AccessDenied", "count": 2})
+    s3.bed.inject(
+        {
+            "operation": "GetObject",
+            "path": "refused.txt",
+            "do": "answer",
+            "status": 403,
+            "code": "AccessDenied",
+            "count": 2,
+        }
+    )
     done = s3.compact(source, target)
     assert s3.bed.struck == 2 and done["left"] == [], done
     assert s3.lines(target) == [["", "1"], ["", "2"]]
@@ -388,7 +488,9 @@ def test_a_time_that_s3_states_less_exactly_is_no_change(s3):
 def test_a_task_that_cannot_write_is_repeated(s3):
     source, target = s3.new({f"k={n % 3}/f{n}": f"{n}\n" for n in range(9)}), s3.new()
     # S3A does not repeat such a request by itself.
-    s3.bed.inject({"operation": "UploadPart", "path": TREE, "do": "answer", "status": 403, "code": "AccessDenied", "count": 2})
+    s3.bed.inject(
+        {"operation": "UploadPart", "path": TREE, "do": "answer", "status": 403, "code": "AccessDenied", "count": 2}
+    )
     run = s3.command("--master=local[2,4]", source, target, "--json")
     done = subprocess.run(run, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert s3.bed.struck == 2 and done.returncode == 0, done.stderr
@@ -413,7 +515,9 @@ def test_a_driver_that_sleeps_past_its_lease_leaves_the_next_one_alone(s3):
     journal = f"/{source.removeprefix('s3a://')}/.direct-writes"
     s3.bed.inject({"operation": "HeadObject", "path": journal, "do": "hold", "skip": 3, "count": 1})
     run = s3.command(source, target, "--json")
-    process = subprocess.Popen(run, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        run, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     while s3.bed.held() == 0:
         assert process.poll() is None, "the request was not made"
         time.sleep(0.02)
@@ -441,7 +545,9 @@ def dies(place, await_death, is_committed: bool):
     source, target = place.new({**files, "alone/kept.txt": "k\n", "left.orc": "ORC"}), place.new()
     expected = [line for line in place.lines(source) if line[0]]
     run = place.command(source, target, "--json")
-    process = subprocess.Popen(run, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        run, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     await_death(process)
     assert process.returncode == -signal.SIGKILL, process.communicate()
     if not is_committed:
@@ -467,7 +573,9 @@ def cluster(place, tmp_path_factory):
     jars = ":".join(map(str, place.classpath))
     executors = {"spark.driver.extraClassPath": jars, "spark.executor.extraClassPath": jars}
     with two_hosts(top) as master:
-        session = Session(top / "home", millstream=True, conf={**place.conf, **SPECULATION, **executors, "spark.master": master})
+        session = Session(
+            top / "home", millstream=True, conf={**place.conf, **SPECULATION, **executors, "spark.master": master}
+        )
         yield session
         session.close()
 
@@ -475,7 +583,9 @@ def cluster(place, tmp_path_factory):
 @ON_S3
 @pytest.mark.parametrize("fault", ["killed", "slow"])
 def test_a_compaction_survives_executors_that_stop(s3, cluster, fault):
-    """All executors are killed during an upload; or one upload hangs until a speculative attempt has written the same output."""
+    """All executors are killed during an upload; or one upload hangs until a speculative attempt has written the same
+    output.
+    """
     source, target = s3.new({f"k={n % 12}/f{n:03d}": f"{n}\n" for n in range(120)}), s3.new()
     expected = s3.lines(source)
     application = cluster.call("fault_calls:application")
@@ -501,8 +611,14 @@ def test_a_compaction_survives_executors_that_stop(s3, cluster, fault):
 
 def test_the_shell_command(place):
     source, target = place.new({"a": "1\n", "b": "2\n", "c.orc": "ORC"}), place.new()
-    done = subprocess.run(place.command(source, target), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 1 and f"missing from {target}: 1 files in {source}: ORC files are not merged" in done.stderr, done.stderr
+    done = subprocess.run(
+        place.command(source, target), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert (
+        done.returncode == 1 and f"missing from {target}: 1 files in {source}: ORC files are not merged" in done.stderr
+    ), done.stderr
     assert place.lines(target) == [["", "1"], ["", "2"]]
     refused = subprocess.run(place.command("--in-place", source), env=environment(), stderr=subprocess.PIPE, text=True)
-    assert refused.returncode == 1 and refused.stderr.splitlines()[-1].startswith(f"millstream: {source}: "), refused.stderr
+    assert refused.returncode == 1 and refused.stderr.splitlines()[-1].startswith(f"millstream: {source}: "), (
+        refused.stderr
+    )

@@ -1,5 +1,5 @@
-"""Compressed text on S3 and HDFS: the rows are those of stock Spark, or of the text itself, and tasks share large files by an index that is
-kept there, whatever happens to objects and requests.
+"""Compressed text on S3 and HDFS: the rows are those of stock Spark, or of the text itself, and tasks share large files
+by an index that is kept there, whatever happens to objects and requests.
 
 Run with `make test-group GROUP=compressed-remote`.
 """
@@ -14,14 +14,39 @@ from random import Random
 
 import pytest
 from compressed_calls import FORMS
-from compressed_files import ENDINGS, Corpus, command, csv_text, deflated, json_text, log_lines, lz4, member, variants_of, wide_lines, zstd
+from compressed_files import (
+    Corpus,
+    command,
+    csv_text,
+    deflated,
+    json_text,
+    log_lines,
+    lz4,
+    member,
+    variants_of,
+    wide_lines,
+    zstd,
+)
 from remote_places import KINDS
 from test_compressed import CODECS, READ_BY_STOCK, by_hadoop, check, is_read_by_stock
 
 MEGABYTE = 1 << 20
 LINES = 16_000
 PIECES = {"spark.millstream.index.minSize": "0", "spark.sql.files.maxPartitionBytes": str(4 * MEGABYTE)}
-READ_FORMS = ("text", "by file", "count", "contains", "count of contains", "sql", "whole", "table", "text file", "text file of 7", "csv", "json")
+READ_FORMS = (
+    "text",
+    "by file",
+    "count",
+    "contains",
+    "count of contains",
+    "sql",
+    "whole",
+    "table",
+    "text file",
+    "text file of 7",
+    "csv",
+    "json",
+)
 FEW = ("crlf", "log")
 HDFS = pytest.mark.parametrize("place", ["hdfs"], indirect=True, scope="module")
 S3 = pytest.mark.parametrize("place", ["s3"], indirect=True, scope="module")
@@ -47,6 +72,7 @@ def upload(place, source, target):
 
 # --- Rows
 
+
 @pytest.fixture(scope="module")
 def trees(place, tmp_path_factory):
     """The trees of a codec's corpus on the file system: the URLs of the plain and of the compressed one."""
@@ -55,7 +81,12 @@ def trees(place, tmp_path_factory):
     def trees(codec):
         if codec not in made:
             corpus, rng = Corpus(codec, tmp_path_factory.mktemp(codec)), Random(f"17 {codec}")
-            texts = {"crlf": b"an o\r\nb\r\n\r\nc", "empty": b"", "mark": "\ufeffan o\ny\n".encode(), "log": log_lines(rng, 3000)}
+            texts = {
+                "crlf": b"an o\r\nb\r\n\r\nc",
+                "empty": b"",
+                "mark": "\ufeffan o\ny\n".encode(),
+                "log": log_lines(rng, 3000),
+            }
             for variant, compress in variants_of(codec).items():
                 for name, text in texts.items():
                     for directory in ("text", "few", f"table/k={name}") if name in FEW else ("text",):
@@ -93,6 +124,7 @@ def test_rows_by_s3as_own_client(place, trees, codec, form):
 
 
 # --- Indexes
+
 
 @pytest.fixture(scope="module")
 def large(place, tmp_path_factory):
@@ -153,7 +185,7 @@ def indexes(place, directory):
 
 
 def blocks(text):
-    return [text[start:start + 2 * MEGABYTE] for start in range(0, len(text), 2 * MEGABYTE)]
+    return [text[start : start + 2 * MEGABYTE] for start in range(0, len(text), 2 * MEGABYTE)]
 
 
 def frames(compress):
@@ -161,7 +193,11 @@ def frames(compress):
 
 
 DIVISIBLE = {
-    "gz": command("gzip", "-1"), "zst": frames(zstd), "lz4": lz4, "bz2": command("bzip2", "-9"), "snappy": None,
+    "gz": command("gzip", "-1"),
+    "zst": frames(zstd),
+    "lz4": lz4,
+    "bz2": command("bzip2", "-9"),
+    "snappy": None,
 }
 
 
@@ -237,6 +273,7 @@ def test_compaction_takes_no_index_for_data(place, large, file, directory):
 
 # --- Objects that change
 
+
 def test_a_file_of_the_same_size_is_another_file(place, second, large, file, directory):
     """The first is overwritten by another text of the same size, and that by the first."""
     check_divided(place.ours, file, large["first"][1])
@@ -244,7 +281,9 @@ def test_a_file_of_the_same_size_is_another_file(place, second, large, file, dir
         upload(place, large[name][0], file)
         for session in (place.ours, second):
             check_divided(session, file, large[name][1])
-    assert 2 <= len(indexes(place, directory)) <= 4, "one for each version, and S3 has the same one again for the same content"
+    assert 2 <= len(indexes(place, directory)) <= 4, (
+        "one for each version, and S3 has the same one again for the same content"
+    )
 
 
 @pytest.mark.parametrize("ignores", ["false", "true"])
@@ -267,7 +306,11 @@ def test_a_file_that_is_replaced_after_it_was_listed(place, large, file, tmp_pat
 
 
 def damaged(index, how):
-    return {"half": index[:len(index) // 2], "another file's": index, "flipped": index[:50] + bytes([index[50] ^ 8]) + index[51:]}[how]
+    return {
+        "half": index[: len(index) // 2],
+        "another file's": index,
+        "flipped": index[:50] + bytes([index[50] ^ 8]) + index[51:],
+    }[how]
 
 
 @pytest.mark.parametrize("how", ["half", "flipped", "another file's"])
@@ -327,8 +370,10 @@ def test_access_control_lists_open_no_index(place, large, file, directory, of):
 # --- Requests that fail
 
 FAULTS = {
-    "truncate": {"do": "truncate", "bytes": 70_000, "count": 2}, "drop": {"do": "drop", "count": 2},
-    "503": {"do": "answer", "status": 503, "code": "SlowDown", "count": 3}, "500": {"do": "answer", "status": 500, "code": "InternalError", "count": 7},
+    "truncate": {"do": "truncate", "bytes": 70_000, "count": 2},
+    "drop": {"do": "drop", "count": 2},
+    "503": {"do": "answer", "status": 503, "code": "SlowDown", "count": 3},
+    "500": {"do": "answer", "status": 500, "code": "InternalError", "count": 7},
     "a truncated one in two": {"do": "truncate", "bytes": 100_000, "every": 2, "count": 6},
 }
 PHASES = {
@@ -356,8 +401,11 @@ def test_requests_that_fail_lose_no_row(place, large, file, phase, fault, who):
 @pytest.mark.parametrize("form", ["text", "csv", "rdd"])
 def test_requests_that_fail_lose_no_row_of_a_whole_read(place, directory, tmp_path, form, fault):
     """Of a file that no index divides, which several requests read."""
-    read = {"text": "spark.read.text(root).selectExpr('hash(value)')", "csv": "spark.read.csv(root, schema='a string').selectExpr('hash(a)')",
-            "rdd": "sc.textFile(root).map(hash)"}[form]
+    read = {
+        "text": "spark.read.text(root).selectExpr('hash(value)')",
+        "csv": "spark.read.csv(root, schema='a string').selectExpr('hash(a)')",
+        "rdd": "sc.textFile(root).map(hash)",
+    }[form]
     file, _ = whole(place, directory, tmp_path)
     expected = place.stock.call("compressed_calls:hashed", path=f"file:{tmp_path}/whole.txt", code=read)
     place.bed.inject({"operation": "GetObject", "path": "whole.zst", **FAULTS[fault]})
@@ -376,7 +424,9 @@ def whole(place, directory, tmp_path, megabytes=24):
 
 
 @S3
-@pytest.mark.parametrize("fault", [{"status": 403, "code": "ExpiredToken"}, {"status": 404, "code": "NoSuchKey"}], ids=["refused", "gone"])
+@pytest.mark.parametrize(
+    "fault", [{"status": 403, "code": "ExpiredToken"}, {"status": 404, "code": "NoSuchKey"}], ids=["refused", "gone"]
+)
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_refusal_is_an_error_and_no_end_of_file(place, large, file, phase, fault):
     PHASES[phase](place.ours, file)
@@ -389,22 +439,32 @@ def test_a_refusal_is_an_error_and_no_end_of_file(place, large, file, phase, fau
 
 @S3
 def test_an_index_that_cannot_be_read_or_written_costs_no_row(place, second, large, file, directory):
-    place.bed.inject({"operation": "PutObject", "path": "_millstream", "do": "answer", "status": 403, "code": "AccessDenied"})
+    place.bed.inject(
+        {"operation": "PutObject", "path": "_millstream", "do": "answer", "status": 403, "code": "AccessDenied"}
+    )
     check_divided(place.ours, file, large["first"][1])
     assert not indexes(place, directory)
-    place.bed.inject({"operation": "GetObject", "path": "_millstream", "do": "answer", "status": 403, "code": "AccessDenied"})
+    place.bed.inject(
+        {"operation": "GetObject", "path": "_millstream", "do": "answer", "status": 403, "code": "AccessDenied"}
+    )
     check_divided(second, file, large["first"][1])
 
 
 # --- Requests in flight
 
+
 @S3
 @pytest.mark.parametrize("who", ["ours", "by_client"], ids=["native", "client"])
 @pytest.mark.parametrize("form", ["text", "csv", "rdd"])
 def test_a_whole_read_has_several_requests_in_flight(place, directory, tmp_path, form, who):
-    """And makes one for each 8 MiB. A job decodes the file before, and finds that it is one frame: before the second count of lines."""
-    read = {"text": "spark.read.text(root).selectExpr('count(*)')", "csv": "spark.read.csv(root, schema='a string').selectExpr('count(*)')",
-            "rdd": "[sc.textFile(root).count()]"}[form]
+    """And makes one for each 8 MiB. A job decodes the file before, and finds that it is one frame: before the second
+    count of lines.
+    """
+    read = {
+        "text": "spark.read.text(root).selectExpr('count(*)')",
+        "csv": "spark.read.csv(root, schema='a string').selectExpr('count(*)')",
+        "rdd": "[sc.textFile(root).count()]",
+    }[form]
     file, lines = whole(place, directory, tmp_path)
     size = (tmp_path / "whole.zst").stat().st_size
     place.bed.set_delay(200)
@@ -436,14 +496,34 @@ def test_the_job_that_makes_an_index_has_several_requests_in_flight(place, direc
 
 # --- Commands
 
+
 def run(place, words, tmp_path):
     """Runs a command of `millstream` with the settings that reach the file system."""
     (tmp_path / "tmp").mkdir(exist_ok=True)
-    settings = {**place.conf, "spark.driver.memory": "2g", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
-                "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={tmp_path}/tmp"}
+    settings = {
+        **place.conf,
+        "spark.driver.memory": "2g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={tmp_path}/tmp",
+    }
     folder = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "SPARK_HOME": "", "LC_ALL": "C.UTF-8", "PYSPARK_PYTHON": sys.executable}
-    line = [str(folder / "millstream"), words[0], "--master=local[2]", *(f"--conf={key}={value}" for key, value in settings.items()), *words[1:]]
+    environment = {
+        **os.environ,
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "SPARK_HOME": "",
+        "LC_ALL": "C.UTF-8",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    line = [
+        str(folder / "millstream"),
+        words[0],
+        "--master=local[2]",
+        *(f"--conf={key}={value}" for key, value in settings.items()),
+        *words[1:],
+    ]
     return subprocess.run(line, env=environment, capture_output=True, text=True)
 
 
@@ -480,7 +560,9 @@ def test_formats_of_a_path_there(place, file, directory, tmp_path):
     """By the command, which also measures on the same file system; nothing is left there."""
     scratch = f"{directory}-scratch"
     place.stock.call("remote_calls:make_directory", path=scratch)
-    result = run(place, ["formats", "--json", "--codecs=none,gz", "--rounds=1", f"--also={scratch}", directory], tmp_path)
+    result = run(
+        place, ["formats", "--json", "--codecs=none,gz", "--rounds=1", f"--also={scratch}", directory], tmp_path
+    )
     assert result.returncode == 0, result.stderr[-3000:]
     found = json.loads(result.stdout)
     assert found["sample"]["lines"] == LINES and found["sample"]["files"] == 1

@@ -1,4 +1,5 @@
-"""Buckets that S3A and Spark must serve themselves, and objects that need more than a plain GET, give the rows or the errors of stock Spark.
+"""Buckets that S3A and Spark must serve themselves, and objects that need more than a plain GET, give the rows or the
+errors of stock Spark.
 
 Run with `make test-group GROUP=remote`.
 """
@@ -29,7 +30,12 @@ SETTINGS = {
     "no-payer": KEYS,
     "customer-key": {**KEYS, "encryption.algorithm": "SSE-C", "encryption.key": KEY_OF_CUSTOMER},
     "no-customer-key": KEYS,
-    "client-side": {**KEYS, "encryption.algorithm": "CSE-KMS", "encryption.key": "none", "encryption.cse.kms.region": "us-east-1"},
+    "client-side": {
+        **KEYS,
+        "encryption.algorithm": "CSE-KMS",
+        "encryption.key": "none",
+        "encryption.cse.kms.region": "us-east-1",
+    },
     "change-detection": {**KEYS, "change.detection.source": "versionid", "change.detection.mode": "client"},
     "classic": {**KEYS, "experimental.input.fadvise": "random", "input.stream.type": "classic"},
 }
@@ -89,13 +95,18 @@ class Place:
     def __init__(self, bed, scratch):
         self.bed, self.buckets = bed, Buckets(bed, scratch, SETTINGS)
         self.options = {"spark.driver.extraJavaOptions": trust_store(bed.certificate, scratch / "trust.p12")}
-        self.stock, self.ours = (self.buckets.session(name, millstream=name == "ours", conf=self.options) for name in ("stock", "ours"))
+        self.stock, self.ours = (
+            self.buckets.session(name, millstream=name == "ours", conf=self.options) for name in ("stock", "ours")
+        )
         self.buckets.fill(self.stock, "plain", [name for name in SETTINGS if name != "plain" and name not in SYNTHETIC])
         reads = ["GetObject", "HeadObject"]
         key = {"operations": reads, "header": "X-Amz-Server-Side-Encryption-Customer-Key", "value": KEY_OF_CUSTOMER}
         payer = {"header": "X-Amz-Request-Payer", "value": "requester"}
         bed.limit(
-            *({"bucket": bucket, **key, "status": 400, "code": "InvalidRequest"} for bucket in ("customer-key", "no-customer-key")),
+            *(
+                {"bucket": bucket, **key, "status": 400, "code": "InvalidRequest"}
+                for bucket in ("customer-key", "no-customer-key")
+            ),
             *({"bucket": bucket, **payer, "status": 403, "code": "AccessDenied"} for bucket in ("payer", "no-payer")),
         )
         bed.inject(*with_slashes())
@@ -126,7 +137,11 @@ def test_the_log_says_once_why_spark_lists(place, bucket):
     assert any("value" in answer for answer in expected.values()), expected
     used = place.ours.call("remote_calls:index", path=path_of(bucket))
     assert used == {"index": "InMemoryFileIndex", "fileSystem": "MillstreamS3AFileSystem"}
-    told = [line for line in place.ours.log.read_text().splitlines() if f"s3a://{bucket} is listed and read by S3A and Spark themselves" in line]
+    told = [
+        line
+        for line in place.ours.log.read_text().splitlines()
+        if f"s3a://{bucket} is listed and read by S3A and Spark themselves" in line
+    ]
     assert len(told) == 1
     assert FALLBACKS[bucket] in told[0]
 
@@ -151,9 +166,15 @@ def test_requests_without_these_settings_are_the_error_of_stock(place, bucket):
 
 def test_client_side_encryption_without_its_client_is_the_error_of_stock(place):
     expected, actual = place.both(path_of("client-side"))
-    assert {name: answer["error"] for name, answer in actual.items()} == {name: answer["error"] for name, answer in expected.items()}
+    assert {name: answer["error"] for name, answer in actual.items()} == {
+        name: answer["error"] for name, answer in expected.items()
+    }
     # Which of its classes is missed first depends on the order in which the JVM loads them.
-    assert all("software.amazon.encryption.s3" in answer["cause"] for answers in (expected, actual) for answer in answers.values()), expected
+    assert all(
+        "software.amazon.encryption.s3" in answer["cause"]
+        for answers in (expected, actual)
+        for answer in answers.values()
+    ), expected
 
 
 def test_another_class_is_left_alone(place, tmp_path):
@@ -166,7 +187,8 @@ def test_another_class_is_left_alone(place, tmp_path):
     log = tmp_path / "log.properties"
     log.write_text(LOG)
     conf = {
-        "spark.hadoop.fs.s3a.impl": "test.OtherS3A", "spark.driver.extraClassPath": f"{jars}:{tmp_path / 'classes'}",
+        "spark.hadoop.fs.s3a.impl": "test.OtherS3A",
+        "spark.driver.extraClassPath": f"{jars}:{tmp_path / 'classes'}",
         "spark.driver.extraJavaOptions": f"{place.options['spark.driver.extraJavaOptions']} -Dlog4j2.configurationFile={log}",
     }
     other = place.buckets.session("other", millstream=True, conf=conf)
@@ -174,7 +196,13 @@ def test_another_class_is_left_alone(place, tmp_path):
         other.ask("remote_calls:read", root=path_of("plain"), reads=READS)
         place.stock.ask("remote_calls:read", root=path_of("plain"), reads=READS)
         assert other.answer() == place.stock.answer()
-        assert other.call("remote_calls:index", path=path_of("plain")) == {"index": "InMemoryFileIndex", "fileSystem": "OtherS3A"}
-        assert other.log.read_text().count("fs.s3a.impl is test.OtherS3A, so Spark and Hadoop list and read these files") == 1
+        assert other.call("remote_calls:index", path=path_of("plain")) == {
+            "index": "InMemoryFileIndex",
+            "fileSystem": "OtherS3A",
+        }
+        assert (
+            other.log.read_text().count("fs.s3a.impl is test.OtherS3A, so Spark and Hadoop list and read these files")
+            == 1
+        )
     finally:
         other.close()

@@ -16,7 +16,11 @@ sys.path.insert(0, str(ROOT / "testbed"))
 from hdfs_bed import HdfsBed  # noqa: E402
 
 SMALL = 40
-FILES = {"table/d=1/x.csv": "1,a\n2,b\n", "table/d=2/y.csv": "3,c\n", **{f"small/part-{i:05d}.txt": f"line {i}\nother {i}\n" for i in range(SMALL)}}
+FILES = {
+    "table/d=1/x.csv": "1,a\n2,b\n",
+    "table/d=2/y.csv": "3,c\n",
+    **{f"small/part-{i:05d}.txt": f"line {i}\nother {i}\n" for i in range(SMALL)},
+}
 READS = {
     "text": "spark.read.text(f'{root}/data/small')",
     "filter": "spark.read.text(f'{root}/data/small').filter(\"value rlike 'line .*7'\")",
@@ -75,17 +79,25 @@ def both(sessions, url, reads):
 def test_a_user_with_a_keytab_reads_what_stock_reads(kerberos):
     expected, actual = both((kerberos.stock, kerberos.ours), kerberos.url, READS)
     assert actual == expected
-    assert {name for name in READS if "error" in expected[name]} == {"missing", "not allowed", "rdd not allowed"}, expected
+    assert {name for name in READS if "error" in expected[name]} == {"missing", "not allowed", "rdd not allowed"}, (
+        expected
+    )
     assert "user=reader" in expected["not allowed"]["message"]
     plan = kerberos.ours.call("remote_calls:plan", path=f"{kerberos.url}/data/small")
-    assert (plan["node"], plan["index"], plan["fileSystem"]) == ("NativeTextScan", "CompactFileIndex", "MillstreamDistributedFileSystem")
+    assert (plan["node"], plan["index"], plan["fileSystem"]) == (
+        "NativeTextScan",
+        "CompactFileIndex",
+        "MillstreamDistributedFileSystem",
+    )
     assert plan["metrics"]["filesOpened"] == SMALL
 
 
 def test_without_a_ticket_the_error_is_that_of_stock(kerberos):
     expected, actual = both(kerberos.nobodies, kerberos.url, {name: READS[name] for name in ("text", "parquet", "rdd")})
     assert actual == expected
-    assert all("Client cannot authenticate via:[TOKEN, KERBEROS]" in answer["message"] for answer in expected.values()), expected
+    assert all(
+        "Client cannot authenticate via:[TOKEN, KERBEROS]" in answer["message"] for answer in expected.values()
+    ), expected
 
 
 @pytest.fixture(scope="module")
@@ -99,10 +111,16 @@ def hosts(tmp_path_factory):
         session.close()
 
 
-@pytest.mark.parametrize(("read", "path", "rdd"), [
-    ("text", "large", "TextScanRDD"), ("text", "small", "TextScanRDD"), ("rdd", "small", "HadoopRDD"), ("csv", "small", "PackedFileScanRDD"),
-    ("parquet", "parquet", "PackedFileScanRDD"),
-])
+@pytest.mark.parametrize(
+    ("read", "path", "rdd"),
+    [
+        ("text", "large", "TextScanRDD"),
+        ("text", "small", "TextScanRDD"),
+        ("rdd", "small", "HadoopRDD"),
+        ("csv", "small", "PackedFileScanRDD"),
+        ("parquet", "parquet", "PackedFileScanRDD"),
+    ],
+)
 def test_tasks_prefer_the_hosts_that_have_most_of_their_bytes(hosts, read, path, rdd):
     url, session = hosts
     found = session.call("remote_calls:tasks", read=read, path=f"{url}/{path}")
@@ -113,8 +131,11 @@ def test_tasks_prefer_the_hosts_that_have_most_of_their_bytes(hosts, read, path,
 
 
 DAMAGED_READS = {
-    name: f"spark.read.options(ignoreCorruptFiles={ignores}){read}" for ignores in (True, False) for name, read in {
-        f"text, {ignores}": ".text(f'{root}/damaged').selectExpr('count(*)')", f"csv, {ignores}": ".csv(f'{root}/damaged', schema='a string').selectExpr('count(*)')",
+    name: f"spark.read.options(ignoreCorruptFiles={ignores}){read}"
+    for ignores in (True, False)
+    for name, read in {
+        f"text, {ignores}": ".text(f'{root}/damaged').selectExpr('count(*)')",
+        f"csv, {ignores}": ".csv(f'{root}/damaged', schema='a string').selectExpr('count(*)')",
     }.items()
 }
 
@@ -131,9 +152,15 @@ def test_a_damaged_block_is_the_error_of_stock(tmp_path):
         expected, actual = both(sessions, bed.url, DAMAGED_READS)
         for session in sessions:
             session.close()
-    assert {name for name in expected if "error" in expected[name]} == {name for name in DAMAGED_READS if name.endswith("False")}, expected
+    assert {name for name in expected if "error" in expected[name]} == {
+        name for name in DAMAGED_READS if name.endswith("False")
+    }, expected
     for name, answer in expected.items():
         if "error" in answer:
-            assert "ChecksumException" in answer["cause"] and "ChecksumException" in actual[name]["cause"], (name, answer, actual[name])
+            assert "ChecksumException" in answer["cause"] and "ChecksumException" in actual[name]["cause"], (
+                name,
+                answer,
+                actual[name],
+            )
         else:
             assert actual[name] == answer, name

@@ -1,4 +1,5 @@
-"""Reads of S3 and HDFS give the same rows with and without Millstream, with few requests, and whatever happens to objects and requests.
+"""Reads of S3 and HDFS give the same rows with and without Millstream, with few requests, and whatever happens to
+objects and requests.
 
 Run with `make test-group GROUP=remote`.
 """
@@ -11,10 +12,20 @@ from remote_places import KINDS
 
 SMALL = 40
 FILES = {
-    "lines/crlf.txt": "a\r\nb\r\n\r\nc", "lines/empty.txt": "", "lines/mark.txt": "\ufeffx\ny\n", "lines/sp ace %é.txt": "z\n",
-    "lines/_hidden.txt": "no\n", "lines/.dot": "no\n", "lines/sub/deeper.txt": "not read without recursion\n",
-    "table/d=1/x.csv": "1,a\n2,b\n", "table/d=2/y.csv": "3,c\n", "table/_k=3/z.csv": "4,d\n", "table/_no/z.csv": "5,e\n",
-    "one.txt": "alone\n", "damaged/a.json": '{"a":1}\n{"a":\n', "damaged/b.json": '{"a":2}\n',
+    "lines/crlf.txt": "a\r\nb\r\n\r\nc",
+    "lines/empty.txt": "",
+    "lines/mark.txt": "\ufeffx\ny\n",
+    "lines/sp ace %é.txt": "z\n",
+    "lines/_hidden.txt": "no\n",
+    "lines/.dot": "no\n",
+    "lines/sub/deeper.txt": "not read without recursion\n",
+    "table/d=1/x.csv": "1,a\n2,b\n",
+    "table/d=2/y.csv": "3,c\n",
+    "table/_k=3/z.csv": "4,d\n",
+    "table/_no/z.csv": "5,e\n",
+    "one.txt": "alone\n",
+    "damaged/a.json": '{"a":1}\n{"a":\n',
+    "damaged/b.json": '{"a":2}\n',
     **{f"small/part-{i:05d}.txt": f"line {i}\nother {i}\n" for i in range(SMALL)},
 }
 READS = {
@@ -37,9 +48,9 @@ READS = {
     "binary": "spark.read.format('binaryFile').load(f'{root}/small').selectExpr('path', 'length', 'hex(content)')",
     "large": "spark.read.text(f'{root}/large').selectExpr('length(value)', 'hash(value)')",
     "large in parts": "spark.read.option('millstream.read.partitions', 7).text(f'{root}/large').selectExpr('hash(value)')",
-    "catalog table": "[spark.sql(f\"create table if not exists listed (id bigint, name string, k bigint) using parquet partitioned by (k) "
-                     "location '{root}/parquet'\"), spark.sql('msck repair table listed'), "
-                     "spark.sql('select k, count(*), max(name) from listed where k < 2 group by k')][-1]",
+    "catalog table": '[spark.sql(f"create table if not exists listed (id bigint, name string, k bigint) using parquet partitioned by (k) '
+    "location '{root}/parquet'\"), spark.sql('msck repair table listed'), "
+    "spark.sql('select k, count(*), max(name) from listed where k < 2 group by k')][-1]",
     "rdd": "sc.textFile(f'{root}/small')",
     "rdd of a pattern": "sc.textFile(f'{root}/small/part-0001*,{root}/lines/*.txt')",
     "rdd of large lines": "sc.textFile(f'{root}/large', 6).map(hash).map(str)",
@@ -99,7 +110,10 @@ def test_packed_files_show_their_requests(place, format):
 
 @pytest.mark.parametrize("name", ["", "lines", "table", "one.txt", "empty", "nowhere", "parquet"])
 def test_recursive_listings_are_those_of_stock(place, name):
-    expected, actual = (session.call("remote_calls:list_files", path=f"{place.root}/{name}".rstrip("/")) for session in (place.stock, place.ours))
+    expected, actual = (
+        session.call("remote_calls:list_files", path=f"{place.root}/{name}".rstrip("/"))
+        for session in (place.stock, place.ours)
+    )
     assert actual == expected
     assert name in ("empty", "nowhere") or len(expected) > 0
 
@@ -107,14 +121,23 @@ def test_recursive_listings_are_those_of_stock(place, name):
 ALONE = ("f'{root}/up._COPYING_'", "f'{root}/.d'")
 
 
-@pytest.mark.parametrize("paths", ["f'{root}/*'", "[f'{root}/up._COPYING_', f'{root}/a.txt']", "[f'{root}/_h', f'{root}/a.txt']", *ALONE])
+@pytest.mark.parametrize(
+    "paths", ["f'{root}/*'", "[f'{root}/up._COPYING_', f'{root}/a.txt']", "[f'{root}/_h', f'{root}/a.txt']", *ALONE]
+)
 def test_hidden_files_among_paths(place, paths):
     """Among several, they are ignored. One that is alone is not, on S3, since Spark 4.3."""
     root = f"{place.root}/hidden-roots"
-    place.stock.call("remote_calls:put", root=root, files={name: "1\n" for name in ("up._COPYING_", "_h", ".d", "a.txt", "b.txt")})
-    reads = {"rows": f"spark.read.text({paths})", "files": f"spark.read.text({paths}).inputFiles()",
-             "binary": f"spark.read.format('binaryFile').load({paths}).select('path')"}
-    expected, actual = (session.call("remote_calls:read", root=root, reads=reads) for session in (place.stock, place.ours))
+    place.stock.call(
+        "remote_calls:put", root=root, files={name: "1\n" for name in ("up._COPYING_", "_h", ".d", "a.txt", "b.txt")}
+    )
+    reads = {
+        "rows": f"spark.read.text({paths})",
+        "files": f"spark.read.text({paths}).inputFiles()",
+        "binary": f"spark.read.format('binaryFile').load({paths}).select('path')",
+    }
+    expected, actual = (
+        session.call("remote_calls:read", root=root, reads=reads) for session in (place.stock, place.ours)
+    )
     assert actual == expected
     assert len(expected["rows"]["value"]) > 0 or paths in ALONE
 
@@ -123,7 +146,9 @@ def test_hidden_files_among_paths(place, paths):
 def test_a_closed_file_system_says_so(s3):
     """In sessions of its own: in Hadoop 3.4.1, S3A counts no requests any more in a JVM that has closed a file system."""
     sessions = [s3.session(f"closing-{millstream}", millstream=millstream) for millstream in (False, True)]
-    expected, actual = (session.call("remote_calls:list_files_of_closed", path=f"{s3.root}/small") for session in sessions)
+    expected, actual = (
+        session.call("remote_calls:list_files_of_closed", path=f"{s3.root}/small") for session in sessions
+    )
     assert actual == expected
     assert "FileSystem is closed" in expected["message"]
 
@@ -134,10 +159,18 @@ def test_files_at_the_root_of_a_bucket(s3, end):
     """Which may be given without its slash."""
     Path(s3.bed.data, "top").mkdir(exist_ok=True)
     s3.stock.call("remote_calls:put", root="s3a://top", files={"x.txt": "1\n", "d/y.txt": "2\n", "_z": "3\n"})
-    reads = {code: f"spark.read.{code}" for code in ("text(root)", "schema('a string').csv(root)", "csv(root)", "text([root, f's3a://top/d'])")}
-    reads |= {"sql": "spark.sql(f'select * from text.`{root}`')", "rdd": "sc.textFile(root)",
-              "binary": "spark.read.format('binaryFile').load(root).selectExpr('path', 'length', 'modificationTime', 'hex(content)')"}
-    expected, actual = (session.call("remote_calls:read", root=f"s3a://top{end}", reads=reads) for session in (s3.stock, s3.ours))
+    reads = {
+        code: f"spark.read.{code}"
+        for code in ("text(root)", "schema('a string').csv(root)", "csv(root)", "text([root, f's3a://top/d'])")
+    }
+    reads |= {
+        "sql": "spark.sql(f'select * from text.`{root}`')",
+        "rdd": "sc.textFile(root)",
+        "binary": "spark.read.format('binaryFile').load(root).selectExpr('path', 'length', 'modificationTime', 'hex(content)')",
+    }
+    expected, actual = (
+        session.call("remote_calls:read", root=f"s3a://top{end}", reads=reads) for session in (s3.stock, s3.ours)
+    )
     assert actual == expected
     assert len(expected["text(root)"]) == 1
 
@@ -145,7 +178,11 @@ def test_files_at_the_root_of_a_bucket(s3, end):
 @ON_S3
 def test_a_look_at_the_first_file_lists_one_page(s3):
     """And a listing of several pages has each file once."""
-    s3.stock.call("remote_calls:put", root=f"{s3.root}/pages", files={f"k{i:04}/f{j:03}": "" for i in range(4) for j in range(300)})
+    s3.stock.call(
+        "remote_calls:put",
+        root=f"{s3.root}/pages",
+        files={f"k{i:04}/f{j:03}": "" for i in range(4) for j in range(300)},
+    )
     path = f"{s3.root}/pages"
     s3.bed.reset_statistics()
     assert s3.ours.call("remote_calls:first_file", path=path) == f"{path}/k0000/f000"
@@ -177,7 +214,9 @@ def test_the_doctor_says_what_s3_lacks(s3):
     assert f"{events} was opened with org.apache.hadoop.fs.s3a.S3AFileSystem before the session was made" in found
     key, ours = "spark.hadoop.fs.s3a.impl", "io.millstream.hadoop.s3a.MillstreamS3AFileSystem"
     assert f"{key}={ours}" in cure
-    mended = s3.session("events-mended", millstream=True, **{"spark.eventLog.enabled": "true", "spark.eventLog.dir": events, key: ours})
+    mended = s3.session(
+        "events-mended", millstream=True, **{"spark.eventLog.enabled": "true", "spark.eventLog.dir": events, key: ours}
+    )
     diagnoses = mended.call("remote_calls:diagnoses")
     assert diagnoses["s3a: system"] == [ours, None]
     assert not {"s3a: event log", "s3a: requests"} & set(diagnoses)
@@ -191,7 +230,9 @@ def test_one_request_for_each_object(s3, who):
     plan = session.call("remote_calls:plan", path=f"{s3.root}/small")
     assert plan["metrics"]["requests"] == SMALL
     assert plan["metrics"]["nativeRequests"] == (SMALL if who == "ours" else 0)
-    assert plan["transport"] == ("native" if who == "ours" else "S3A's client: fs.millstream.s3a.native.enabled is false")
+    assert plan["transport"] == (
+        "native" if who == "ours" else "S3A's client: fs.millstream.s3a.native.enabled is false"
+    )
     s3.bed.reset_statistics()
     session.call("remote_calls:plan", path=f"{s3.root}/small")
     requests = s3.bed.statistics().by_kind
@@ -202,7 +243,11 @@ def test_one_request_for_each_object(s3, who):
 
 @ON_S3
 @pytest.mark.parametrize("who", ["stock", "ours", "by_client"])
-@pytest.mark.parametrize("read", ["spark.read.text(root)", "spark.read.csv(root, schema='a string')", "sc.textFile(root)"], ids=["text", "csv", "rdd"])
+@pytest.mark.parametrize(
+    "read",
+    ["spark.read.text(root)", "spark.read.csv(root, schema='a string')", "sc.textFile(root)"],
+    ids=["text", "csv", "rdd"],
+)
 def test_requests_and_bytes_are_counted_as_in_s3a(s3, who, read):
     """By S3A for the file system, and by Hadoop for the scheme, where the counters of jobs come from."""
     size = sum(len(text) for name, text in FILES.items() if name.startswith("small/"))
@@ -213,7 +258,10 @@ def test_requests_and_bytes_are_counted_as_in_s3a(s3, who, read):
     assert found["rows"] == 2 * SMALL
     for place in ("instance", "storage"):
         assert found[place]["action_http_get_request"] == requests["GetObject"]
-        assert found[place]["object_list_request"] + found[place]["object_continue_list_request"] == requests["ListObjectsV2"]
+        assert (
+            found[place]["object_list_request"] + found[place]["object_continue_list_request"]
+            == requests["ListObjectsV2"]
+        )
         assert found[place]["stream_read_bytes"] == size
     assert found["scheme"]["bytesRead"] == size
     assert found["scheme"]["readOps"] >= SMALL
@@ -236,13 +284,19 @@ def test_columns_that_are_not_needed_are_not_downloaded(s3, format_name):
 def test_binary_files_without_their_content_are_not_downloaded(s3):
     read = "spark.read.format('binaryFile').load(f'{root}/small').selectExpr('path', 'length')"
     s3.bed.reset_statistics()
-    expected, actual = (session.call("remote_calls:read", root=s3.root, reads={"binary": read}) for session in (s3.stock, s3.ours))
+    expected, actual = (
+        session.call("remote_calls:read", root=s3.root, reads={"binary": read}) for session in (s3.stock, s3.ours)
+    )
     assert actual == expected
     assert "GetObject" not in s3.bed.statistics().by_kind
 
 
 @pytest.mark.parametrize("who", ["stock", "ours"])
-@pytest.mark.parametrize("read", ["spark.read.text(root)", "spark.read.json(root, schema='a string')", "sc.textFile(root)"], ids=["text", "json", "rdd"])
+@pytest.mark.parametrize(
+    "read",
+    ["spark.read.text(root)", "spark.read.json(root, schema='a string')", "sc.textFile(root)"],
+    ids=["text", "json", "rdd"],
+)
 def test_bytes_are_counted_once_for_the_scheme(place, who, read):
     """Where the counters of jobs come from; the clients of S3 and HDFS count some of them by themselves."""
     size = sum(len(text) for name, text in FILES.items() if name.startswith("small/"))
@@ -252,12 +306,16 @@ def test_bytes_are_counted_once_for_the_scheme(place, who, read):
 
 @ON_S3
 @ON_BOTH_TRANSPORTS
-@pytest.mark.parametrize("fault", [
-    {"do": "truncate", "bytes": 3, "count": 3},
-    {"do": "drop", "count": 3},
-    {"do": "answer", "status": 503, "code": "SlowDown", "count": 3},
-    {"do": "answer", "status": 500, "code": "InternalError", "count": 12},
-], ids=lambda fault: f"{fault['do']}-{fault.get('status', '')}")
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"do": "truncate", "bytes": 3, "count": 3},
+        {"do": "drop", "count": 3},
+        {"do": "answer", "status": 503, "code": "SlowDown", "count": 3},
+        {"do": "answer", "status": 500, "code": "InternalError", "count": 12},
+    ],
+    ids=lambda fault: f"{fault['do']}-{fault.get('status', '')}",
+)
 def test_requests_that_fail_lose_no_row(s3, fault, who):
     session = getattr(s3, who)
     expected = session.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]})
@@ -271,7 +329,13 @@ def test_retries_are_limited_as_those_of_s3a(s3):
     limits = {"spark.hadoop.fs.s3a.attempts.maximum": "0", "spark.hadoop.fs.s3a.retry.throttle.limit": "1"}
     session = s3.session("few-retries", millstream=True, **limits)
     for status, retries in ((500, 0), (503, 1)):
-        fault = {"operation": "GetObject", "path": "small/part-00007", "do": "answer", "status": status, "count": retries + 1}
+        fault = {
+            "operation": "GetObject",
+            "path": "small/part-00007",
+            "do": "answer",
+            "status": status,
+            "count": retries + 1,
+        }
         s3.bed.inject(fault)
         metrics = session.call("remote_calls:plan", path=f"{s3.root}/small")["metrics"]
         assert s3.bed.struck == retries + 1
@@ -292,7 +356,8 @@ def test_a_bucket_that_turns_requests_away_is_asked_more_slowly(s3):
     finally:
         s3.bed.set_rate()
     assert plan["rows"] == sum("7" in str(i) for i in range(objects))
-    # Those of the first burst, which depends on the machine, and those while the rate is halved to what the bucket serves.
+    # Those of the first burst, which depends on the machine, and those while the rate is halved to what the bucket
+    # serves.
     assert 0 < plan["metrics"]["throttled"] <= refused < objects
     assert took < 4 * objects / rate, "much more slowly than the bucket serves"
 
@@ -302,7 +367,16 @@ def test_a_refusal_within_a_large_object_is_the_error_of_stock(s3):
     """As when credentials end after some of its parts have been read."""
     answers = []
     for session in (s3.stock, s3.ours):
-        s3.bed.inject({"operation": "GetObject", "path": "/large/", "skip": 1, "do": "answer", "status": 403, "code": "ExpiredToken"})
+        s3.bed.inject(
+            {
+                "operation": "GetObject",
+                "path": "/large/",
+                "skip": 1,
+                "do": "answer",
+                "status": 403,
+                "code": "ExpiredToken",
+            }
+        )
         answers.append(session.call("remote_calls:read", root=s3.root, reads={"large": READS["large"]})["large"])
         assert s3.bed.struck > 0
     # Which of S3A's clients has the answer, and with it the rest of the cause's text, is a matter of time.
@@ -320,7 +394,9 @@ def test_listings_that_fail_are_left_to_s3a(s3):
 @ON_S3
 @pytest.mark.parametrize("status", [301, 400, 403, 501])
 # S3A itself does not ask for encoded keys.
-@pytest.mark.parametrize("fault", [{"query": "encoding-type=url"}, {"operation": "GetObject"}], ids=["listing", "object"])
+@pytest.mark.parametrize(
+    "fault", [{"query": "encoding-type=url"}, {"operation": "GetObject"}], ids=["listing", "object"]
+)
 def test_if_the_first_native_request_is_refused_all_are_the_clients(s3, fault, status):
     expected = s3.stock.call("remote_calls:read", root=s3.root, reads={"one file": READS["one file"]})
     s3.ours.call("remote_calls:close_file_systems")
@@ -344,7 +420,11 @@ def test_a_large_object_that_is_replaced_while_it_is_read_fails(s3, who):
         if version == 0:
             session.call("remote_calls:put_lines", path=f"{path}/a.txt", line=text, count=400_000)
             continue
-        session.call("remote_calls:keep", name="kept", code=f"spark.read.text({path!r}).selectExpr('left(value, 1)').groupBy('left(value, 1)').count()")
+        session.call(
+            "remote_calls:keep",
+            name="kept",
+            code=f"spark.read.text({path!r}).selectExpr('left(value, 1)').groupBy('left(value, 1)').count()",
+        )
         s3.bed.set_bandwidth(connection_bytes_per_s=8_000_000)
         session.ask("remote_calls:count", name="kept")
         time.sleep(1)

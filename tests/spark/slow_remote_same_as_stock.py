@@ -22,13 +22,21 @@ from test_same_as_stock import CASE_NAMES, answers_of, check
 LOCAL_ALONE = {
     "there are no links": ["refresh after a loop of links has appeared", "a loop of links.*", "select from .*/loop`"],
     "the sessions may read everything": [
-        "refresh after a directory was forbidden", "a file that may not be read among many", "file forbidden after planning.*",
+        "refresh after a directory was forbidden",
+        "a file that may not be read among many",
+        "file forbidden after planning.*",
     ],
-    "there are no files with checksums": ["checksums that Spark has written, of a file changed since", "(csv|json): checksums are (right|wrong)"],
+    "there are no files with checksums": [
+        "checksums that Spark has written, of a file changed since",
+        "(csv|json): checksums are (right|wrong)",
+    ],
 }
 NOT_ON = {
     "s3": {
-        "the server does not encode a key's control characters": ["file names below directories", "file names of any characters"],
+        "the server does not encode a key's control characters": [
+            "file names below directories",
+            "file names of any characters",
+        ],
         "the time of an object cannot be set": ["a stream, files that are too old"],
     },
     "hdfs": {},
@@ -54,10 +62,17 @@ RUN = [(kind, name) for kind in KINDS for name in CASE_NAMES if runs(kind, name)
 
 
 def copy(data: Path, target: Path, is_left_out=lambda path: False) -> None:
-    """Copies files with their times, without links, and what the sessions may not read or Java cannot name: there are none elsewhere."""
+    """Copies files with their times, without links, and what the sessions may not read or Java cannot name: there are
+    none elsewhere.
+    """
+
     def ignored(directory, names):
         paths = [Path(directory, name) for name in names]
-        return [path.name for path in paths if path.is_symlink() or path.name in ("forbidden", "undecodable") or is_left_out(path)]
+        return [
+            path.name
+            for path in paths
+            if path.is_symlink() or path.name in ("forbidden", "undecodable") or is_left_out(path)
+        ]
 
     shutil.copytree(data, target, ignore=ignored)
 
@@ -84,9 +99,18 @@ def place_of(places, data, tmp_path_factory):
             put_into_bucket(data, found.bed.data / BUCKET / "cases")
             return found
         copied = tmp_path_factory.mktemp("for-hdfs") / "data"
-        copy(data, copied, lambda path: ":" in path.name or path.name == ".bad.crc")  # no name on HDFS, and an error for who copies it
-        times = {str(path.relative_to(copied)): path.stat().st_mtime_ns // 1_000_000 for path in copied.rglob("*") if path.is_file()}
-        assert found.stock.call("remote_calls:put_tree", source=str(copied), target=f"{found.url}/cases", times=times) is None
+        copy(
+            data, copied, lambda path: ":" in path.name or path.name == ".bad.crc"
+        )  # no name on HDFS, and an error for who copies it
+        times = {
+            str(path.relative_to(copied)): path.stat().st_mtime_ns // 1_000_000
+            for path in copied.rglob("*")
+            if path.is_file()
+        }
+        assert (
+            found.stock.call("remote_calls:put_tree", source=str(copied), target=f"{found.url}/cases", times=times)
+            is None
+        )
         return found
 
     return place_of

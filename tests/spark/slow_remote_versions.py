@@ -1,6 +1,7 @@
 """Buckets that keep the versions of their objects are read as by stock Spark while objects are overwritten and deleted.
 
-A GET without a version has the newest one, and a deleted object has a version that says so. Run with `make test-group GROUP=remote-changes`.
+A GET without a version has the newest one, and a deleted object has a version that says so. Run with `make test-group
+GROUP=remote-changes`.
 """
 
 import re
@@ -34,7 +35,9 @@ class Versions:
         buckets = Buckets(bed, scratch, BUCKETS)
         for bucket in BUCKETS:
             (bed.data / bucket).mkdir()
-        self.stock, self.ours, self.writer = (buckets.session(name, millstream=name == "ours") for name in ("stock", "ours", "writer"))
+        self.stock, self.ours, self.writer = (
+            buckets.session(name, millstream=name == "ours") for name in ("stock", "ours", "writer")
+        )
         for bucket in BUCKETS:
             assert self.writer.call("remote_calls:keep_versions", path=f"s3a://{bucket}/") is None
 
@@ -43,7 +46,10 @@ class Versions:
 
     def put(self, path, word, first=0, count=SMALL, more=0):
         """Objects of a few lines, by another client than those that read them."""
-        files = {f"part-{i:05d}.json": "".join(f'{{"word": "{WORDS[word]} {i} {line}"}}\n' for line in range(3 + more)) for i in range(first, first + count)}
+        files = {
+            f"part-{i:05d}.json": "".join(f'{{"word": "{WORDS[word]} {i} {line}"}}\n' for line in range(3 + more))
+            for i in range(first, first + count)
+        }
         assert self.writer.call("remote_calls:put", root=path, files=files) is None
 
     def close(self):
@@ -70,7 +76,10 @@ def changed(versions, path, change):
             versions.put(path, "new", first=10, count=20)
             versions.put(path, "old", first=10, count=20)
         case "deleted":
-            assert versions.writer.call("remote_calls:delete", paths=[f"{path}/part-{i:05d}.json" for i in range(10, 30)]) is None
+            assert (
+                versions.writer.call("remote_calls:delete", paths=[f"{path}/part-{i:05d}.json" for i in range(10, 30)])
+                is None
+            )
         case "deleted and written again":
             changed(versions, path, "deleted")
             versions.put(path, "new", first=10, count=20)
@@ -89,16 +98,24 @@ def test_objects_that_change_once_they_are_listed(versions, change, bucket):
         for read, code in READS.items():
             session.call("remote_calls:keep", name=read, code=code.format(path=path))
         changed(versions, path, change)
-        assert any(version != "null" for version in versions.writer.call("remote_calls:versions", path=f"{path}/part-00010.json"))
+        assert any(
+            version != "null"
+            for version in versions.writer.call("remote_calls:versions", path=f"{path}/part-00010.json")
+        )
         answers[name] = {read: without_names(session.call("remote_calls:count", name=read), name) for read in READS}
     for read in READS:
         assert answers["ours"][read] == answers["stock"][read], read
-        assert change == "deleted" and "ignored" not in read or "value" in answers["ours"][read], answers["ours"][read]
+        assert (change == "deleted" and "ignored" not in read) or "value" in answers["ours"][read], answers["ours"][
+            read
+        ]
 
 
 def without_names(answer, name):
     """Which of the objects that are gone is met first is chance, and each session has objects of its own."""
-    return {key: value if key == "value" else re.sub(r"part-\d+", "part", value).replace(f"/{name}/", "/session/") for key, value in answer.items()}
+    return {
+        key: value if key == "value" else re.sub(r"part-\d+", "part", value).replace(f"/{name}/", "/session/")
+        for key, value in answer.items()
+    }
 
 
 @pytest.mark.parametrize("bucket", BUCKETS)
@@ -107,7 +124,9 @@ def test_transport(versions, bucket):
     path = f"s3a://{bucket}/transport"
     versions.put(path, "old")
     plan = versions.ours.call("remote_calls:plan", path=path)
-    assert plan["transport"] == ("native" if bucket == "plain" else "S3A's client: fs.s3a.change.detection.source is set")
+    assert plan["transport"] == (
+        "native" if bucket == "plain" else "S3A's client: fs.s3a.change.detection.source is set"
+    )
 
 
 @pytest.mark.parametrize("change", ["overwritten", "deleted"])
@@ -137,7 +156,9 @@ def test_objects_that_change_while_they_are_read(versions, change, ignores):
             continue
         rows = answer["value"]
         for number in range(SMALL):
-            counts = {word: sum(rows.count(f"{text} {number} {line}'") for line in range(3)) for word, text in WORDS.items()}
+            counts = {
+                word: sum(rows.count(f"{text} {number} {line}'") for line in range(3)) for word, text in WORDS.items()
+            }
             is_gone = ignores and change == "deleted" and 10 <= number < 30 and counts == {"old": 0, "new": 0}
             assert sorted(counts.values()) == [0, 3] or is_gone, (name, number, counts)
             assert counts["new"] == 0 or 10 <= number < 30, (name, number, counts)
@@ -151,17 +172,26 @@ def test_a_large_object_that_changes_while_it_is_read(versions, bucket, change):
     for name, session in versions.sessions().items():
         path = f"s3a://{bucket}/large/{change}/{name}"
         versions.writer.call("remote_calls:put_lines", path=f"{path}/a.txt", line="old " + "x" * 95 + "\n", count=lines)
-        session.call("remote_calls:keep", name="kept", code=f"spark.read.text({path!r}).selectExpr('left(value, 3) word').groupBy('word').count()")
+        session.call(
+            "remote_calls:keep",
+            name="kept",
+            code=f"spark.read.text({path!r}).selectExpr('left(value, 3) word').groupBy('word').count()",
+        )
         versions.bed.set_bandwidth(total_bytes_per_s=8_000_000)
         try:
             session.ask("remote_calls:count", name="kept")
             time.sleep(1.5)
             if change == "overwritten":
-                versions.writer.call("remote_calls:put_lines", path=f"{path}/a.txt", line="new " + "x" * 95 + "\n", count=lines)
+                versions.writer.call(
+                    "remote_calls:put_lines", path=f"{path}/a.txt", line="new " + "x" * 95 + "\n", count=lines
+                )
             else:
                 versions.writer.call("remote_calls:delete", paths=[f"{path}/a.txt"])
             answer = session.answer()
         finally:
             versions.bed.set_bandwidth()
         whole = [repr([f"Row(word='{word}', count={lines})"]) for word in WORDS]
-        assert answer.get("value") in whole or "FAILED_READ_FILE" in str(answer.get("condition", answer)), (name, answer)
+        assert answer.get("value") in whole or "FAILED_READ_FILE" in str(answer.get("condition", answer)), (
+            name,
+            answer,
+        )

@@ -46,8 +46,9 @@ def test_local_trees_to_a_store_and_back(remote, local, seed):
     assert returned["problems"] == [], returned
     assert sync_trees.contents(back) == sync_trees.contents(source)
     # Milliseconds are what HDFS has; S3 has no times of directories.
-    assert {name: about[4] for name, about in sync_trees.snapshot(back, unit_ns=10**6).items() if about[5]} == \
-        {name: about[4] for name, about in sync_trees.snapshot(source, unit_ns=10**6).items() if about[5]}
+    assert {name: about[4] for name, about in sync_trees.snapshot(back, unit_ns=10**6).items() if about[5]} == {
+        name: about[4] for name, about in sync_trees.snapshot(source, unit_ns=10**6).items() if about[5]
+    }
     again = remote.sync(there, back, delete=True)
     assert nothing_happens(again), again
 
@@ -81,7 +82,9 @@ def test_attributes_on_hdfs(places, local, seed):
     remote.sync(source, there)
     here = sync_trees.snapshot(source, unit_ns=10**6)
     found = remote.walk(there)
-    assert {name: about[1:3] for name, about in found.items()} == {name: [about[1] & 0o1777, about[4]] for name, about in here.items() if name != "."}
+    assert {name: about[1:3] for name, about in found.items()} == {
+        name: [about[1] & 0o1777, about[4]] for name, about in here.items() if name != "."
+    }
     some = next(path for path in sorted(source.rglob("*")) if path.is_file())
     some.chmod(0o600 if some.stat().st_mode & 0o777 != 0o600 else 0o644)
     done = remote.sync(source, there)
@@ -129,7 +132,9 @@ def test_names_that_are_not_utf8_are_errors_in_a_store_and_are_deleted_here(remo
     Path(os.fsdecode(os.fsencode(source) + b"/bad\xff")).write_text("x")
     done = remote.sync(source, there)
     message = f"its name is not valid UTF-8, which {'s3a' if remote.kind == 's3' else 'hdfs'}: cannot express"
-    assert [(problem["path"], problem["message"]) for problem in done["problems"]] == [("bad\\xff", f"IO: {message}")], done
+    assert [(problem["path"], problem["message"]) for problem in done["problems"]] == [
+        ("bad\\xff", f"IO: {message}")
+    ], done
     assert done["copied_files"] == 1 and remote.contents(there).keys() == {"a"}
     assert remote.sync(source, back)["copied_files"] == 2
     assert remote.sync(there, back, delete=True)["deleted"] == 1
@@ -161,7 +166,10 @@ def test_the_server_copies_within_s3(places, local):
     assert made["CopyObject"] >= 41, made
     assert s3.contents(other) == sync_trees.contents(source)
     assert nothing_happens(s3.sync(source, other, delete=True))
-    assert s3.session.call("sync_calls:metadata", url=f"{other}/d0/f0").keys() == {"header.millstream-mtime", "header.millstream-checksum"}
+    assert s3.session.call("sync_calls:metadata", url=f"{other}/d0/f0").keys() == {
+        "header.millstream-mtime",
+        "header.millstream-checksum",
+    }
 
 
 @pytest.mark.parametrize("kind", ["s3", "hdfs"])
@@ -199,16 +207,25 @@ def test_a_file_or_an_object_is_one_request(places, local):
     # One of them is empty.
     assert made["GetObject"] == 40 and made["HeadObject"] < 10, made
     assert sync_trees.contents(back) == sync_trees.contents(source)
-    assert [(back / name).stat().st_mtime_ns for name in ("large", "d0/f0")] == [(source / name).stat().st_mtime_ns for name in ("large", "d0/f0")]
+    assert [(back / name).stat().st_mtime_ns for name in ("large", "d0/f0")] == [
+        (source / name).stat().st_mtime_ns for name in ("large", "d0/f0")
+    ]
     # By the engine and by the JVM alike.
-    found = {path: checksum for path, (_, _, checksum) in s3.session.call("sync_calls:manifest", checkpoint=str(checkpoint)).items()}
+    found = {
+        path: checksum
+        for path, (_, _, checksum) in s3.session.call("sync_calls:manifest", checkpoint=str(checkpoint)).items()
+    }
     by_client = Remote(places["s3"])
     by_client.session = places["s3"].by_client
     again, slow = local / "again", local / "slow"
     assert by_client.sync(there, again, checkpoint=str(slow))["copied_files"] == 41
-    assert {path: checksum for path, (_, _, checksum) in s3.session.call("sync_calls:manifest", checkpoint=str(slow)).items()} == found
-    assert {name: about for name, about in sync_trees.snapshot(again).items() if about[5]} == \
-        {name: about for name, about in sync_trees.snapshot(back).items() if about[5]}
+    assert {
+        path: checksum
+        for path, (_, _, checksum) in s3.session.call("sync_calls:manifest", checkpoint=str(slow)).items()
+    } == found
+    assert {name: about for name, about in sync_trees.snapshot(again).items() if about[5]} == {
+        name: about for name, about in sync_trees.snapshot(back).items() if about[5]
+    }
 
 
 def test_a_large_object_is_read_in_parts(places, local):
@@ -221,8 +238,10 @@ def test_a_large_object_is_read_in_parts(places, local):
     s3.place.bed.set_delay(50)
     try:
         # The first is cut off, the second one is asked for too early.
-        s3.place.bed.inject({"operation": "GetObject", "do": "drop", "count": 1},
-                            {"operation": "GetObject", "do": "answer", "status": 503, "code": "SlowDown", "count": 1})
+        s3.place.bed.inject(
+            {"operation": "GetObject", "do": "drop", "count": 1},
+            {"operation": "GetObject", "do": "answer", "status": 503, "code": "SlowDown", "count": 1},
+        )
         assert s3.sync(there, local / "back", checkpoint=str(checkpoint))["exit_code"] == 0
     finally:
         s3.place.bed.inject()
@@ -231,11 +250,13 @@ def test_a_large_object_is_read_in_parts(places, local):
     assert statistics.by_kind["GetObject"] == 5 and statistics.max_in_flight >= 3, statistics
     assert sync_trees.contents(local / "back") == sync_trees.contents(source)
     assert (local / "back/large").stat().st_mtime_ns == (source / "large").stat().st_mtime_ns
-    (_, _, checksum), = s3.session.call("sync_calls:manifest", checkpoint=str(checkpoint)).values()
+    ((_, _, checksum),) = s3.session.call("sync_calls:manifest", checkpoint=str(checkpoint)).values()
     by_client, slow = Remote(places["s3"]), local / "slow"
     by_client.session = places["s3"].by_client
     assert by_client.sync(there, local / "again", checkpoint=str(slow))["exit_code"] == 0
-    assert [found[2] for found in s3.session.call("sync_calls:manifest", checkpoint=str(slow)).values()] == [checksum], "the JVM's checksum of all"
+    assert [found[2] for found in s3.session.call("sync_calls:manifest", checkpoint=str(slow)).values()] == [
+        checksum
+    ], "the JVM's checksum of all"
 
 
 def test_a_large_file_of_a_mount_that_waits_is_read_by_several_threads(ours, local):
@@ -257,7 +278,10 @@ def test_without_native_requests_the_same_is_copied(places, local):
     assert s3.sync(source, there)["copied_files"] == 40
     # It makes no difference which of them has written, and which looks.
     assert nothing_happens(Remote(places["s3"]).sync(source, there, delete=True))
-    assert s3.session.call("sync_calls:metadata", url=f"{there}/d0/f0").keys() == {"header.millstream-mtime", "header.millstream-checksum"}
+    assert s3.session.call("sync_calls:metadata", url=f"{there}/d0/f0").keys() == {
+        "header.millstream-mtime",
+        "header.millstream-checksum",
+    }
     assert s3.sync(there, local / "back")["copied_files"] == 40
     assert sync_trees.contents(local / "back") == sync_trees.contents(source)
 
@@ -279,7 +303,11 @@ def test_a_full_disk_is_an_error_of_each_object(places, local):
         subprocess.run(["umount", full], check=True)
 
 
-@pytest.mark.parametrize("answer", [{"status": 403, "code": "AccessDenied"}, {"status": 501, "code": "NotImplemented"}], ids=lambda answer: answer["code"])
+@pytest.mark.parametrize(
+    "answer",
+    [{"status": 403, "code": "AccessDenied"}, {"status": 501, "code": "NotImplemented"}],
+    ids=lambda answer: answer["code"],
+)
 def test_where_the_server_does_not_copy_executors_do(places, local, answer):
     s3, source = Remote(places["s3"]), local / "source"
     sync_trees.many_files(source, 20, 2)
@@ -369,7 +397,11 @@ def test_symbolic_links_are_errors_where_there_are_none(remote, local):
     (source / "a").write_text("1")
     (source / "l").symlink_to("a")
     done = remote.sync(source, there)
-    assert done["exit_code"] == 23 and done["problems"][0]["path"] == "l" and "has no symbolic links" in done["problems"][0]["message"], done
+    assert (
+        done["exit_code"] == 23
+        and done["problems"][0]["path"] == "l"
+        and "has no symbolic links" in done["problems"][0]["message"]
+    ), done
     assert remote.sync(source, there, links=False)["notices"] == ["skipping non-regular file: l"]
 
 
@@ -399,9 +431,14 @@ class Bucket(http.server.BaseHTTPRequestHandler):
         if "list-type" in query:
             prefix, rest = query.get("prefix", [""])[0], "delimiter" in query
             keys = [key for key in self.KEYS if key.startswith(prefix)]
-            below = sorted({key[: key.index("/", len(prefix)) + 1] for key in keys if rest and "/" in key[len(prefix):]})
-            objects = "".join(f'<Contents><Key>{key}</Key><LastModified>2024-01-01T00:00:00.000Z</LastModified><ETag>"{key[-1]}"</ETag><Size>1</Size></Contents>'
-                              for key in keys if not any(key.startswith(one) for one in below))
+            below = sorted(
+                {key[: key.index("/", len(prefix)) + 1] for key in keys if rest and "/" in key[len(prefix) :]}
+            )
+            objects = "".join(
+                f'<Contents><Key>{key}</Key><LastModified>2024-01-01T00:00:00.000Z</LastModified><ETag>"{key[-1]}"</ETag><Size>1</Size></Contents>'
+                for key in keys
+                if not any(key.startswith(one) for one in below)
+            )
             prefixes = "".join(f"<CommonPrefixes><Prefix>{one}</Prefix></CommonPrefixes>" for one in below)
             self.reply(200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{objects}{prefixes}</ListBucketResult>")
         else:
@@ -411,7 +448,12 @@ class Bucket(http.server.BaseHTTPRequestHandler):
 
     def reply(self, status: int, body: str) -> None:
         self.send_response(status)
-        headers = {"Content-Length": len(body), "Content-Type": "application/xml", "ETag": f'"{self.path[-1]}"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+        headers = {
+            "Content-Length": len(body),
+            "Content-Type": "application/xml",
+            "ETag": f'"{self.path[-1]}"',
+            "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT",
+        }
         for name, value in headers.items():
             self.send_header(name, str(value))
         self.end_headers()
@@ -427,8 +469,14 @@ def test_keys_that_are_no_paths_are_errors(local):
     (target / "kept").mkdir(parents=True)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Bucket)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    conf = {"fs.s3a.endpoint": f"http://127.0.0.1:{server.server_port}", "fs.s3a.endpoint.region": "us-east-1", "fs.s3a.path.style.access": "true",
-            "fs.s3a.access.key": "a", "fs.s3a.secret.key": "b", "fs.s3a.connection.ssl.enabled": "false"}
+    conf = {
+        "fs.s3a.endpoint": f"http://127.0.0.1:{server.server_port}",
+        "fs.s3a.endpoint.region": "us-east-1",
+        "fs.s3a.path.style.access": "true",
+        "fs.s3a.access.key": "a",
+        "fs.s3a.secret.key": "b",
+        "fs.s3a.connection.ssl.enabled": "false",
+    }
     jars = ":".join(map(str, s3a_jars(pyspark.__version__)))
     settings = {f"spark.hadoop.{key}": value for key, value in conf.items()} | {"spark.driver.extraClassPath": jars}
     session = Session(local / "home", millstream=True, conf=settings)

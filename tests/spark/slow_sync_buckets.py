@@ -1,4 +1,5 @@
-"""`psync` with a bucket of S3, without Spark: killed runs, credentials that end, sources that change, many objects, psync on Spark.
+"""`psync` with a bucket of S3, without Spark: killed runs, credentials that end, sources that change, many objects,
+psync on Spark.
 
 Run with `make test-group GROUP=sync-buckets`.
 """
@@ -117,8 +118,15 @@ def test_credentials_that_are_good_yet_are_used_while_a_service_hangs(bucket, se
     sync_trees.many_files(source, 50)
     services.good_for_s, services.hangs_after = 120, 1
     started = time.monotonic()
-    bucket.psync("-rt", f"{source}/", f"{url}/", AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="",
-                 AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{services.url}/container", AWS_CONTAINER_AUTHORIZATION_TOKEN="secret")
+    bucket.psync(
+        "-rt",
+        f"{source}/",
+        f"{url}/",
+        AWS_ACCESS_KEY_ID="",
+        AWS_SECRET_ACCESS_KEY="",
+        AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{services.url}/container",
+        AWS_CONTAINER_AUTHORIZATION_TOKEN="secret",
+    )
     assert services.calls == 2 and time.monotonic() - started < 60
     assert sync_trees.contents(bucket.path(url)) == sync_trees.contents(source)
 
@@ -136,7 +144,7 @@ def test_a_file_that_grows_is_a_beginning_and_the_next_run_copies_the_rest(bucke
         bucket.bed.inject()
         assert running.wait(LIMIT_S) == 24
     copy = bucket.path(f"{url}/log").read_bytes()
-    assert copy == (content + b"more")[:len(copy)] and len(copy) >= len(content)
+    assert copy == (content + b"more")[: len(copy)] and len(copy) >= len(content)
     bucket.psync("-rt", f"{source}/", f"{url}/")
     assert bucket.path(f"{url}/log").read_bytes() == content + b"more"
 
@@ -182,7 +190,11 @@ class Services(http.server.BaseHTTPRequestHandler):
     """Hands out credentials as the services of a machine, a container and the token service do."""
 
     def do_PUT(self):
-        self.reply("the-token" if self.path == "/latest/api/token" and self.headers["x-aws-ec2-metadata-token-ttl-seconds"] else None)
+        self.reply(
+            "the-token"
+            if self.path == "/latest/api/token" and self.headers["x-aws-ec2-metadata-token-ttl-seconds"]
+            else None
+        )
 
     def do_GET(self):
         path = self.path
@@ -203,7 +215,11 @@ class Services(http.server.BaseHTTPRequestHandler):
             return self.reply(None)
         given = self.server.next()
         given["SessionToken"] = given.pop("Token")
-        return self.reply("<R><Credentials>" + "".join(f"<{name}>{value}</{name}>" for name, value in given.items()) + "</Credentials></R>")
+        return self.reply(
+            "<R><Credentials>"
+            + "".join(f"<{name}>{value}</{name}>" for name, value in given.items())
+            + "</Credentials></R>"
+        )
 
     def reply(self, body):
         self.send_response(404 if body is None else 200)
@@ -226,8 +242,12 @@ def services(bucket):
                 time.sleep(30)
             given = bucket.bed.new_credentials()
             until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=server.good_for_s)
-            return {"AccessKeyId": given["access_key"], "SecretAccessKey": given["secret_key"], "Token": given["session_token"],
-                    "Expiration": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
+            return {
+                "AccessKeyId": given["access_key"],
+                "SecretAccessKey": given["secret_key"],
+                "Token": given["session_token"],
+                "Expiration": until.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            }
 
         server.next = new
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -236,12 +256,20 @@ def services(bucket):
         server.shutdown()
 
 
-@pytest.mark.parametrize("settings", ["[default]\nsso_session = x\n", "[default]\nrole_arn = x\naws_access_key_id = a\naws_secret_access_key = b\n"])
+@pytest.mark.parametrize(
+    "settings",
+    ["[default]\nsso_session = x\n", "[default]\nrole_arn = x\naws_access_key_id = a\naws_secret_access_key = b\n"],
+)
 def test_profiles_that_are_not_supported_are_refused(bucket, services, tmp_path, settings):
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws/config").write_text(settings)
-    variables = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "HOME": str(tmp_path),
-                 "AWS_EC2_METADATA_DISABLED": "", "AWS_EC2_METADATA_SERVICE_ENDPOINT": services.url}
+    variables = {
+        "AWS_ACCESS_KEY_ID": "",
+        "AWS_SECRET_ACCESS_KEY": "",
+        "HOME": str(tmp_path),
+        "AWS_EC2_METADATA_DISABLED": "",
+        "AWS_EC2_METADATA_SERVICE_ENDPOINT": services.url,
+    }
     done = bucket.psync("-rt", f"{tmp_path}/", f"{bucket.place()}/", expected=3, **variables)
     assert b"single sign-on" in done.stderr and services.calls == 0, done.stderr
 
@@ -254,32 +282,63 @@ def test_credentials_come_from_where_amazons_tools_find_them(bucket, services, t
     home.mkdir(parents=True)
     (tmp_path / "token").write_text("a/token\n")
     given = bucket.bed.new_credentials()
-    keys = "".join(f"{name} = {given[key]}\n" for name, key in [
-        ("aws_access_key_id", "access_key"), ("aws_secret_access_key", "secret_key"), ("aws_session_token", "session_token")])
-    answer = {"Version": 1, "AccessKeyId": given["access_key"], "SecretAccessKey": given["secret_key"], "SessionToken": given["session_token"]}
+    keys = "".join(
+        f"{name} = {given[key]}\n"
+        for name, key in [
+            ("aws_access_key_id", "access_key"),
+            ("aws_secret_access_key", "secret_key"),
+            ("aws_session_token", "session_token"),
+        ]
+    )
+    answer = {
+        "Version": 1,
+        "AccessKeyId": given["access_key"],
+        "SecretAccessKey": given["secret_key"],
+        "SessionToken": given["session_token"],
+    }
     (tmp_path / "answer").write_text(json.dumps(answer))
     variables = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "HOME": str(tmp_path / "home")}
     match place:
         case "machine":
             variables |= {"AWS_EC2_METADATA_DISABLED": "", "AWS_EC2_METADATA_SERVICE_ENDPOINT": services.url}
         case "container":
-            variables |= {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{services.url}/container", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "secret"}
+            variables |= {
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{services.url}/container",
+                "AWS_CONTAINER_AUTHORIZATION_TOKEN": "secret",
+            }
         case "identity":
-            variables |= {"AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"), "AWS_ROLE_ARN": "arn:x", "AWS_ENDPOINT_URL_STS": f"{services.url}/sts"}
+            variables |= {
+                "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
+                "AWS_ROLE_ARN": "arn:x",
+                "AWS_ENDPOINT_URL_STS": f"{services.url}/sts",
+            }
         case "program":
             (home / "config").write_text(f"[default]\ncredential_process = cat {tmp_path / 'answer'}\n")
         case "profile":
             (home / "credentials").write_text(f"[default]\n{keys}[other]\naws_access_key_id = wrong\n")
         case "named profile":
-            (home / "credentials").write_text(f"[default]\naws_access_key_id = wrong\naws_secret_access_key = wrong\n[mine]\n{keys}")
+            (home / "credentials").write_text(
+                f"[default]\naws_access_key_id = wrong\naws_secret_access_key = wrong\n[mine]\n{keys}"
+            )
             (home / "config").write_text(f"[profile mine]\nregion = us-east-1\nendpoint_url = {bucket.bed.endpoint}\n")
             variables |= {"AWS_PROFILE": "mine", "AWS_ENDPOINT_URL": "", "AWS_REGION": ""}
     bucket.psync("-rt", f"{source}/", f"{url}/", **variables)
     assert sync_trees.contents(bucket.path(url)) == sync_trees.contents(source)
     assert services.calls == (1 if place in ("machine", "container", "identity") else 0)
-    refused = bucket.psync("-rt", f"{source}/", f"{url}/", expected=3, **variables | {
-        "HOME": str(tmp_path), "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{services.url}/nothing", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
-        "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"{services.url}/nothing", "AWS_PROFILE": ""})
+    refused = bucket.psync(
+        "-rt",
+        f"{source}/",
+        f"{url}/",
+        expected=3,
+        **variables
+        | {
+            "HOME": str(tmp_path),
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{services.url}/nothing",
+            "AWS_WEB_IDENTITY_TOKEN_FILE": "",
+            "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"{services.url}/nothing",
+            "AWS_PROFILE": "",
+        },
+    )
     assert b"there are no credentials for S3 (container credentials:" in refused.stderr, refused.stderr
 
 
@@ -290,8 +349,16 @@ def test_credentials_that_end_are_renewed(bucket, services, tmp_path):
     bucket.bed.limit(token_ms=5000)
     bucket.bed.set_delay(300)
     try:
-        bucket.psync("-rt", "--threads=8", f"{source}/", f"{url}/", AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="",
-                     AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{services.url}/container", AWS_CONTAINER_AUTHORIZATION_TOKEN="secret")
+        bucket.psync(
+            "-rt",
+            "--threads=8",
+            f"{source}/",
+            f"{url}/",
+            AWS_ACCESS_KEY_ID="",
+            AWS_SECRET_ACCESS_KEY="",
+            AWS_CONTAINER_CREDENTIALS_FULL_URI=f"{services.url}/container",
+            AWS_CONTAINER_AUTHORIZATION_TOKEN="secret",
+        )
     finally:
         bucket.bed.limit()
     assert services.calls > 1
@@ -302,7 +369,9 @@ def test_memory_does_not_grow_with_the_number_of_objects(bucket, tmp_path):
     peaks = []
     for name, count in (("tenth", MANY // 10), ("flat", MANY)):
         with (tmp_path / "stats").open("wb") as out:
-            running = subprocess.Popen([PSYNC, "-rtn", "--stats", f"s3://{name}/", tmp_path / "target"], env=bucket.environment(), stdout=out)
+            running = subprocess.Popen(
+                [PSYNC, "-rtn", "--stats", f"s3://{name}/", tmp_path / "target"], env=bucket.environment(), stdout=out
+            )
             _, status, used = os.wait4(running.pid, 0)
         assert status == 0 and f"Number of regular files transferred: {count:,}" in (tmp_path / "stats").read_text()
         peaks.append(used.ru_maxrss)

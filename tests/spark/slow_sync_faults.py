@@ -34,7 +34,12 @@ def copied(top: Path) -> int:
 
 def leftovers(top: Path) -> list[str]:
     """Temporary files and directories of psync."""
-    return [os.path.join(directory, name) for directory, folders, names in os.walk(top) for name in folders + names if name.startswith(".psync-")]
+    return [
+        os.path.join(directory, name)
+        for directory, folders, names in os.walk(top)
+        for name in folders + names
+        if name.startswith(".psync-")
+    ]
 
 
 @pytest.fixture
@@ -49,7 +54,12 @@ def slow(local):
 @pytest.mark.parametrize("has_checkpoint", [True, False])
 def test_a_killed_driver_leaves_whole_files_and_the_next_run_completes_the_tree(local, slow, has_checkpoint):
     target = local / "target"
-    options = {"src": str(slow), "dst": str(target), "delete": True, **({"checkpoint": str(local / "checkpoint")} if has_checkpoint else {})}
+    options = {
+        "src": str(slow),
+        "dst": str(target),
+        "delete": True,
+        **({"checkpoint": str(local / "checkpoint")} if has_checkpoint else {}),
+    }
     session = Session(local / "first", millstream=True)
     jvm = session.call("sync_calls:jvm")
     session.ask("sync_calls:sync", **options)
@@ -85,7 +95,9 @@ def phases(checkpoint: Path) -> list[str]:
 
 
 def test_a_run_is_resumed_from_every_phase(ours, local):
-    """As if the driver had ended when a phase had begun: what that phase and later ones do is done again, or for the first time."""
+    """As if the driver had ended when a phase had begun: what that phase and later ones do is done again, or for the
+    first time.
+    """
     source, target, checkpoint = local / "source", local / "target", local / "checkpoint"
     sync_trees.many_files(source, 60, 6)
     (source / "deep/er").mkdir(parents=True, mode=0o500)
@@ -124,7 +136,9 @@ def test_a_run_is_resumed_from_every_phase(ours, local):
             for name in ["finished", *parts[number:]]:
                 (checkpoint / f"{name}.complete").unlink(missing_ok=True)
             again = ours.call("sync_calls:sync", **options)
-            assert again["exit_code"] == 0 and again["notices"] == [f"resuming the run whose plan is in file:{checkpoint}"], (part, again)
+            assert again["exit_code"] == 0 and again["notices"] == [
+                f"resuming the run whose plan is in file:{checkpoint}"
+            ], (part, again)
             assert sync_trees.snapshot(target) == whole, part
             assert (target / "d0/f0").stat().st_ino == (target / "d1/linked").stat().st_ino
             assert phases(checkpoint)[number:] == parts[number:], "the others are not carried out again"
@@ -145,7 +159,11 @@ def test_killed_executors_and_speculative_attempts(local, slow):
     target = local / "target"
     (local / "cluster").mkdir()
     with two_hosts(local / "cluster") as master:
-        session = Session(local / "home", millstream=True, conf={**SPECULATION, "spark.master": master, "spark.millstream.sync.threads": "4"})
+        session = Session(
+            local / "home",
+            millstream=True,
+            conf={**SPECULATION, "spark.master": master, "spark.millstream.sync.threads": "4"},
+        )
         try:
             application = session.call("fault_calls:application")
             session.ask("sync_calls:sync", src=str(slow), dst=str(target))
@@ -169,7 +187,9 @@ def test_an_executor_that_has_another_destination_writes_nothing(local):
     (local / "cluster").mkdir()
     elsewhere = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(target)]
     with two_hosts(local / "cluster", within=elsewhere) as master:
-        session = Session(local / "home", millstream=True, conf={"spark.master": master, "spark.millstream.sync.dir": str(local)})
+        session = Session(
+            local / "home", millstream=True, conf={"spark.master": master, "spark.millstream.sync.dir": str(local)}
+        )
         try:
             found = session.call("sync_calls:sync", src=str(source), dst=str(target))
         finally:
@@ -189,11 +209,19 @@ def test_what_the_source_gets_meanwhile_is_not_deleted(ours, local, slow):
     (local / "source/late/file").write_text("x")
     done = ours.answer()
     assert (target / "late/file").read_text() == "the only copy" and not (target / "extra").exists()
-    assert done["notices"] == [f"not deleted, because the source has it now: {name}" for name in ("late", "late/file")], done
+    assert done["notices"] == [
+        f"not deleted, because the source has it now: {name}" for name in ("late", "late/file")
+    ], done
 
 
-@pytest.mark.parametrize("change, status", [("grows", "grew while it was copied; run this again for the rest"),
-                                            ("changes", "not copied, because it changed while it was read"), ("vanishes", "file has vanished")])
+@pytest.mark.parametrize(
+    "change, status",
+    [
+        ("grows", "grew while it was copied; run this again for the rest"),
+        ("changes", "not copied, because it changed while it was read"),
+        ("vanishes", "file has vanished"),
+    ],
+)
 def test_files_that_change_while_they_are_read(ours, local, slow, change, status):
     target, moving = local / "target", local / "source/d0/moving"
     (target / "d0").mkdir(parents=True)
@@ -234,9 +262,15 @@ def test_files_that_change_while_they_are_read(ours, local, slow, change, status
 
 
 @pytest.mark.parametrize("operation", ["GetObject", "PutObject", "HeadObject", "ListObjectsV2"])
-@pytest.mark.parametrize("fault", [
-    {"do": "drop", "count": 2}, {"do": "answer", "status": 503, "code": "SlowDown", "count": 3}, {"do": "answer", "status": 500, "code": "InternalError", "count": 3},
-], ids=lambda fault: f"{fault['do']}-{fault.get('status', '')}")
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"do": "drop", "count": 2},
+        {"do": "answer", "status": 503, "code": "SlowDown", "count": 3},
+        {"do": "answer", "status": 500, "code": "InternalError", "count": 3},
+    ],
+    ids=lambda fault: f"{fault['do']}-{fault.get('status', '')}",
+)
 def test_requests_that_fail_lose_nothing(places, local, operation, fault):
     s3, source = Remote(places["s3"]), local / "source"
     sync_trees.many_files(source, 60, 5)
@@ -284,7 +318,12 @@ def test_what_a_store_refuses_to_delete_is_an_error_and_stays(places, local):
         s3.place.bed.inject()
     assert done["exit_code"] == 23 and {problem["path"] for problem in done["problems"]} == {"surplus", "kept/b"}, done
     assert any("could not be removed" in notice for notice in done["notices"]), "the mark of the run stays, too"
-    assert {name for name in s3.contents(there) if not name.startswith(".psync-")} == {"kept", "kept/a", "kept/b", "surplus"}
+    assert {name for name in s3.contents(there) if not name.startswith(".psync-")} == {
+        "kept",
+        "kept/a",
+        "kept/b",
+        "surplus",
+    }
     assert s3.sync(source, there, delete=True)["deleted"] == 2
 
 
@@ -305,14 +344,20 @@ def test_an_object_that_is_replaced_while_it_is_read_is_read_again(places, local
 
 
 def test_calls_to_the_name_node_that_are_lost(places, local):
-    """Without high availability, HDFS's client does not repeat every call: then the run says what failed, and the next one completes the tree."""
+    """Without high availability, HDFS's client does not repeat every call: then the run says what failed, and the next
+    one completes the tree.
+    """
     hdfs, source = Remote(places["hdfs"]), local / "source"
     sync_trees.many_files(source, 100, 10)
     for method in ("create", "complete", "rename2", "setTimes", "getListing", "mkdirs"):
         there = hdfs.new()
         hdfs.place.bed.at_call(method, 3, lambda: None)
         done = hdfs.sync(source, there, delete=True)
-        assert "error" in done or done["exit_code"] == 0 or done["exit_code"] == 23 and done["errors"] == len(done["problems"]) > 0, (method, done)
+        assert (
+            "error" in done
+            or done["exit_code"] == 0
+            or (done["exit_code"] == 23 and done["errors"] == len(done["problems"]) > 0)
+        ), (method, done)
         hdfs.place.bed.at_no_call()
         again = hdfs.sync(source, there, delete=True)
         assert again["exit_code"] == 0, (method, again)

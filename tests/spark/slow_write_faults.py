@@ -1,5 +1,5 @@
-"""Direct writes during failures: metastore, disk, tasks, executors, concurrent writers, cancelled statements. Run with `make test-group
-GROUP=faults`.
+"""Direct writes during failures: metastore, disk, tasks, executors, concurrent writers, cancelled statements. Run with
+`make test-group GROUP=faults`.
 
 The drivers share a PostgreSQL metastore (testbed/metastore). After each failure, and a recovery if
 necessary, each table is exactly old or exactly new, and so is its metastore.
@@ -102,7 +102,9 @@ def test_a_stopped_metastore_is_updated_later(ours, others, metastore, trap, tmp
     found = tables.recovered(others[0])
     outcomes = tables.rows(others[0], OLD, after("dynamic"))
     for error, verdicts, outcome in zip(errors, found, outcomes, strict=True):
-        assert outcome == 1 if error is None or "roll-forward" in verdicts else "roll-back" not in verdicts or outcome == 0
+        assert (
+            outcome == 1 if error is None or "roll-forward" in verdicts else "roll-back" not in verdicts or outcome == 0
+        )
     assert outcomes[this] == 1 or step == BEGIN
     # It continues once the metastore is back.
     assert after_reconnecting(ours, tables.statements("static")) == [None] * len(KINDS)
@@ -136,7 +138,9 @@ def fill(disk):
             assert "No space left" in str(error)
 
 
-@pytest.mark.parametrize("step, outcome", [("create {}/k=*", 0), (DRAFT, 0), (PUBLISH, 1)], ids=["tasks", "record", "apply"])
+@pytest.mark.parametrize(
+    "step, outcome", [("create {}/k=*", 0), (DRAFT, 0), (PUBLISH, 1)], ids=["tasks", "record", "apply"]
+)
 def test_a_full_disk(ours, trap, small_disk, step, outcome):
     tables = Tables(ours, small_disk)
     pid = stopped_at(trap, ours, step.format(tables.folder()), tables.statements(kinds=["text"]))
@@ -153,7 +157,9 @@ def test_a_full_disk(ours, trap, small_disk, step, outcome):
 
 
 def overwrite(table, value):
-    return f"insert overwrite {table} partition(k) select id, '{value}', cast(id % 4 + 3 as string) from range(0, 8, 1, 2)"
+    return (
+        f"insert overwrite {table} partition(k) select id, '{value}', cast(id % 4 + 3 as string) from range(0, 8, 1, 2)"
+    )
 
 
 def into(table, value):
@@ -176,7 +182,9 @@ def test_two_overwrites_and_an_insert_of_three_drivers(ours, others, trap, tmp_p
     tables = Tables(ours, tmp_path)
     pid = stopped_at(trap, ours, COMMIT.format(tables.folder(kind)), [overwrite(tables.name(kind), "a")])
     for session, statement in zip(others, (overwrite, into), strict=True):
-        session.ask("fault_calls:insert", statements=[statement(tables.name(kind), "b" if statement is overwrite else "c")])
+        session.ask(
+            "fault_calls:insert", statements=[statement(tables.name(kind), "b" if statement is overwrite else "c")]
+        )
     wait_for(lambda: len(list(Path(tables.folder(kind), ".direct-writes").glob("*.begin"))) == 3, "they do not meet")
     os.kill(pid, signal.SIGCONT)
     assert [session.answer() for session in (ours, *others)] == [[None]] * 3
@@ -209,7 +217,10 @@ def test_a_partition_that_is_moved_before_the_recovery_stays_there(ours, others,
     try:
         # By a program that does not know what is unfinished.
         others[0].call("fault_calls:configure", settings={"spark.millstream.write.enabled": "false"})
-        assert others[0].call("fault_calls:insert", statements=[f"alter table {tables.name('text')} partition(k='3') set location '{place}'"]) == [None]
+        assert others[0].call(
+            "fault_calls:insert",
+            statements=[f"alter table {tables.name('text')} partition(k='3') set location '{place}'"],
+        ) == [None]
         others[0].call("fault_calls:configure", settings={"spark.millstream.write.enabled": "true"})
         assert recovered(others[0], tables.name("text"), tables.folder()) == ["roll-forward"]
     finally:
@@ -217,8 +228,9 @@ def test_a_partition_that_is_moved_before_the_recovery_stays_there(ours, others,
     assert ours.answer() == [None]
     ours.call("fault_calls:configure", settings={LEASE: LONG_LEASE[f"spark.hadoop.{LEASE}"]})
     places = others[0].call("swap_calls:places", name=tables.name("text"))
-    assert {name: found["location"] for name, found in places.items()} == \
-        {f"k={k}": place if k == 3 else f"{tables.folder()}/k={k}" for k in range(1, 7)}
+    assert {name: found["location"] for name, found in places.items()} == {
+        f"k={k}": place if k == 3 else f"{tables.folder()}/k={k}" for k in range(1, 7)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +245,9 @@ def cluster(ours, metastore, tmp_path_factory):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_task_fails_and_a_twin_is_faster_than_a_zombie(cluster, tmp_path, kind):
-    """A task's speculative attempt is committed long before the first attempt, in a sleeping executor, wakes up and continues to write."""
+    """A task's speculative attempt is committed long before the first attempt, in a sleeping executor, wakes up and
+    continues to write.
+    """
     tables, marks = Tables(cluster, tmp_path), tmp_path / "marks"
     marks.mkdir()
     cluster.ask("fault_calls:attempts", table=tables.name(kind), marks=str(marks))
@@ -251,8 +265,15 @@ def test_a_task_fails_and_a_twin_is_faster_than_a_zombie(cluster, tmp_path, kind
     tables.rows(cluster, after("dynamic"), kinds=[kind])
 
 
-@pytest.mark.parametrize("step, whom, number", [("create {}/k=*", "driver", signal.SIGTERM), (COMMIT, "driver", signal.SIGTERM),
-                                                ("create {}/k=*", "user", signal.SIGINT)], ids=["SIGTERM in tasks", "SIGTERM at commit", "Ctrl-C"])
+@pytest.mark.parametrize(
+    "step, whom, number",
+    [
+        ("create {}/k=*", "driver", signal.SIGTERM),
+        (COMMIT, "driver", signal.SIGTERM),
+        ("create {}/k=*", "user", signal.SIGINT),
+    ],
+    ids=["SIGTERM in tasks", "SIGTERM at commit", "Ctrl-C"],
+)
 def test_a_driver_is_terminated(ours, metastore, tmp_path, step, whom, number):
     with StepTrap() as trap:
         victim = driver(tmp_path / "victim", metastore, trap)

@@ -10,11 +10,16 @@ from write_calls import error_of, recover, specification
 
 
 def places(spark, name):
-    """The locations of a table's partitions (an empty name is a table without partitions), and their numbers of files in the catalog."""
+    """The locations of a table's partitions (an empty name is a table without partitions), and their numbers of files
+    in the catalog.
+    """
     columns = spark.sql(f"describe {name}").collect()
     if not any(row[0] == "# Partition Information" for row in columns):
         return {"": place(spark, name, "")}
-    return {partition: place(spark, name, specification(partition)) for (partition,) in spark.sql(f"show partitions {name}").collect()}
+    return {
+        partition: place(spark, name, specification(partition))
+        for (partition,) in spark.sql(f"show partitions {name}").collect()
+    }
 
 
 def place(spark, name, partition):
@@ -27,6 +32,7 @@ def place(spark, name, partition):
 
 def replaced_directories(spark, name, statement, conf):
     """The partitions that a statement has moved to other directories, by name."""
+
     def directories():
         return {partition: os.stat(place["location"]).st_ino for partition, place in places(spark, name).items()}
 
@@ -48,9 +54,11 @@ def settings(spark, conf):
             spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
-def statement_during_another(spark, home, slow, fast, conf=None, creation="(a string) partitioned by (k string) stored as textfile"):
-    """Runs a statement that calls `wait`: it begins before another one commits, and commits after it, both with `conf`. Returns its error, and the
-    rows.
+def statement_during_another(
+    spark, home, slow, fast, conf=None, creation="(a string) partitioned by (k string) stored as textfile"
+):
+    """Runs a statement that calls `wait`: it begins before another one commits, and commits after it, both with `conf`.
+    Returns its error, and the rows.
 
     Partition 1 contains a row `old` before.
     """
@@ -99,7 +107,11 @@ def make(spark, table, kind, location, partitions):
     """An external table with one old row in each partition."""
     spark.sql("create database if not exists s")
     spark.sql(f"drop table if exists {table}")
-    columns = "value string, k int) using parquet partitioned by (k)" if "using" in kind else f"value string) partitioned by (k int) {kind}"
+    columns = (
+        "value string, k int) using parquet partitioned by (k)"
+        if "using" in kind
+        else f"value string) partitioned by (k int) {kind}"
+    )
     external = "" if "using" in kind else "external"
     spark.sql(f"create {external} table {table} ({columns} location '{location}'")
     spark.sql(f"insert into {table} partition(k) select 'old', id from range({partitions})")
@@ -107,11 +119,15 @@ def make(spark, table, kind, location, partitions):
 
 def fill(spark, table, value, partitions):
     """Overwrites all partitions, and adds one."""
-    spark.sql(f"insert overwrite {table} partition(k) select /*+ repartition(2) */ '{value}', id from range({partitions + 1})")
+    spark.sql(
+        f"insert overwrite {table} partition(k) select /*+ repartition(2) */ '{value}', id from range({partitions + 1})"
+    )
 
 
 def values(spark, table):
-    return [list(row) for row in spark.sql(f"select value, count(*) from {table} group by value order by value").collect()]
+    return [
+        list(row) for row in spark.sql(f"select value, count(*) from {table} group by value order by value").collect()
+    ]
 
 
 def read_until(spark, table, stop):

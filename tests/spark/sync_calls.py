@@ -55,7 +55,12 @@ def walk(spark, url):
                 stream = file_system.open(status.getPath())
                 content = bytes(stream.readAllBytes())
                 stream.close()
-                found[name] = ("file", status.getPermission().toShort() & 0o1777, status.getModificationTime(), hashlib.sha256(content).hexdigest())
+                found[name] = (
+                    "file",
+                    status.getPermission().toShort() & 0o1777,
+                    status.getModificationTime(),
+                    hashlib.sha256(content).hexdigest(),
+                )
     return found
 
 
@@ -79,7 +84,9 @@ def metadata(spark, url):
     """The user metadata of an object that begins with our name."""
     path, file_system = hadoop_path(spark, url)
     headers = file_system.getXAttrs(path)
-    return {name.lower(): bytes(headers[name]).decode() for name in headers if name.lower().startswith("header.millstream")}
+    return {
+        name.lower(): bytes(headers[name]).decode() for name in headers if name.lower().startswith("header.millstream")
+    }
 
 
 def jvm(spark):
@@ -97,7 +104,8 @@ def watch(spark, url, names, until):
             try:
                 last = bytes(stream.readAllBytes()).decode()
             except Py4JJavaError:
-                # HDFS takes the blocks of a replaced file away from those who have it open; that it can always be opened is the point.
+                # HDFS takes the blocks of a replaced file away from those who have it open; that it can always be
+                # opened is the point.
                 continue
             finally:
                 stream.close()

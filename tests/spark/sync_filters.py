@@ -28,7 +28,10 @@ def tree(chance: random.Random, most: int = 45) -> list[Node]:
         path = f"{above.path}/{chance.choice(NAMES)}" if above else chance.choice(NAMES)
         if path.count("/") < 4 and path not in nodes:
             in_source, in_destination = chance.choice([(True, True), (True, False), (False, True)])
-            in_source, in_destination = in_source and (not above or above.in_source), in_destination and (not above or above.in_destination)
+            in_source, in_destination = (
+                in_source and (not above or above.in_source),
+                in_destination and (not above or above.in_destination),
+            )
             nodes[path] = Node(path, chance.random() < 0.5, in_source, in_destination)
     return list(nodes.values())
 
@@ -62,15 +65,28 @@ def rules(chance: random.Random, nodes: list[Node], root: Path) -> dict[str, lis
 def rule(chance: random.Random, nodes: list[Node], root: Path) -> str:
     if chance.random() < 0.03:
         return chance.choice(["!", "clear"])
-    short, name = chance.choice([
-        ("-", "exclude"), ("-", "exclude"), ("-", "exclude"), ("+", "include"), ("+", "include"), ("H", "hide"), ("S", "show"), ("P", "protect"),
-        ("P", "protect"), ("R", "risk")])
+    short, name = chance.choice(
+        [
+            ("-", "exclude"),
+            ("-", "exclude"),
+            ("-", "exclude"),
+            ("+", "include"),
+            ("+", "include"),
+            ("H", "hide"),
+            ("S", "show"),
+            ("P", "protect"),
+            ("P", "protect"),
+            ("R", "risk"),
+        ]
+    )
     letters = "".join(letter for letter in "!p" + ("sr" if short in "+-" else "") if chance.random() < 1 / 6)
     text = pattern(chance, nodes)
     if chance.random() < 1 / 10:
         letters += "/"
         text = f"{root}/{chance.choice(['source', 'destination', '*'])}/{text.lstrip('/')}"
-    head = chance.choice([short + letters, f"{short},{letters}" if letters else short, f"{name},{letters}" if letters else name])
+    head = chance.choice(
+        [short + letters, f"{short},{letters}" if letters else short, f"{name},{letters}" if letters else name]
+    )
     return head + chance.choice([" ", "_"]) + text
 
 

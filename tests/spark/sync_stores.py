@@ -10,7 +10,11 @@ def allowed_in(kind: str):
     if kind == "hdfs":
         return lambda name: ":" not in name
     # XML cannot express control characters, and S3A takes them, and characters of two UTF-16 units, for others.
-    return lambda name: all(" " <= char <= "\uffff" and char not in "\x7f\u0085\u2028" for char in name) and ":" not in name and "\\" not in name
+    return lambda name: (
+        all(" " <= char <= "\uffff" and char not in "\x7f\u0085\u2028" for char in name)
+        and ":" not in name
+        and "\\" not in name
+    )
 
 
 class Remote:

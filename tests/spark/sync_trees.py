@@ -32,7 +32,9 @@ def rsync(*arguments) -> None:
 
 def rsync_finds(source: Path, destination: Path, options: str = "-aHnic") -> str:
     """What rsync would still do to make the destination like the source."""
-    run = subprocess.run(["rsync", options, "--delete", f"{source}/", f"{destination}/"], capture_output=True, check=True)
+    run = subprocess.run(
+        ["rsync", options, "--delete", f"{source}/", f"{destination}/"], capture_output=True, check=True
+    )
     return run.stdout.decode(errors="replace")
 
 
@@ -51,7 +53,9 @@ def names_for(chance: random.Random, count: int, allowed=lambda name: True) -> l
     return [f"{chance.choice(nasty)}{number}" for number in range(count)]
 
 
-def make(top: Path, seed: int, files: int = 120, directories: int = 25, allowed=lambda name: True, links: bool = True) -> None:
+def make(
+    top: Path, seed: int, files: int = 120, directories: int = 25, allowed=lambda name: True, links: bool = True
+) -> None:
     """A tree; `allowed` says which names are possible in other file systems."""
     chance = random.Random(seed)
     top.mkdir(parents=True)
@@ -80,7 +84,9 @@ def many_files(top: Path, files: int, directories: int = 30) -> None:
 
 
 def enrich(top: Path, seed: int, changes: int = 30) -> None:
-    """Adds what only local file systems have: hard links, access control lists, other attributes, holes, pipes, sockets and devices."""
+    """Adds what only local file systems have: hard links, access control lists, other attributes, holes, pipes, sockets
+    and devices.
+    """
     chance = random.Random(seed)
     entries = sorted(path for path in top.rglob("*"))
     files = [path for path in entries if path.is_file() and not path.is_symlink()]
@@ -93,7 +99,11 @@ def enrich(top: Path, seed: int, changes: int = 30) -> None:
             case 0:
                 os.link(chance.choice(others), new, follow_symlinks=False)
             case 1:
-                os.setxattr(chance.choice(files + directories), f"user.n{chance.randrange(3)}", chance.randbytes(chance.choice([0, 1, 300])))
+                os.setxattr(
+                    chance.choice(files + directories),
+                    f"user.n{chance.randrange(3)}",
+                    chance.randbytes(chance.choice([0, 1, 300])),
+                )
             case 2:
                 os.setxattr(chance.choice(others), "trusted.note", chance.randbytes(5), follow_symlinks=False)
             case 3:
@@ -114,7 +124,9 @@ def enrich(top: Path, seed: int, changes: int = 30) -> None:
 
 
 def access_list(chance: random.Random) -> bytes:
-    """An access control list with one more user, as of linux/posix_acl_xattr.h: version 2, then tag, permissions and ID of each entry."""
+    """An access control list with one more user, as of linux/posix_acl_xattr.h: version 2, then tag, permissions and ID
+    of each entry.
+    """
     nobody, user = 2**32 - 1, chance.choice([1234, 5678])
     named, group, mask, rest = (chance.randrange(8) for _ in range(4))
     rows = [(1, 7, nobody), (2, named, user), (4, group, nobody), (16, mask, nobody), (32, rest, nobody)]
@@ -177,12 +189,28 @@ def snapshot(top: Path, times: bool = True, unit_ns: int = 1000) -> dict[str, tu
     """Kind, mode, owner, time and content of all entries; times are cut to a unit."""
     found = {}
     for directory, folders, names in os.walk(top):
-        for path in [Path(directory), *(Path(directory, name) for name in folders if Path(directory, name).is_symlink()), *(Path(directory, name) for name in names)]:
+        for path in [
+            Path(directory),
+            *(Path(directory, name) for name in folders if Path(directory, name).is_symlink()),
+            *(Path(directory, name) for name in names),
+        ]:
             about = path.lstat()
-            content = os.readlink(path) if path.is_symlink() else digest(path.read_bytes()) if stat.S_ISREG(about.st_mode) else ""
+            content = (
+                os.readlink(path)
+                if path.is_symlink()
+                else digest(path.read_bytes())
+                if stat.S_ISREG(about.st_mode)
+                else ""
+            )
             mode = 0 if path.is_symlink() else stat.S_IMODE(about.st_mode)
             found[os.path.relpath(path, top)] = (
-                stat.S_IFMT(about.st_mode), mode, about.st_uid, about.st_gid, about.st_mtime_ns // unit_ns if times else 0, content)
+                stat.S_IFMT(about.st_mode),
+                mode,
+                about.st_uid,
+                about.st_gid,
+                about.st_mtime_ns // unit_ns if times else 0,
+                content,
+            )
     return found
 
 
@@ -191,7 +219,9 @@ def contents(top: Path) -> dict[str, str]:
     found = {}
     for directory, folders, names in os.walk(top):
         found |= {os.path.relpath(Path(directory, name), top): "directory" for name in folders}
-        found |= {os.path.relpath(Path(directory, name), top): digest(Path(directory, name).read_bytes()) for name in names}
+        found |= {
+            os.path.relpath(Path(directory, name), top): digest(Path(directory, name).read_bytes()) for name in names
+        }
     return found
 
 

@@ -23,18 +23,30 @@ class Torn:
 
     def __init__(self, drivers, top, how, step, at, **conf):
         self.drivers, self.name, self.folder = drivers, f"c{next(NUMBERS)}", top / "db" / "t"
-        drivers.run(f"create database d{self.name} location '{self.folder.parent}'", f"use d{self.name}",
-                    "create table t (a int) partitioned by (p string) stored as textfile", "insert into t partition(p='1') select id from range(10)")
-        drivers.kill_at(step.format(self.folder), at, f"insert {how} d{self.name}.t partition(p) select /*+ repartition(8) */ id, '1' from range(100, 140)", **conf)
+        drivers.run(
+            f"create database d{self.name} location '{self.folder.parent}'",
+            f"use d{self.name}",
+            "create table t (a int) partitioned by (p string) stored as textfile",
+            "insert into t partition(p='1') select id from range(10)",
+        )
+        drivers.kill_at(
+            step.format(self.folder),
+            at,
+            f"insert {how} d{self.name}.t partition(p) select /*+ repartition(8) */ id, '1' from range(100, 140)",
+            **conf,
+        )
         drivers.run(f"use d{self.name}")
 
 
-@pytest.mark.parametrize("how, step, at, conf", [
-    ("into", PUBLISH, 3, {}),
-    ("overwrite", DELETE, 1, {}),
-    # Readers leave a swap to its driver for the whole lease.
-    ("overwrite", "link {}/*.published", 1, {**SWAP, **SHORT_LEASE}),
-])
+@pytest.mark.parametrize(
+    "how, step, at, conf",
+    [
+        ("into", PUBLISH, 3, {}),
+        ("overwrite", DELETE, 1, {}),
+        # Readers leave a swap to its driver for the whole lease.
+        ("overwrite", "link {}/*.published", 1, {**SWAP, **SHORT_LEASE}),
+    ],
+)
 def test_a_table_that_is_emptied_stays_empty_and_can_be_written(drivers, tmp_path, how, step, at, conf):
     torn = Torn(drivers, tmp_path, how, step, at, **conf)
     drivers.run("truncate table t", **conf)

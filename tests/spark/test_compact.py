@@ -8,11 +8,23 @@ import random
 from pathlib import Path
 
 import pytest
-
 from datasets import MARK, NASTY_NAMES
 
 ENDINGS = [b"\n", b"\r\n", b"\r", b""]
-CONTENTS = [b"", b"one", b"\n", b"\r", b"\r\nx", b"\nx\n", MARK, MARK + b"marked\n", MARK * 2 + b"twice\n", b"caf\xe9\n", b"a\x01b\n", "é\u2028é\n".encode()]
+CONTENTS = [
+    b"",
+    b"one",
+    b"\n",
+    b"\r",
+    b"\r\nx",
+    b"\nx\n",
+    MARK,
+    MARK + b"marked\n",
+    MARK * 2 + b"twice\n",
+    b"caf\xe9\n",
+    b"a\x01b\n",
+    "é\u2028é\n".encode(),
+]
 
 
 def tree(top: Path, files: dict[str, bytes]) -> str:
@@ -39,12 +51,21 @@ def entries(top) -> list[str]:
 def random_tree(top: Path, seed: int) -> str:
     chance = random.Random(seed)
     # Stock Spark cannot read files with a colon in their names; what follows a dot has to be a known ending.
-    names = [name for name in NASTY_NAMES if ":" not in name and len(name.encode()) < 200 and "." not in name and name[0] != "_"]
+    names = [
+        name
+        for name in NASTY_NAMES
+        if ":" not in name and len(name.encode()) < 200 and "." not in name and name[0] != "_"
+    ]
     directories = ["", *(f"k={name}" for name in chance.sample(names, 3)), "plain/deep", "k=1", "k=1/j=2"]
     files = {}
     for number in range(chance.randrange(60, 120)):
-        content = chance.choice(CONTENTS) if number % 2 else b"".join(
-            b"line %d.%d%s" % (number, line, chance.choice(ENDINGS)) for line in range(chance.randrange(5)))
+        content = (
+            chance.choice(CONTENTS)
+            if number % 2
+            else b"".join(
+                b"line %d.%d%s" % (number, line, chance.choice(ENDINGS)) for line in range(chance.randrange(5))
+            )
+        )
         files[f"{chance.choice(directories)}/{chance.choice(names)}-{number}".lstrip("/")] = content
     files["k=1/_SUCCESS"] = files["k=1/.hidden"] = files["_metadata_of_somebody"] = b"hidden\n"
     return tree(top, files)
@@ -84,7 +105,11 @@ def test_random_trees_keep_their_lines(stock, ours, tmp_path, seed, mode):
         assert entries(tmp_path) == [".source.millstream-replaced", "source"]
         undone = ours.call("compact_calls:compact", src=source, undo=True)
         assert (undone.get("restored"), undone.get("removed")) == (done["merged"], done["outputs"]), undone
-        assert (stock.call("compact_calls:lines", path=target), data_files(target), entries(tmp_path)) == (before, files, ["source"])
+        assert (stock.call("compact_calls:lines", path=target), data_files(target), entries(tmp_path)) == (
+            before,
+            files,
+            ["source"],
+        )
     else:
         assert data_files(source) == files and not any(name.startswith(".mill") for name in entries(target))
 
@@ -97,12 +122,24 @@ def test_files_are_joined_byte_for_byte_in_the_order_of_their_names(ours, tmp_pa
     assert output.endswith(".csv")
     expected = b"".join(contents[name] for name in sorted(contents))
     assert (tmp_path / "target" / output).read_bytes() == expected
-    assert (done["outputs"], done["output_bytes"], done["merged"], done["merged_bytes"]) == (1, len(expected), 500, len(expected))
+    assert (done["outputs"], done["output_bytes"], done["merged"], done["merged_bytes"]) == (
+        1,
+        len(expected),
+        500,
+        len(expected),
+    )
 
 
 def test_many_files_make_few_tasks_that_are_described(ours, tmp_path):
     source = tree(tmp_path / "source", {f"{n % 40}/{n}": b"%d\n" % n for n in range(2000)})
-    done = ours.call("compact_calls:tasks_of", description="2000 files become 40", action="compact", src=source, in_place=True, plain_files=True)
+    done = ours.call(
+        "compact_calls:tasks_of",
+        description="2000 files become 40",
+        action="compact",
+        src=source,
+        in_place=True,
+        plain_files=True,
+    )
     assert (done["answer"]["outputs"], done["answer"]["left"]) == (40, [])
     assert len(done["tasks"]) == 1 and 2 <= done["tasks"][0] <= 16
 
@@ -132,7 +169,10 @@ def test_headers_are_kept_once_and_must_agree(stock, ours, tmp_path):
 @pytest.mark.parametrize("codec, ending", [(None, ".gz"), ("bzip2", ".bz2"), ("none", ".txt")])
 def test_compressed_files_are_written_by_a_codec(stock, ours, tmp_path, codec, ending):
     files = {f"k=1/{n}.txt.gz": gzip.compress(b"zip %d\nmore" % n) for n in range(8)}
-    files |= {"k=2/a.txt.gz": gzip.compress(b"first\r") + gzip.compress(b"\nmember"), "k=2/b.txt.gz": gzip.compress(MARK + b"b")}
+    files |= {
+        "k=2/a.txt.gz": gzip.compress(b"first\r") + gzip.compress(b"\nmember"),
+        "k=2/b.txt.gz": gzip.compress(MARK + b"b"),
+    }
     if codec:
         files |= {"k=1/plain.txt": b"plain", "k=2/c.txt.bz2": bz2.compress(b"c\n")}
     source = tree(tmp_path / "source", files)
@@ -147,17 +187,25 @@ def test_parquet_is_merged_where_schemas_agree(stock, ours, tmp_path):
     source = str(tmp_path / "source")
     for directory, columns in (("k=1", ["id", "cast(id as string) s"]), ("k=2", ["id"])):
         stock.call("compact_calls:write", path=f"{source}/{directory}", format="parquet", expressions=columns, files=3)
-    stock.call("compact_calls:write", path=f"{source}/k=2", format="parquet", expressions=["id", "id * 2 as twice"], files=2)
+    stock.call(
+        "compact_calls:write", path=f"{source}/k=2", format="parquet", expressions=["id", "id * 2 as twice"], files=2
+    )
     for kind in ("cast(id as int) x", "cast(id as string) x"):
         stock.call("compact_calls:write", path=f"{source}/k=3", format="parquet", expressions=[kind], files=1)
     options = {"mergeSchema": "true"}
-    before = {k: stock.call("compact_calls:rows", path=f"{source}/k={k}", format="parquet", options=options) for k in (1, 2)}
+    before = {
+        k: stock.call("compact_calls:rows", path=f"{source}/k={k}", format="parquet", options=options) for k in (1, 2)
+    }
     conflict = entries(f"{source}/k=3")
     done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
     assert [group["directory"] for group in done["left"]] == [f"{source}/k=3"]
-    assert {k: stock.call("compact_calls:rows", path=f"{source}/k={k}", format="parquet", options=options) for k in (1, 2)} == before
+    assert {
+        k: stock.call("compact_calls:rows", path=f"{source}/k={k}", format="parquet", options=options) for k in (1, 2)
+    } == before
     assert [len([name for name in entries(f"{source}/k={k}") if name[0] not in "._"]) for k in (1, 2)] == [1, 1]
-    assert [name for name in conflict if name[0] not in "._"] == [name for name in entries(f"{source}/k=3") if name[0] not in "._"]
+    assert [name for name in conflict if name[0] not in "._"] == [
+        name for name in entries(f"{source}/k=3") if name[0] not in "._"
+    ]
 
 
 def test_lines_become_parquet(stock, ours, tmp_path):
@@ -184,8 +232,14 @@ def test_parquet_becomes_lines(stock, ours, tmp_path, codec, ending):
 def test_files_with_colons_in_their_names_are_merged_unless_spark_has_to_open_them(stock, ours, tmp_path):
     """Hadoop takes the colon in the name of a checksum file for the end of a scheme."""
     source = tmp_path / "source"
-    lines = {f"lines/{name}": gzip.compress(name.encode() + b"\n") for name in ("a:1.txt.gz", "b.txt.gz", "c:d:2.txt.gz")}
-    lines |= {"sums/a:1.txt.gz": gzip.compress(b"1\n"), "sums/b.txt.gz": gzip.compress(b"2\n"), "sums/.a:1.txt.gz.crc": b"crc\0wrong"}
+    lines = {
+        f"lines/{name}": gzip.compress(name.encode() + b"\n") for name in ("a:1.txt.gz", "b.txt.gz", "c:d:2.txt.gz")
+    }
+    lines |= {
+        "sums/a:1.txt.gz": gzip.compress(b"1\n"),
+        "sums/b.txt.gz": gzip.compress(b"2\n"),
+        "sums/.a:1.txt.gz.crc": b"crc\0wrong",
+    }
     stock.call("compact_calls:write", path=f"{source}/rows", format="parquet", expressions=["id"], files=3)
     tree(source, lines)
     first, *_ = [name for name in entries(source / "rows") if name[0] not in "._"]
@@ -195,11 +249,17 @@ def test_files_with_colons_in_their_names_are_merged_unless_spark_has_to_open_th
     arguments = {"src": str(source), "in_place": True, "plain_files": True}
     dry, done = (ours.call("compact_calls:compact", dry_run=dry_run, **arguments) for dry_run in (True, False))
     assert groups(dry) == groups(done)
-    assert [(os.path.basename(directory), files, "rename" in reason and "colon" in reason) for directory, files, reason in groups(done)] == [
-        ("rows", 1, True), ("sums", 2, True)], done
+    assert [
+        (os.path.basename(directory), files, "rename" in reason and "colon" in reason)
+        for directory, files, reason in groups(done)
+    ] == [("rows", 1, True), ("sums", 2, True)], done
     [output] = data_files(source / "lines")
     assert gzip.decompress((source / "lines" / output).read_bytes()) == b"a:1.txt.gz\nb.txt.gz\nc:d:2.txt.gz\n"
-    assert len(data_files(source / "rows")) == 2 and "a:b.parquet" in entries(source / "rows") and data_files(source / "sums") == before
+    assert (
+        len(data_files(source / "rows")) == 2
+        and "a:b.parquet" in entries(source / "rows")
+        and data_files(source / "sums") == before
+    )
 
 
 def test_what_cannot_be_written_is_left_by_a_dry_run_too(ours, tmp_path):
@@ -208,7 +268,9 @@ def test_what_cannot_be_written_is_left_by_a_dry_run_too(ours, tmp_path):
     arguments = {"src": source, "in_place": True, "plain_files": True, "codec": "zstd"}
     dry, done = (ours.call("compact_calls:compact", dry_run=dry_run, **arguments) for dry_run in (True, False))
     assert groups(dry) == groups(done) and [files for _, files, _ in groups(done)] == [3, 3], dry
-    assert all("Hadoop cannot write .zst files here" in reason and "--codec=gzip" in reason for _, _, reason in groups(done)), done
+    assert all(
+        "Hadoop cannot write .zst files here" in reason and "--codec=gzip" in reason for _, _, reason in groups(done)
+    ), done
     parquet = str(tmp_path / "parquet")
     ours.call("compact_calls:write", path=parquet, format="parquet", expressions=["cast(id as string) value"], files=2)
     arguments |= {"src": parquet, "format": "text"}
@@ -223,7 +285,11 @@ def test_what_holds_no_lines_is_left(ours, tmp_path):
     done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
     assert sorted(group["directory"][-1] for group in done["left"]) == ["a", "b"]
     assert (done["merged"], done["merged_bytes"], done["bytes"]) == (2, 4, sum(map(len, files.values())))
-    assert entries(f"{source}/a") == ["1", "2"] and entries(f"{source}/b") == ["x.orc"] and len(entries(f"{source}/c")) == 1
+    assert (
+        entries(f"{source}/a") == ["1", "2"]
+        and entries(f"{source}/b") == ["x.orc"]
+        and len(entries(f"{source}/c")) == 1
+    )
 
 
 def groups(summary, field="left"):
@@ -231,10 +297,24 @@ def groups(summary, field="left"):
 
 
 def unmergeable_tree(stock, top: Path) -> str:
-    """Directories that can be merged, and directories that cannot, each for another reason that is seen before all is read."""
-    files = {f"good/{n}.csv": b"id\n%d\n" % n for n in range(9)} | {f"good/{n}.gz": gzip.compress(b"id\n%d\n" % n) for n in range(3)}
-    files |= {"header/a.csv": b"id\n1\n", "header/b.csv": b"name\nb\n", "nul/1": b"id\n1\n", "nul/2": b"id\n\0\n", "x/1.orc": b"ORC\0", "x/2.orc": b"ORC\0"}
-    files |= {f"zipped/{n}.gz": gzip.compress(b"PAR1\x15\0") for n in range(2)} | {"torn/a.parquet": b"torn", "torn/b.parquet": b"torn"}
+    """Directories that can be merged, and directories that cannot, each for another reason that is seen before all is
+    read.
+    """
+    files = {f"good/{n}.csv": b"id\n%d\n" % n for n in range(9)} | {
+        f"good/{n}.gz": gzip.compress(b"id\n%d\n" % n) for n in range(3)
+    }
+    files |= {
+        "header/a.csv": b"id\n1\n",
+        "header/b.csv": b"name\nb\n",
+        "nul/1": b"id\n1\n",
+        "nul/2": b"id\n\0\n",
+        "x/1.orc": b"ORC\0",
+        "x/2.orc": b"ORC\0",
+    }
+    files |= {f"zipped/{n}.gz": gzip.compress(b"PAR1\x15\0") for n in range(2)} | {
+        "torn/a.parquet": b"torn",
+        "torn/b.parquet": b"torn",
+    }
     for kind in ("cast(id as int) x", "cast(id as string) x"):
         stock.call("compact_calls:write", path=f"{top}/schemas", format="parquet", expressions=[kind], files=1)
     stock.call("compact_calls:write", path=f"{top}/rows", format="parquet", expressions=["id"], files=3)
@@ -281,15 +361,25 @@ def test_without_being_asked_for_it_is_missing_and_told(stock, ours, tmp_path):
     done = ours.call("compact_calls:compact", src=source, dst=str(target), header=True)
     assert done["copied"] == [] and sum(group["files"] for group in done["left"]) == 12
     assert sorted({os.path.dirname(name) for name in data_files(target)}) == ["good", "rows"]
-    assert "nothing to copy" in ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True, copy_left=True)["error"]
+    assert (
+        "nothing to copy"
+        in ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True, copy_left=True)["error"]
+    )
 
 
 def test_a_file_that_cannot_be_read_is_not_copied(ours, tmp_path):
-    source = Path(tree(tmp_path / "source", {f"{directory}/{n}.txt": b"PAR1\0" for directory in "ab" for n in range(3)}))
+    source = Path(
+        tree(tmp_path / "source", {f"{directory}/{n}.txt": b"PAR1\0" for directory in "ab" for n in range(3)})
+    )
     (source / "a" / "1.txt").chmod(0)
     for dry_run in (True, False):
-        done = ours.call("compact_calls:compact", src=str(source), dst=str(tmp_path / "target"), copy_left=True, dry_run=dry_run)
-        assert sorted((os.path.basename(group["directory"]), group["files"]) for group in done["copied"]) == [("a", 2), ("b", 3)]
+        done = ours.call(
+            "compact_calls:compact", src=str(source), dst=str(tmp_path / "target"), copy_left=True, dry_run=dry_run
+        )
+        assert sorted((os.path.basename(group["directory"]), group["files"]) for group in done["copied"]) == [
+            ("a", 2),
+            ("b", 3),
+        ]
         [left] = done["left"]
         assert left["files"] == 1 and "a/1.txt" in left["reason"] and "Permission denied" in left["reason"]
     assert len(data_files(tmp_path / "target")) == 5
@@ -303,7 +393,9 @@ def test_links_and_forbidden_directories_are_left_and_the_rest_goes_on(ours, tmp
     os.chmod(source, 0o777)
     dry = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True, dry_run=True)
     done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
-    assert {(directory, files) for directory, files, _ in groups(dry)} == {(directory, files) for directory, files, _ in groups(done)}
+    assert {(directory, files) for directory, files, _ in groups(dry)} == {
+        (directory, files) for directory, files, _ in groups(done)
+    }
     assert "Permission denied" in " ".join(group["reason"] for group in dry["left"])
     told = {os.path.basename(group["directory"]): group["reason"] for group in done["left"]}
     os.chmod(f"{source}/locked", 0o755)
@@ -366,20 +458,38 @@ def test_what_a_killed_compaction_left_is_removed(ours, tmp_path):
     assert (done["outputs"], entries(tmp_path)) == (1, [".source.millstream-replaced", "source", "target"])
 
 
-@pytest.mark.parametrize("arguments", [{"src": "top/source", "dst": "target"}, {"src": "top/source/k=1", "dst": "target"}, {"src": "top", "dst": "target"},
-                                       {"src": "top", "in_place": True, "plain_files": True}, {"src": "top/source/k=1", "in_place": True, "plain_files": True}])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"src": "top/source", "dst": "target"},
+        {"src": "top/source/k=1", "dst": "target"},
+        {"src": "top", "dst": "target"},
+        {"src": "top", "in_place": True, "plain_files": True},
+        {"src": "top/source/k=1", "in_place": True, "plain_files": True},
+    ],
+)
 def test_a_tree_that_a_killed_compaction_in_place_has_left_half_done_is_refused(ours, tmp_path, arguments):
     tree(tmp_path / "top" / "source" / "k=1", {"a": b"1\n", "b": b"2\n"})
     tree(tmp_path / "top" / ".source.millstream-compact", {".journal": b"", "old/c": b"3\n"})
     places = {name: str(tmp_path / place) for name, place in arguments.items() if isinstance(place, str)}
     refused = ours.call("compact_calls:compact", **{**arguments, **places})
-    assert ".source.millstream-compact is of a compaction in place that runs or was killed" in refused.get("error", "no error"), refused
+    assert ".source.millstream-compact is of a compaction in place that runs or was killed" in refused.get(
+        "error", "no error"
+    ), refused
     assert not (tmp_path / "target").exists() or entries(tmp_path / "target") == []
 
 
-@pytest.mark.parametrize("arguments", [{"src": "top/the source", "dst": "target"}, {"src": "top", "dst": "target"}, {"src": "link", "dst": "target"},
-                                       {"src": "links", "dst": "target"}, {"src": "top/the source", "in_place": True, "plain_files": True},
-                                       {"src": "top/the source/k=1", "in_place": True, "plain_files": True, "dry_run": True}])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"src": "top/the source", "dst": "target"},
+        {"src": "top", "dst": "target"},
+        {"src": "link", "dst": "target"},
+        {"src": "links", "dst": "target"},
+        {"src": "top/the source", "in_place": True, "plain_files": True},
+        {"src": "top/the source/k=1", "in_place": True, "plain_files": True, "dry_run": True},
+    ],
+)
 def test_a_tree_that_a_killed_undo_has_left_half_done_is_refused(ours, tmp_path, arguments):
     source = tree(tmp_path / "top" / "the source", {"k=1/a": b"1\n", "k=1/b": b"2\n"})
     tree(tmp_path / "top" / ".the source.millstream-replaced", {"1/.undoing": b"", "1/files/.0.0.hidden/..c": b"3\n"})
@@ -408,16 +518,40 @@ def test_a_dry_run_of_undo_and_purge_changes_nothing(ours, tmp_path, action):
     assert state() == before
     done = ours.call("compact_calls:compact", src=source, **{action: True})
     numbers = ("restored", "removed", "purged")
-    assert [foretold.get(name) for name in numbers] == [done.get(name) for name in numbers] == ([2, 1, 0] if action == "undo" else [0, 0, 1]), foretold
+    assert (
+        [foretold.get(name) for name in numbers]
+        == [done.get(name) for name in numbers]
+        == ([2, 1, 0] if action == "undo" else [0, 0, 1])
+    ), foretold
 
 
 def test_what_was_committed_is_finished_by_the_same_command(ours, tmp_path):
     source, target = tree(tmp_path / "source", {"a": b"1\n", "b": b"2\n"}), tmp_path / "target"
-    fields = [b"millstream compact 1", b"new", os.fsencode(target), b"0.0", b"k=1", b"part-0", b"1.0", b"k=1", b"part-1", b"end", b""]
-    staged = {f"out/{n}.0": b"%d\n" % n for n in range(2)} | {f"out/{n}.0.inputs": b"a\0" + b"1 2 3 4\0\0" for n in range(2)}
-    tree(target, {"k=1/part-1": b"of somebody\n"} | {f".millstream-compact/{name}": text for name, text in staged.items()})
+    fields = [
+        b"millstream compact 1",
+        b"new",
+        os.fsencode(target),
+        b"0.0",
+        b"k=1",
+        b"part-0",
+        b"1.0",
+        b"k=1",
+        b"part-1",
+        b"end",
+        b"",
+    ]
+    staged = {f"out/{n}.0": b"%d\n" % n for n in range(2)} | {
+        f"out/{n}.0.inputs": b"a\0" + b"1 2 3 4\0\0" for n in range(2)
+    }
+    tree(
+        target,
+        {"k=1/part-1": b"of somebody\n"} | {f".millstream-compact/{name}": text for name, text in staged.items()},
+    )
     left = {"directory": f"{source}/k=2", "files": 3, "reason": "ORC files are not merged"}
     tree(target / ".millstream-compact", {"journal": b"\0".join(fields), "out/left.json": json.dumps([left]).encode()})
     done = ours.call("compact_calls:compact", src=source, dst=str(target))
-    assert (done["recovered"], [group["reason"] for group in done["left"]]) == (1, ["ORC files are not merged", "there is a part-1 already"])
+    assert (done["recovered"], [group["reason"] for group in done["left"]]) == (
+        1,
+        ["ORC files are not merged", "there is a part-1 already"],
+    )
     assert data_files(target) == ["k=1/part-0", "k=1/part-1"] and entries(target) == ["k=1"]

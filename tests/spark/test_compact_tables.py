@@ -27,7 +27,9 @@ def refused(ours, source, **arguments) -> str:
     """The message with which a compaction in place is refused, in a dry run, too; nothing has changed."""
     before = state(Path(source).parent)
     arguments = {"in_place": True, "plain_files": True, **arguments}
-    dry, said = (ours.call("compact_calls:compact", src=str(source), dry_run=dry_run, **arguments) for dry_run in (True, False))
+    dry, said = (
+        ours.call("compact_calls:compact", src=str(source), dry_run=dry_run, **arguments) for dry_run in (True, False)
+    )
     assert "error" in said and dry["error"] == said["error"], (dry, said)
     assert state(Path(source).parent) == before
     return said["error"]
@@ -45,14 +47,24 @@ def test_an_iceberg_table_of_a_sql_catalog_is_refused(ours, tmp_path, part):
 
 
 # Issue 36, C2.
-@pytest.mark.parametrize("log, part, kind", [
-    ("_delta_log/00000000000000000000.json", "k=1", "a Delta Lake table"), ("_delta_log/00000000000000000000.json", "k=1/j=2", "a Delta Lake table"),
-    ("metadata/00000-1.metadata.json", "data", "an Iceberg table"), ("metadata/00000-1.gz.metadata.json", "data/k=1", "an Iceberg table"),
-    (".hoodie/hoodie.properties", "data", "a Hudi table"), ("_spark_metadata/0", "k=1", "the output of a streaming query"),
-    ("snapshot/snapshot-1 manifest/manifest-1", "k=1/bucket-0", "a Paimon table"), ("_versions/1.manifest", "data", "a Lance data set"),
-    ("_five_years/1", "k=1", "may be the log of a table"), (".five_years/1", "k=1", "may be the log of a table"),
-    ("manifest.json", "k=1", "names data files"), ("manifests/1.json", "data", "names data files"), ("catalog.db", "k=1", "names data files"),
-])
+@pytest.mark.parametrize(
+    "log, part, kind",
+    [
+        ("_delta_log/00000000000000000000.json", "k=1", "a Delta Lake table"),
+        ("_delta_log/00000000000000000000.json", "k=1/j=2", "a Delta Lake table"),
+        ("metadata/00000-1.metadata.json", "data", "an Iceberg table"),
+        ("metadata/00000-1.gz.metadata.json", "data/k=1", "an Iceberg table"),
+        (".hoodie/hoodie.properties", "data", "a Hudi table"),
+        ("_spark_metadata/0", "k=1", "the output of a streaming query"),
+        ("snapshot/snapshot-1 manifest/manifest-1", "k=1/bucket-0", "a Paimon table"),
+        ("_versions/1.manifest", "data", "a Lance data set"),
+        ("_five_years/1", "k=1", "may be the log of a table"),
+        (".five_years/1", "k=1", "may be the log of a table"),
+        ("manifest.json", "k=1", "names data files"),
+        ("manifests/1.json", "data", "names data files"),
+        ("catalog.db", "k=1", "names data files"),
+    ],
+)
 def test_a_part_of_a_table_with_a_log_is_refused(ours, tmp_path, log, part, kind):
     table = tmp_path / "t"
     tree(table, {f"{part}/{name}": content for name, content in LINES.items()})
@@ -68,7 +80,9 @@ def test_a_streaming_checkpoint_and_its_sink_are_refused(stock, ours, tmp_path):
     folder.chmod(0o777)
     source = tree(folder / "source", {f"{n}.txt": b"%d\n" % n for n in range(4)})
     for _ in range(2):
-        stock.call("compact_calls:stream", source=source, sink=str(folder / "sink"), checkpoint=str(folder / "checkpoint"))
+        stock.call(
+            "compact_calls:stream", source=source, sink=str(folder / "sink"), checkpoint=str(folder / "checkpoint")
+        )
         tree(folder / "source", {f"more-{n}.txt": b"1%d\n" % n for n in range(3)})
     for part in ("", "offsets", "commits", "sources", "sources/0"):
         assert "the checkpoint of a streaming query" in refused(ours, folder / "checkpoint" / part), part
@@ -99,7 +113,9 @@ def test_files_that_are_not_known_to_be_lines_are_left(ours, tmp_path, seed):
         "packed twice": {f"{n}.bz2": bz2.compress(noise(seed + n, 300)) for n in range(2)},
         "images": {f"{n}.png": b"\x89PNG\r\n\x1a\n%d" % n for n in range(2)},
         "dat": {f"{n}.dat": b"%d\n" % n for n in range(2)},
-        "buckets": {f"part-0000{n}-0b1c2d3e-0000-4000-8000-00000000000a_0000{n}.c000.txt": b"%d\n" % n for n in range(2)},
+        "buckets": {
+            f"part-0000{n}-0b1c2d3e-0000-4000-8000-00000000000a_0000{n}.c000.txt": b"%d\n" % n for n in range(2)
+        },
     }
     merged = {
         "txt": {f"{n}.txt": b"%d\n" % n for n in range(2)},
@@ -110,8 +126,13 @@ def test_files_that_are_not_known_to_be_lines_are_left(ours, tmp_path, seed):
     top = tmp_path / "top"
     for directory, files in {**left, **merged}.items():
         tree(top / directory, files)
-    dry, done = (ours.call("compact_calls:compact", src=str(top), in_place=True, plain_files=True, dry_run=dry_run) for dry_run in (True, False))
-    assert {os.path.basename(directory): files for directory, files, _ in groups(done)} == {directory: 2 for directory in left}
+    dry, done = (
+        ours.call("compact_calls:compact", src=str(top), in_place=True, plain_files=True, dry_run=dry_run)
+        for dry_run in (True, False)
+    )
+    assert {os.path.basename(directory): files for directory, files, _ in groups(done)} == {
+        directory: 2 for directory in left
+    }
     assert groups(dry) == groups(done)
     for directory, files in left.items():
         assert state(top / directory) == files, directory
@@ -125,21 +146,73 @@ UUID = "0b1c2d3e-0000-4000-8000-00000000000a"
 BREAKS = ["\n", "\r", "\u0085", "\u2028", "\u2029"]
 # Names of files that are not known to be lines without an ending, and a word of the reason why they are left.
 UNKNOWN_NAMES = [
-    *((f"{{}}.{end}", "last dot") for end in (
-        "csv.1", "csv.2024-01-01", "csv~", "csv.", "csv (1)", "csv ", "csv\t", "csv\n", "csv\u2028", "ćsv", "csv.1.gz", "csv-1", "csv#", "orc.1", "orc~",
-        "parquet.2", "json.1", "json~", "c000.1", "log.1", "log-20240101", "txt.", "txt,v", "2024-01-01", "1", "..", "csv.é", "7z", "x+y")),
-    *((f"{{}}{end}.csv", "--header") for end in BREAKS), *((f"{{}}{end}.csv.gz", "--header") for end in BREAKS),
+    *(
+        (f"{{}}.{end}", "last dot")
+        for end in (
+            "csv.1",
+            "csv.2024-01-01",
+            "csv~",
+            "csv.",
+            "csv (1)",
+            "csv ",
+            "csv\t",
+            "csv\n",
+            "csv\u2028",
+            "ćsv",
+            "csv.1.gz",
+            "csv-1",
+            "csv#",
+            "orc.1",
+            "orc~",
+            "parquet.2",
+            "json.1",
+            "json~",
+            "c000.1",
+            "log.1",
+            "log-20240101",
+            "txt.",
+            "txt,v",
+            "2024-01-01",
+            "1",
+            "..",
+            "csv.é",
+            "7z",
+            "x+y",
+        )
+    ),
+    *((f"{{}}{end}.csv", "--header") for end in BREAKS),
+    *((f"{{}}{end}.csv.gz", "--header") for end in BREAKS),
     *((f"{{}}{end}.dat", "--lines=.dat") for end in BREAKS),
     *((f"{{}}{end}.orc", "ORC") for end in BREAKS),
-    *((f"{{}}{end}x.json", "JSON") for end in BREAKS), *((f"{{}}{end}x.json.gz", "JSON") for end in BREAKS),
-    *((name, "--lines=.c000") for name in ("{}.c000", f"part-0000{{}}-{UUID[1:]}.c000", f"x-part-0000{{}}-{UUID}.c000")),
+    *((f"{{}}{end}x.json", "JSON") for end in BREAKS),
+    *((f"{{}}{end}x.json.gz", "JSON") for end in BREAKS),
+    *(
+        (name, "--lines=.c000")
+        for name in ("{}.c000", f"part-0000{{}}-{UUID[1:]}.c000", f"x-part-0000{{}}-{UUID}.c000")
+    ),
     *((f"part-0000{{}}-{UUID}{end}", "last dot") for end in (".c000\n", ".c000.1")),
-    *((f"part-0000{{}}-{UUID}_00003{end}", "bucket") for end in (*BREAKS, "", " (1)", "~", "-copy", ".c\n000.txt", ".c000\n.txt", ".c000.txt\n", ".txt.1")),
+    *(
+        (f"part-0000{{}}-{UUID}_00003{end}", "bucket")
+        for end in (*BREAKS, "", " (1)", "~", "-copy", ".c\n000.txt", ".c000\n.txt", ".c000.txt\n", ".txt.1")
+    ),
 ]
 # Names of files without an ending, as Hive, Hadoop, Spark and others write them.
 KNOWN_NAMES = [
-    "00000{}_0", "00000{}_0_copy_1", "part-0000{}", "part-m-0000{}", "part-r-0000{}", f"part-0000{{}}-{UUID}-c000", "part-{}-0", "{}", "two words {}", "a\nb{}",
-    "messages-2024010{}", "{}~", "00000{}_0.gz", f"part-0000{{}}-{UUID}.c000", f"part-0000{{}}-{UUID}.c1000.gz",
+    "00000{}_0",
+    "00000{}_0_copy_1",
+    "part-0000{}",
+    "part-m-0000{}",
+    "part-r-0000{}",
+    f"part-0000{{}}-{UUID}-c000",
+    "part-{}-0",
+    "{}",
+    "two words {}",
+    "a\nb{}",
+    "messages-2024010{}",
+    "{}~",
+    "00000{}_0.gz",
+    f"part-0000{{}}-{UUID}.c000",
+    f"part-0000{{}}-{UUID}.c1000.gz",
 ]
 
 
@@ -158,12 +231,19 @@ def test_files_are_lines_without_an_ending_only_if_no_dot_is_in_their_names(ours
     arguments = {"src": str(top), "in_place": True, "plain_files": True, "format": format}
     dry, done = (ours.call("compact_calls:compact", dry_run=dry_run, **arguments) for dry_run in (True, False))
     said = {int(os.path.basename(directory)): (files, reason) for directory, files, reason in groups(done)}
-    wrong = {name: said.get(number) for number, (name, word) in enumerate(UNKNOWN_NAMES)
-             if number not in said or said[number][0] != 2 or word not in said[number][1] or len(entries(top / f"{number:03}")) != 2}
+    wrong = {
+        name: said.get(number)
+        for number, (name, word) in enumerate(UNKNOWN_NAMES)
+        if number not in said
+        or said[number][0] != 2
+        or word not in said[number][1]
+        or len(entries(top / f"{number:03}")) != 2
+    }
     assert wrong == {} and len(said) == len(UNKNOWN_NAMES), (wrong, said)
     after = state(top)
     assert {path: after.get(path) for path in before if int(path[:3]) < len(UNKNOWN_NAMES)} == {
-        path: text for path, text in before.items() if int(path[:3]) < len(UNKNOWN_NAMES)}
+        path: text for path, text in before.items() if int(path[:3]) < len(UNKNOWN_NAMES)
+    }
     for number, name in enumerate(KNOWN_NAMES, len(UNKNOWN_NAMES)):
         assert len([entry for entry in entries(top / f"{number:03}") if entry[0] not in "._"]) == 1, name
     assert groups(dry) == groups(done)
@@ -185,19 +265,29 @@ def test_the_user_can_say_what_files_are(ours, tmp_path):
     assert [files for _, files, _ in groups(done)] == [3]
     assert [path.read_bytes() for path in (tmp_path / "new").iterdir()] == [b"id\n1\n2\n"]
     both = ours.call("compact_calls:compact", src=str(top), dst=str(tmp_path / "both"), header=False)
-    assert [path.read_bytes() for path in (tmp_path / "both").iterdir()] == [b"id\n1\nid\n2\n"] and len(both["left"]) == 1
+    assert [path.read_bytes() for path in (tmp_path / "both").iterdir()] == [b"id\n1\nid\n2\n"] and len(
+        both["left"]
+    ) == 1
 
 
 def test_in_place_needs_the_users_word(ours, tmp_path):
     """A directory of Iceberg data whose metadata are elsewhere looks like any other."""
     shutil.copytree(ICEBERG / "data", tmp_path / "t")
     assert "--plain-files" in refused(ours, tmp_path / "t", plain_files=False)
-    for arguments, words in (({"plain_files": True, "table": "t"}, "exclude each other"), ({"keep_for": "x"}, "not a duration"), ({"keep_for": "7"}, "not a duration"), ({"keep_for": 7}, "not a duration"), ({"lines": ["x/"]}, "not an ending")):
+    for arguments, words in (
+        ({"plain_files": True, "table": "t"}, "exclude each other"),
+        ({"keep_for": "x"}, "not a duration"),
+        ({"keep_for": "7"}, "not a duration"),
+        ({"keep_for": 7}, "not a duration"),
+        ({"lines": ["x/"]}, "not an ending"),
+    ):
         assert words in refused(ours, tmp_path / "t", **arguments)
 
 
 def table_of(ours, name: str, ddl: str, location) -> None:
-    made = ours.call("compact_calls:sql", statements=[f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} {ddl.format(location)}"])
+    made = ours.call(
+        "compact_calls:sql", statements=[f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} {ddl.format(location)}"]
+    )
     assert made == [], made
 
 
@@ -205,8 +295,16 @@ def test_tables_that_the_catalog_knows_as_plain_files_are_compacted(stock, ours,
     tmp_path.chmod(0o777)
     for name, ddl, insert in (
         ("plain_text", "(line STRING) USING text LOCATION '{}'", "SELECT cast(id as string) FROM range(0, 40, 1, 8)"),
-        ("plain_csv", "(id LONG, s STRING) USING csv OPTIONS (header true) LOCATION '{}'", "SELECT id, 'x' FROM range(0, 40, 1, 8)"),
-        ("plain_parquet", "(id LONG, k INT) USING parquet PARTITIONED BY (k) LOCATION '{}'", "SELECT id, id % 2 FROM range(0, 40, 1, 8)"),
+        (
+            "plain_csv",
+            "(id LONG, s STRING) USING csv OPTIONS (header true) LOCATION '{}'",
+            "SELECT id, 'x' FROM range(0, 40, 1, 8)",
+        ),
+        (
+            "plain_parquet",
+            "(id LONG, k INT) USING parquet PARTITIONED BY (k) LOCATION '{}'",
+            "SELECT id, id % 2 FROM range(0, 40, 1, 8)",
+        ),
     ):
         location = tmp_path / name
         table_of(ours, name, ddl, location)
@@ -232,8 +330,15 @@ def test_tables_of_hive_are_compacted_whoever_wrote_them(tmp_path):
     try:
         for enabled in ("true", "false"):
             name = f"written_{enabled}"
-            inserts = [f"INSERT INTO {name} PARTITION (k) SELECT id, id % 2 FROM range({n}, {n + 9}, 1, 2)" for n in (0, 10, 20)]
-            sql(f"SET spark.millstream.write.enabled={enabled}", f"CREATE TABLE {name} (id BIGINT) PARTITIONED BY (k INT) STORED AS TEXTFILE", *inserts)
+            inserts = [
+                f"INSERT INTO {name} PARTITION (k) SELECT id, id % 2 FROM range({n}, {n + 9}, 1, 2)"
+                for n in (0, 10, 20)
+            ]
+            sql(
+                f"SET spark.millstream.write.enabled={enabled}",
+                f"CREATE TABLE {name} (id BIGINT) PARTITIONED BY (k INT) STORED AS TEXTFILE",
+                *inserts,
+            )
             rows = sql(f"SELECT * FROM {name} ORDER BY id")
             done = session.call("compact_calls:compact", in_place=True, table=f"default.{name}")
             assert (done.get("left"), done.get("outputs"), done.get("merged")) == ([], 2, 12), done
@@ -242,15 +347,18 @@ def test_tables_of_hive_are_compacted_whoever_wrote_them(tmp_path):
         session.close()
 
 
-@pytest.mark.parametrize("ddl, reason", [
-    ("(id LONG, s STRING) USING parquet CLUSTERED BY (id) INTO 4 BUCKETS LOCATION '{}'", "in buckets"),
-    ("(id LONG) USING json OPTIONS (multiLine true) LOCATION '{}'", "several lines"),
-    ("(id LONG) USING csv OPTIONS (lineSep '|') LOCATION '{}'", "line separator"),
-    ("(id LONG) USING csv OPTIONS (encoding 'UTF-16LE') LOCATION '{}'", "UTF-16LE"),
-    ("(id LONG) USING orc LOCATION '{}'", "orc"),
-    ("(id LONG) USING parquet LOCATION '{}' TBLPROPERTIES (transactional = 'true')", "transactional"),
-    ("(id LONG) USING parquet LOCATION '{}' TBLPROPERTIES (metadata_location = 's3://x')", "metadata"),
-])
+@pytest.mark.parametrize(
+    "ddl, reason",
+    [
+        ("(id LONG, s STRING) USING parquet CLUSTERED BY (id) INTO 4 BUCKETS LOCATION '{}'", "in buckets"),
+        ("(id LONG) USING json OPTIONS (multiLine true) LOCATION '{}'", "several lines"),
+        ("(id LONG) USING csv OPTIONS (lineSep '|') LOCATION '{}'", "line separator"),
+        ("(id LONG) USING csv OPTIONS (encoding 'UTF-16LE') LOCATION '{}'", "UTF-16LE"),
+        ("(id LONG) USING orc LOCATION '{}'", "orc"),
+        ("(id LONG) USING parquet LOCATION '{}' TBLPROPERTIES (transactional = 'true')", "transactional"),
+        ("(id LONG) USING parquet LOCATION '{}' TBLPROPERTIES (metadata_location = 's3://x')", "metadata"),
+    ],
+)
 def test_tables_of_other_kinds_are_refused(ours, tmp_path, ddl, reason):
     top = tree(tmp_path / "t", LINES)
     table_of(ours, "other_kind", ddl, top)
@@ -262,7 +370,11 @@ def test_tables_of_other_kinds_are_refused(ours, tmp_path, ddl, reason):
 def test_tables_that_are_not_there_and_directories_of_others_are_refused(ours, tmp_path):
     top = tree(tmp_path / "t", LINES)
     table_of(ours, "somewhere", "(line STRING) USING text LOCATION '{}'", tree(tmp_path / "elsewhere", LINES))
-    for arguments, words in (({"table": "nowhere"}, "nowhere"), ({"table": "a.b.c"}, "session's catalog"), ({"table": "somewhere", "src": top}, "not in the location")):
+    for arguments, words in (
+        ({"table": "nowhere"}, "nowhere"),
+        ({"table": "a.b.c"}, "session's catalog"),
+        ({"table": "somewhere", "src": top}, "not in the location"),
+    ):
         assert words in ours.call("compact_calls:compact", in_place=True, **arguments)["error"]
     assert state(top) == LINES
 
@@ -323,7 +435,9 @@ def compacted(ours, top) -> dict[str, bytes]:
 
 
 # Issue 36.
-@pytest.mark.parametrize("log, kind", [("_delta_log/0.json", "a Delta Lake table"), ("metadata/00000-1.metadata.json", "an Iceberg table")])
+@pytest.mark.parametrize(
+    "log, kind", [("_delta_log/0.json", "a Delta Lake table"), ("metadata/00000-1.metadata.json", "an Iceberg table")]
+)
 def test_a_compaction_of_what_has_become_a_table_is_not_undone(ours, tmp_path, log, kind):
     """CONVERT TO DELTA, or Iceberg's add_files, has registered the outputs."""
     top = tmp_path / "t"
@@ -336,7 +450,10 @@ def test_a_compaction_of_what_has_become_a_table_is_not_undone(ours, tmp_path, l
     job = "01234567-89ab-cdef-0123-456789abcdef"
     shutil.rmtree(top / log.split("/")[0])
     tree(top, {f"k=1/.direct-writes/_{job}.begin": b""})
-    assert f"statement {job} with direct writes is not over" in ours.call("compact_calls:compact", src=str(top), undo=True)["error"]
+    assert (
+        f"statement {job} with direct writes is not over"
+        in ours.call("compact_calls:compact", src=str(top), undo=True)["error"]
+    )
     shutil.rmtree(top / "k=1/.direct-writes")
     assert ours.call("compact_calls:compact", src=str(top), undo=True)["restored"] == 3
 

@@ -8,7 +8,19 @@ from random import Random
 import pyspark
 import pytest
 from compressed_calls import FORMS, LINES_BY_SPARK, SHORTENED_FORMS, base_name
-from compressed_files import ENDINGS, HADOOP, USUAL, Corpus, build, damages_of, lines_of, log_lines, meant, mix, variants_of
+from compressed_files import (
+    ENDINGS,
+    HADOOP,
+    USUAL,
+    Corpus,
+    build,
+    damages_of,
+    lines_of,
+    log_lines,
+    meant,
+    mix,
+    variants_of,
+)
 
 SEED = 17
 CODECS = list(ENDINGS)
@@ -83,7 +95,9 @@ def check(form, expected, actual, is_plain):
     assert expected
     if form == "whole" and is_plain:
         # An empty text is a row if its file is not empty.
-        expected, actual = ({name: rows for name, rows in answer.items() if rows != [""]} for answer in (expected, actual))
+        expected, actual = (
+            {name: rows for name, rows in answer.items() if rows != [""]} for answer in (expected, actual)
+        )
     assert actual == expected
 
 
@@ -98,12 +112,16 @@ def test_stock_spark_and_the_rules_of_lines_agree(roomy, corpora, codec):
 def test_lines_are_in_their_order(roomy, corpora, codec):
     """Here the lines are split in Python."""
     corpus = corpora(codec)
-    assert roomy["ours"].call("compressed_calls:read", form="by file", path=str(corpus.compressed)) == true_lines(corpus.plain / "text")
+    assert roomy["ours"].call("compressed_calls:read", form="by file", path=str(corpus.compressed)) == true_lines(
+        corpus.plain / "text"
+    )
 
 
 def true_lines(directory):
     """As `by_file` describes them."""
-    files = {base_name(file.name): [described(line) for line in lines_of(file.read_bytes())] for file in directory.iterdir()}
+    files = {
+        base_name(file.name): [described(line) for line in lines_of(file.read_bytes())] for file in directory.iterdir()
+    }
     return {name: lines for name, lines in files.items() if lines}
 
 
@@ -114,7 +132,10 @@ def described(line):
 
 @pytest.mark.parametrize("codec", HADOOP)
 def test_files_that_spark_has_written(roomy, tmp_path, codec):
-    assert roomy["stock"].call("compressed_calls:save_lines", path=str(tmp_path), codec=HADOOP[codec], count=30_000) is None
+    assert (
+        roomy["stock"].call("compressed_calls:save_lines", path=str(tmp_path), codec=HADOOP[codec], count=30_000)
+        is None
+    )
     expected, actual = asked(roomy, "compressed_calls:lines_below", path=str(tmp_path))
     assert [len(lines) for lines in expected] == [60_000, 60_000]
     assert actual == expected
@@ -147,9 +168,9 @@ LENIENT = ("bz2", "snappy", "hadoop-lz4", "lz4")
 @pytest.mark.parametrize(("codec", "damage"), [(codec, damage) for codec in CODECS for damage in damages_of(codec)])
 def test_no_wrong_row_of_a_damaged_file(roomy, whole, tmp_path, codec, damage):
     """
-    Millstream returns the rows of stock Spark, and an error where that returns an error. It may also refuse a file whose
-    damage stock Spark does not notice. Of LZ4 frames, which stock Spark does not read, it returns the true rows or an error.
-    Zeros after a gzip member are padding. If damage is ignored, it returns no fewer rows than stock Spark.
+    Millstream returns the rows of stock Spark, and an error where that returns an error. It may also refuse a file
+    whose damage stock Spark does not notice. Of LZ4 frames, which stock Spark does not read, it returns the true rows
+    or an error. Zeros after a gzip member are padding. If damage is ignored, it returns no fewer rows than stock Spark.
     """
     file, text = whole(codec)
     corpus = Corpus(codec, tmp_path)
@@ -173,13 +194,21 @@ def test_no_wrong_row_of_a_damaged_file(roomy, whole, tmp_path, codec, damage):
             assert f"damaged.{ENDINGS[codec]}" in rows["message"] + rows["cause"], f"{form}: {rows}"
         else:
             # Zeros are blocks of Hadoop without data.
-            is_nothing = (codec, damage) == ("lz4", "zeros") and not (rows["rows"] if isinstance(rows, dict) and rows else rows)
+            is_nothing = (codec, damage) == ("lz4", "zeros") and not (
+                rows["rows"] if isinstance(rows, dict) and rows else rows
+            )
             assert is_nothing or rows == (given if is_read_by_stock(codec, form) else true)[form], form
     assert not is_error(actual_files), actual_files
     assert actual_files["good"] == true_files["good"]
-    some, given_some, all_lines = actual_files.get("damaged", []), given_files.get("damaged", []), true_files["good"] * 2
-    is_all_of_stock = some[:len(given_some)] == given_some
-    assert is_all_of_stock or codec in LENIENT and some == all_lines[:len(some)], f"with ignoreCorruptFiles: {len(some)}, stock {len(given_some)}"
+    some, given_some, all_lines = (
+        actual_files.get("damaged", []),
+        given_files.get("damaged", []),
+        true_files["good"] * 2,
+    )
+    is_all_of_stock = some[: len(given_some)] == given_some
+    assert is_all_of_stock or (codec in LENIENT and some == all_lines[: len(some)]), (
+        f"with ignoreCorruptFiles: {len(some)}, stock {len(given_some)}"
+    )
 
 
 @pytest.mark.parametrize("rest", ["zeros", "junk", "a wrong checksum"])
@@ -190,11 +219,17 @@ def test_lines_of_what_is_whole_are_rows_if_damage_is_ignored(ours, tmp_path, co
     rng, compress = Random(SEED), variants_of(codec)[USUAL[codec]]
     text = log_lines(rng, lines)
     whole, other = compress(text, rng), compress(b"other\n" * 10, rng)
-    after = {"zeros": bytes(3000), "junk": b"junk" * 50, "a wrong checksum": damages_of(codec)["wrong checksum"](other, rng)}[rest]
+    after = {
+        "zeros": bytes(3000),
+        "junk": b"junk" * 50,
+        "a wrong checksum": damages_of(codec)["wrong checksum"](other, rng),
+    }[rest]
     (tmp_path / f"file.{codec}").write_bytes(whole + after)
     for form in ("text", "csv"):
         got = ours.call("compressed_calls:read_ignoring_damage", form=form, path=str(tmp_path))
-        assert got[:lines] == [line.decode() for line in lines_of(text)][:lines] and len(got) in (lines, lines + 10), form
+        assert got[:lines] == [line.decode() for line in lines_of(text)][:lines] and len(got) in (lines, lines + 10), (
+            form
+        )
 
 
 @pytest.mark.parametrize("part_bytes", [1500, 40_000, 1 << 20])
@@ -202,7 +237,10 @@ def test_lines_of_what_is_whole_are_rows_if_damage_is_ignored(ours, tmp_path, co
 @pytest.mark.parametrize("form", ["text", "csv"])
 def test_damage_in_a_bz2_takes_no_line_of_a_sound_block(ours, tmp_path, form, damage, part_bytes):
     """However many tasks read it, also the last line, which has no end."""
-    streams = [[f"{stream} {number} {Random(f'{stream} {number}').randbytes(20).hex()}" for number in range(900)] for stream in range(4)]
+    streams = [
+        [f"{stream} {number} {Random(f'{stream} {number}').randbytes(20).hex()}" for number in range(900)]
+        for stream in range(4)
+    ]
     expected = [line for stream in streams for line in stream]
     content = [bz2.compress("".join(f"{line}\n" for line in stream).encode()) for stream in streams]
     content[3] = bz2.compress("\n".join(streams[3]).encode())
@@ -213,8 +251,12 @@ def test_damage_in_a_bz2_takes_no_line_of_a_sound_block(ours, tmp_path, form, da
         content[0] = damages_of("bz2")["wrong checksum of a block"](content[0], Random(SEED))
         expected.remove(streams[1][0])
     (tmp_path / "file.bz2").write_bytes(b"".join(content))
-    conf = {"spark.millstream.index.minSize": "0", "spark.sql.files.maxPartitionBytes": str(part_bytes * 8), "spark.sql.files.openCostInBytes": "0",
-            "spark.millstream.read.openCostInBytes": "0"}
+    conf = {
+        "spark.millstream.index.minSize": "0",
+        "spark.sql.files.maxPartitionBytes": str(part_bytes * 8),
+        "spark.sql.files.openCostInBytes": "0",
+        "spark.millstream.read.openCostInBytes": "0",
+    }
     assert ours.call("compressed_calls:read_ignoring_damage", form=form, path=str(tmp_path), conf=conf) == expected
 
 
@@ -230,12 +272,18 @@ def test_a_failure_is_ascribed_to_the_file_that_has_it(roomy, tmp_path, form, fa
     values = {name: [f"{name}{number}" for number in range(3)] for name in "abc"}
     for name, lines in values.items():
         lines = ["value" if form == "csv with a header" else lines[0], *lines[1:]]
-        content = gzip.compress("".join(f'{{"value": "{line}"}}\n' if form == "json" else f"{line}\n" for line in lines).encode())
+        content = gzip.compress(
+            "".join(f'{{"value": "{line}"}}\n' if form == "json" else f"{line}\n" for line in lines).encode()
+        )
         # Of one size, so that they keep their order.
-        (tmp_path / f"{name}.gz").write_bytes({"no gzip": b"x" * len(content), "cut off": content[:9]}.get(failure, content) if name == "b" else content)
+        (tmp_path / f"{name}.gz").write_bytes(
+            {"no gzip": b"x" * len(content), "cut off": content[:9]}.get(failure, content) if name == "b" else content
+        )
     removed = str(tmp_path / "b.gz") if failure == "missing" else None
     options = {FAILURES[failure]: "true"} if ignores else {"ignoreCorruptFiles": "false"}
-    got = roomy["ours"].call("compressed_calls:read_in_one_task", form=form, path=str(tmp_path), removed=removed, options=options)
+    got = roomy["ours"].call(
+        "compressed_calls:read_in_one_task", form=form, path=str(tmp_path), removed=removed, options=options
+    )
     if ignores:
         skipped = 1 if form == "csv with a header" else 0
         assert got == values["a"][skipped:] + values["c"][skipped:]
@@ -249,22 +297,36 @@ def test_a_failure_is_ascribed_to_the_file_that_has_it(roomy, tmp_path, form, fa
 @pytest.mark.parametrize("codec", ["gz", "bz2", "zst", "lz4"])
 @pytest.mark.parametrize("form", SHORTENED_FORMS)
 def test_a_file_that_became_shorter_is_an_error(ours, tmp_path, form, codec, left):
-    """However well-formed the rest is. The lines of other files, and those before the cut, are rows with ignoreCorruptFiles."""
+    """However well-formed the rest is. The lines of other files, and those before the cut, are rows with
+    ignoreCorruptFiles.
+    """
     rng, compress = Random(SEED), variants_of(codec)[USUAL[codec]]
     line = b'{"value": "7"}\n' if form == "json" else b"7\n"
     # The cut is within a line.
     members = [compress(line * 100 + line[:1], rng), compress(line[1:] + line * 50, rng)]
     at = {"nothing": 0, "a device": "/dev/null", "whole members": len(members[0])}[left]
-    keys = ["ignoreMissingFiles"] if form in ("text file", "whole") else ["ignoreMissingFiles", "ignoreCorruptFiles"]  # an RDD has settings of its own
+    keys = (
+        ["ignoreMissingFiles"] if form in ("text file", "whole") else ["ignoreMissingFiles", "ignoreCorruptFiles"]
+    )  # an RDD has settings of its own
     for conf in ({}, *({f"spark.sql.files.{key}": "true"} for key in keys)):
         for name in "abc":
             (tmp_path / f"{name}.{codec}").unlink(missing_ok=True)
             (tmp_path / f"{name}.{codec}").write_bytes(b"".join(members))
-        got = ours.call("compressed_calls:read_shortened", form=form, path=str(tmp_path), file=str(tmp_path / f"b.{codec}"), left=at, conf=conf)
+        got = ours.call(
+            "compressed_calls:read_shortened",
+            form=form,
+            path=str(tmp_path),
+            file=str(tmp_path / f"b.{codec}"),
+            left=at,
+            conf=conf,
+        )
         if "spark.sql.files.ignoreCorruptFiles" in conf:
             assert got == 302 + (100 if left == "whole members" else 0), (conf, got)
         else:
-            assert is_error(got) and f"b.{codec}" in got["message"] + got["cause"] and "shorter" in got["cause"], (conf, got)
+            assert is_error(got) and f"b.{codec}" in got["message"] + got["cause"] and "shorter" in got["cause"], (
+                conf,
+                got,
+            )
 
 
 @pytest.mark.parametrize("ending", ["gz", "txt"])
@@ -279,7 +341,14 @@ def test_a_link_to_itself_is_a_missing_file(roomy, tmp_path, form, ending):
             files = [directory / f"{file}.{ending}" for file in "abc"]
             for file in files:
                 file.write_bytes(gzip.compress(b"line\n" * 10) if ending == "gz" else b"line\n" * 10)
-            got = session.call("compressed_calls:read_shortened", form=form, path=str(directory), file=str(files[1]), left=str(files[1]), conf=conf)
+            got = session.call(
+                "compressed_calls:read_shortened",
+                form=form,
+                path=str(directory),
+                file=str(files[1]),
+                left=str(files[1]),
+                conf=conf,
+            )
             answers.append((got.get("condition"), got["cause"].partition(":")[0]) if is_error(got) else got)
         assert answers[1] == answers[0] and (answers[0] == 20 or answers[0][1] == "java.io.FileNotFoundException"), conf
 
@@ -318,7 +387,7 @@ def test_missing_files_are_counted(roomy, whole, tmp_path, codec):
 @pytest.mark.parametrize("codec", READ_BY_STOCK)
 def test_a_missing_file_fails_as_in_stock_spark(roomy, whole, tmp_path, codec):
     answers = []
-    for name, session in roomy.items():
+    for session in roomy.values():
         path = tmp_path / f"file.{ENDINGS[codec]}"
         path.write_bytes(whole(codec)[0])
         answers.append(session.call("compressed_calls:read_removed", path=str(path)))

@@ -18,9 +18,16 @@ def nodes(plan):
 
 def scans(home, logs):
     """Name and metadata of the last scan that the log of a session has for each query."""
-    session = Session(home, millstream=home.name == "ours", conf={
-        "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{logs}", "spark.eventLog.compress": "false", "spark.eventLog.rolling.enabled": "false",
-    })
+    session = Session(
+        home,
+        millstream=home.name == "ours",
+        conf={
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": f"file:{logs}",
+            "spark.eventLog.compress": "false",
+            "spark.eventLog.rolling.enabled": "false",
+        },
+    )
     try:
         assert session.call("calls:scan_each", formats=FORMATS, directory=str(home / "data")) is None
     finally:
@@ -53,7 +60,9 @@ def facts(metadata):
 def test_names_begin_as_those_of_sparks_scans(logged):
     assert [name.strip() for name, _ in logged["stock"]] == [f"Scan {kind}" for kind in FORMATS]
     kinds = {"text": "NativeTextScan"}
-    assert [name for name, _ in logged["ours"]] == [f"Scan {kind} ({kinds.get(kind, 'PackedFileScan')})" for kind in FORMATS]
+    assert [name for name, _ in logged["ours"]] == [
+        f"Scan {kind} ({kinds.get(kind, 'PackedFileScan')})" for kind in FORMATS
+    ]
 
 
 def test_metadata_are_those_of_sparks_scans(logged):

@@ -1,7 +1,8 @@
-"""A statement looks for the partitions that it reads, which may be elsewhere, at a bounded cost, and none that cannot be found stops it (issue 36)."""
+"""A statement looks for the partitions that it reads, which may be elsewhere, at a bounded cost, and none that cannot
+be found stops it (issue 36).
+"""
 
 import pytest
-
 from sessions import Session
 from test_direct_writes import HIVE
 
@@ -33,12 +34,22 @@ def session(tmp_path_factory):
 @pytest.fixture(scope="module", params=["serde", "source"])
 def tables(session, request):
     """The tables of a database, which is the current one. Warnings, which are given once for a table, begin anew."""
-    created = {"serde": "(a string) partitioned by (p string) stored as textfile", "source": "(a string, p string) using text partitioned by (p)"}
+    created = {
+        "serde": "(a string) partitioned by (p string) stored as textfile",
+        "source": "(a string, p string) using text partitioned by (p)",
+    }
     session.database = request.param
-    run(session, f"create database {request.param}", f"use {request.param}", f"create table t {created[request.param]}",
-        "create table u (a string, p string) stored as textfile", "insert into u select '3', '3'", "create table copy (a string) stored as textfile",
+    run(
+        session,
+        f"create database {request.param}",
+        f"use {request.param}",
+        f"create table t {created[request.param]}",
+        "create table u (a string, p string) stored as textfile",
+        "insert into u select '3', '3'",
+        "create table copy (a string) stored as textfile",
         *(f"insert into t partition(p='{p}') select '{p}'" for p in range(PARTITIONS)),
-        "create view grouped as select a, p, count(*) n from t group by a, p")
+        "create view grouped as select a, p, count(*) n from t group by a, p",
+    )
     return session
 
 
@@ -77,20 +88,35 @@ def test_a_condition_on_a_partition_column_limits_the_partitions_that_are_asked_
 def test_a_metastore_that_refuses_to_list_the_partitions_is_told_of_once(tables):
     (error, again), told = tried(tables, *["insert into copy select a from t"] * 2)
 
-    assert len(told) == 1 and f"partitions of spark_catalog.{tables.database}.t outside its directory" in told[0] and str(LIMIT) in told[0], told
-    # What Spark's own request for the partitions answers is Spark's matter: of a serde's table it reads directories instead.
+    assert (
+        len(told) == 1
+        and f"partitions of spark_catalog.{tables.database}.t outside its directory" in told[0]
+        and str(LIMIT) in told[0]
+    ), told
+    # What Spark's own request for the partitions answers is Spark's matter: of a serde's table it reads directories
+    # instead.
     assert "cannot be read" not in f"{error} {again}"
 
 
 @pytest.mark.parametrize("location", ["nosuch://there/p", "hdfs://localhost:1/p"])
-def test_a_location_that_cannot_be_reached_is_no_reason_to_refuse_a_statement_that_does_not_read_it(in_memory, location):
+def test_a_location_that_cannot_be_reached_is_no_reason_to_refuse_a_statement_that_does_not_read_it(
+    in_memory, location
+):
     far = f"far_{location.partition(':')[0]}"
-    run(in_memory, "drop table if exists copy", "create table copy (a string) using text",
-        f"create table {far} (a string, p string) using text partitioned by (p)", f"insert into {far} values ('1', '1'), ('2', '2')",
-        f"alter table {far} partition (p='2') set location '{location}'")
+    run(
+        in_memory,
+        "drop table if exists copy",
+        "create table copy (a string) using text",
+        f"create table {far} (a string, p string) using text partitioned by (p)",
+        f"insert into {far} values ('1', '1'), ('2', '2')",
+        f"alter table {far} partition (p='2') set location '{location}'",
+    )
 
     # A common table expression that is used twice is looked at without the conditions on it.
-    told = run(in_memory, f"insert overwrite table copy with x as (select * from {far}) select a from x where p = '1' union select p from x where p = '1'")
+    told = run(
+        in_memory,
+        f"insert overwrite table copy with x as (select * from {far}) select a from x where p = '1' union select p from x where p = '1'",
+    )
     assert len(told) == 1 and f"writes to {location} are" in told[0], told
     assert copied(in_memory) == ["1"]
     (error,), _ = tried(in_memory, f"insert overwrite table copy select a from {far}")
@@ -100,8 +126,15 @@ def test_a_location_that_cannot_be_reached_is_no_reason_to_refuse_a_statement_th
 
 def test_the_partitions_of_a_very_large_table_are_not_listed_for_a_statement_without_conditions(in_memory):
     add = " ".join(f"partition (p={p})" for p in range(MANY))
-    told = run(in_memory, "drop table if exists copy", "create table many (a string, p int) using text partitioned by (p)", "create table copy (a string) using text",
-               f"alter table many add {add}", "insert into many partition(p=1) select '1'", "insert into copy select a from many where p < 3")
+    told = run(
+        in_memory,
+        "drop table if exists copy",
+        "create table many (a string, p int) using text partitioned by (p)",
+        "create table copy (a string) using text",
+        f"alter table many add {add}",
+        "insert into many partition(p=1) select '1'",
+        "insert into copy select a from many where p < 3",
+    )
     assert told == []
     told = run(in_memory, *["insert into copy select a from many"] * 2)
     assert len(told) == 1 and f"it has {MANY} partitions" in told[0], told

@@ -1,6 +1,6 @@
 """
-Compressed text for readers that ask Hadoop for a codec: Hive tables, RDDs of Hadoop's input formats, whole files, csv and json of
-many lines, streams, and compaction.
+Compressed text for readers that ask Hadoop for a codec: Hive tables, RDDs of Hadoop's input formats, whole files, csv
+and json of many lines, streams, and compaction.
 """
 
 import json
@@ -33,14 +33,19 @@ def masked_crc32c(data):
 
 def snappy_framing(text, _):
     """As snzip writes text that does not get shorter."""
-    chunks = [text[start:start + 65_536] for start in range(0, len(text), 65_536)]
-    framed = (struct.pack("<I", (len(chunk) + 4) << 8 | 1) + struct.pack("<I", masked_crc32c(chunk)) + chunk for chunk in chunks)
+    chunks = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
+    framed = (
+        struct.pack("<I", (len(chunk) + 4) << 8 | 1) + struct.pack("<I", masked_crc32c(chunk)) + chunk
+        for chunk in chunks
+    )
     return b"\xff\x06\0\0sNaPpY" + b"".join(framed)
 
 
 # By ending, of forms that Hadoop's own codecs do not read, or not everywhere.
 FILES = {
-    "lz4": {name: variants_of("lz4")[name] for name in ("lz4", "linked", "small-blocks", "frames", "legacy", "skippable")},
+    "lz4": {
+        name: variants_of("lz4")[name] for name in ("lz4", "linked", "small-blocks", "frames", "legacy", "skippable")
+    },
     "zst": {name: variants_of("zst")[name] for name in ("zstd", "frames", "skippable")},
     "snappy": {"framing": snappy_framing, "framings": pieces(snappy_framing)},
 }
@@ -91,7 +96,11 @@ def test_all_rows_of_all_forms_of_files(sessions, trees, form, ending):
 
 
 def test_json_of_many_lines(sessions, tmp_path):
-    for name, (ending, compress) in {"a": ("lz4", FILES["lz4"]["linked"]), "b": ("lz4", FILES["lz4"]["legacy"]), "c": ("zst", FILES["zst"]["zstd"])}.items():
+    for name, (ending, compress) in {
+        "a": ("lz4", FILES["lz4"]["linked"]),
+        "b": ("lz4", FILES["lz4"]["legacy"]),
+        "c": ("zst", FILES["zst"]["zstd"]),
+    }.items():
         text = json.dumps({"id": len(name), "what": name * 100_000}, indent=1).encode()
         for directory, file in (("plain", text), ("compressed", compress(text, Random(SEED)))):
             (tmp_path / directory).mkdir(exist_ok=True)
@@ -103,10 +112,18 @@ def test_json_of_many_lines(sessions, tmp_path):
 
 # Hive's and Spark's readers differ in what they do with the end of a file that comes too early.
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("name", "damage"), [
-    ("lz4", lambda file: file[:-1]), ("lz4", lambda file: file[:len(file) // 2]), ("linked", lambda file: swapped(file, len(file) // 2)),
-    ("legacy", lambda file: file[:-1]), ("lz4", lambda file: file + b"text\n"), ("lz4", lambda file: b"plain text\n"),
-], ids=["truncated by one byte", "truncated", "corrupt", "truncated legacy", "text after it", "plain text"])
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("lz4", lambda file: file[:-1]),
+        ("lz4", lambda file: file[: len(file) // 2]),
+        ("linked", lambda file: swapped(file, len(file) // 2)),
+        ("legacy", lambda file: file[:-1]),
+        ("lz4", lambda file: file + b"text\n"),
+        ("lz4", lambda file: b"plain text\n"),
+    ],
+    ids=["truncated by one byte", "truncated", "corrupt", "truncated legacy", "text after it", "plain text"],
+)
 def test_damage_is_an_error_that_names_it(sessions, tmp_path, form, name, damage):
     file = FILES["lz4"][name](log_lines(Random(SEED), COUNT), Random(SEED))
     (tmp_path / "f.lz4").write_bytes(damage(file))
@@ -117,14 +134,21 @@ def test_damage_is_an_error_that_names_it(sessions, tmp_path, form, name, damage
 def test_codecs_are_found_by_the_names_of_files_and_writers_get_those_of_hadoop(sessions):
     ours = {"lz4": "Lz4FileCodec", "snappy": "SnappyFileCodec", "zst": "ZstdFileCodec"}
     hadoops = {name: name for name in ("Lz4Codec", "SnappyCodec", "ZStandardCodec")}
-    assert sessions["ours"].call("hadoop_codec_calls:codecs") == {"set": ",".join(OURS), **ours, "gz": "GzipCodec", **hadoops}
+    assert sessions["ours"].call("hadoop_codec_calls:codecs") == {
+        "set": ",".join(OURS),
+        **ours,
+        "gz": "GzipCodec",
+        **hadoops,
+    }
 
 
 def test_lz4_is_written_as_stock_spark_writes_it(sessions, tmp_path):
     for name, session in sessions.items():
         assert session.call("hadoop_codec_calls:write_lz4", path=str(tmp_path / name)) == 30_000
     for directory in ("frame", "rdd"):
-        stock, ours = ([file.read_bytes() for file in sorted((tmp_path / name / directory).glob("part-*"))] for name in sessions)
+        stock, ours = (
+            [file.read_bytes() for file in sorted((tmp_path / name / directory).glob("part-*"))] for name in sessions
+        )
         assert len(stock) == 1 and ours == stock, directory
     sequence = next((tmp_path / "ours" / "sequence").glob("part-*")).read_bytes()
     assert b"org.apache.hadoop.io.compress.Lz4Codec" in sequence[:300]
@@ -135,8 +159,15 @@ def test_compaction_of_all_forms_of_files(sessions, trees, tmp_path, ending):
     path, lines = trees(ending)
     summary = sessions["ours"].call("compact_calls:compact", src=str(path), dst=str(tmp_path / "out"), codec="none")
     assert not summary.get("error") and not summary["left"], summary
-    assert sorted(line for file in (tmp_path / "out").iterdir() if file.suffix == ".txt" or not file.name.startswith(("_", "."))
-                  for line in file.read_text().splitlines()) == lines
+    assert (
+        sorted(
+            line
+            for file in (tmp_path / "out").iterdir()
+            if file.suffix == ".txt" or not file.name.startswith(("_", "."))
+            for line in file.read_text().splitlines()
+        )
+        == lines
+    )
 
 
 def test_compaction_in_place_keeps_the_codec_of_the_files(sessions, tmp_path):
@@ -159,15 +190,24 @@ def test_damaged_files_are_not_compacted(sessions, tmp_path, ending, kept):
     file = compress(text, Random(SEED))
     (tmp_path / f"a.{ending}").write_bytes(file)
     (tmp_path / f"b.{ending}").write_bytes(file[:kept])
-    summary = sessions["ours"].call("compact_calls:compact", src=str(tmp_path), in_place=True, plain_files=True, codec="none")
+    summary = sessions["ours"].call(
+        "compact_calls:compact", src=str(tmp_path), in_place=True, plain_files=True, codec="none"
+    )
     assert "the file ends too early" in json.dumps(summary), summary
     assert [(tmp_path / f"{name}.{ending}").read_bytes() for name in "ab"] == [file, file[:kept]]
 
 
 def test_codecs_of_the_user_stay(tmp_path):
-    """Hadoop's PassthroughCodec, here for .lz4: it returns a file as it is. Spark's Hadoop, which is shaded, has another key."""
+    """Hadoop's PassthroughCodec, here for .lz4: it returns a file as it is. Spark's Hadoop, which is shaded, has
+    another key.
+    """
     passthrough, key = "org.apache.hadoop.io.compress.PassthroughCodec", "io.compress.passthrough.extension"
-    conf = {**HIVE, "spark.hadoop.io.compression.codecs": passthrough, f"spark.hadoop.{key}": ".lz4", f"spark.hadoop.org.apache.hadoop.shaded.{key}": ".lz4"}
+    conf = {
+        **HIVE,
+        "spark.hadoop.io.compression.codecs": passthrough,
+        f"spark.hadoop.{key}": ".lz4",
+        f"spark.hadoop.org.apache.hadoop.shaded.{key}": ".lz4",
+    }
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "f.lz4").write_text("one\ntwo\n")
     session = Session(tmp_path / "home", millstream=True, conf=conf)
@@ -176,13 +216,17 @@ def test_codecs_of_the_user_stay(tmp_path):
         assert found["set"] == ",".join([passthrough, *OURS[1:]])
         assert (found["lz4"], found["zst"]) == ("PassthroughCodec", "ZstdFileCodec")
         for form in ("hive table", "csv of many lines", "stream of text"):
-            assert session.call("hadoop_codec_calls:read", form=form, path=str(tmp_path / "data")) == ["one", "two"], form
+            assert session.call("hadoop_codec_calls:read", form=form, path=str(tmp_path / "data")) == ["one", "two"], (
+                form
+            )
     finally:
         session.close()
 
 
 @pytest.mark.parametrize("switches", [("codecs",), ("codecs", "read")])
-def test_the_switch_leaves_files_to_the_codecs_of_hadoop_but_no_compaction_loses_lines(sessions, trees, tmp_path, switches):
+def test_the_switch_leaves_files_to_the_codecs_of_hadoop_but_no_compaction_loses_lines(
+    sessions, trees, tmp_path, switches
+):
     path, lines = trees("lz4")
     conf = {f"spark.millstream.{switch}.enabled": "false" for switch in switches}
     session = Session(tmp_path / "home", millstream=True, conf=conf)
@@ -208,22 +252,36 @@ def test_without_the_native_library_frames_are_an_error_and_files_of_hadoop_are_
                 rest.writestr(name, jar.read(name))
     session = Session(tmp_path / "home", millstream=True, jar=stripped, conf=HIVE)
     try:
-        for ending, form, readers in ("lz4", "lz4", FORMS), ("lz4", "legacy", ["hive table"]), ("snappy", "framing", ["hive table"]):
+        for ending, form, readers in (
+            ("lz4", "lz4", FORMS),
+            ("lz4", "legacy", ["hive table"]),
+            ("snappy", "framing", ["hive table"]),
+        ):
             (tmp_path / form).mkdir()
             (tmp_path / form / f"f.{ending}").hardlink_to(trees(ending)[0] / f"{form}.{ending}")
             for reader in readers:
                 answer = session.call("hadoop_codec_calls:read", form=reader, path=str(tmp_path / form))
-                assert isinstance(answer, dict) and "native library, which decodes it, does not load" in str(answer), (form, reader, answer)
+                assert isinstance(answer, dict) and "native library, which decodes it, does not load" in str(answer), (
+                    form,
+                    reader,
+                    answer,
+                )
                 assert "`millstream doctor`" in str(answer)
         (tmp_path / "hadoop").mkdir()
         (tmp_path / "hadoop" / "f.lz4").hardlink_to(trees("lz4")[0] / "hadoop.lz4")
         for reader in FORMS:
-            answers = [each.call("hadoop_codec_calls:read", form=reader, path=str(tmp_path / "hadoop")) for each in (sessions["stock"], session)]
+            answers = [
+                each.call("hadoop_codec_calls:read", form=reader, path=str(tmp_path / "hadoop"))
+                for each in (sessions["stock"], session)
+            ]
             assert answers[1] == answers[0] and len(answers[0]) == COUNT, reader
         # Spark 4.3 decodes Zstandard in Java where Hadoop's codec cannot.
         (tmp_path / "zst").mkdir()
         (tmp_path / "zst" / "f.zst").hardlink_to(trees("zst")[0] / "zstd.zst")
-        answers = [each.call("hadoop_codec_calls:read", form="csv of many lines", path=str(tmp_path / "zst")) for each in (sessions["stock"], session)]
+        answers = [
+            each.call("hadoop_codec_calls:read", form="csv of many lines", path=str(tmp_path / "zst"))
+            for each in (sessions["stock"], session)
+        ]
         assert (len(answers[0]) == COUNT) == (pyspark.__version__ >= "4.3")
         assert answers[1] == answers[0]
     finally:
@@ -233,7 +291,11 @@ def test_without_the_native_library_frames_are_an_error_and_files_of_hadoop_are_
 def test_executors_decode(tmp_path, trees):
     """In JVMs of their own, which get the codecs from the driver's configuration."""
     path, lines = trees("lz4")
-    session = Session(tmp_path / "home", millstream=True, conf={**HIVE, "spark.master": "local-cluster[1,1,1024]", "spark.executor.memory": "1g"})
+    session = Session(
+        tmp_path / "home",
+        millstream=True,
+        conf={**HIVE, "spark.master": "local-cluster[1,1,1024]", "spark.executor.memory": "1g"},
+    )
     try:
         for form in ("hive table", "new hadoop file", "whole files", "csv of many lines"):
             assert session.call("hadoop_codec_calls:read", form=form, path=str(path)) == lines, form

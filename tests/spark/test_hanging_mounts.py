@@ -22,5 +22,7 @@ def tree(tmp_path_factory):
 def test_an_interrupted_thread_returns(ours, tree, what):
     with LatencyMount(tree, delay_us=0, hang_after=100) as mount:
         back = ours.call("calls:interrupted", path=str(mount.path), what=what)
-    assert back["answers"] == [{"error": "java.io.InterruptedIOException", "message": "Interrupted while listing directories"}]
+    assert back["answers"] == [
+        {"error": "java.io.InterruptedIOException", "message": "Interrupted while listing directories"}
+    ]
     assert back["seconds"] < 5

@@ -1,10 +1,16 @@
-"""Partitions whose directories cannot be created, or have no name in the driver's locale, end as in stock Spark (issue 36, row W2)."""
+"""Partitions whose directories cannot be created, or have no name in the driver's locale, end as in stock Spark (issue
+36, row W2).
+"""
 
 import pytest
 from sessions import Session
 
-CONF = {"spark.millstream.write.enabled": "true", "spark.sql.catalogImplementation": "hive", "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
-        "spark.sql.sources.partitionOverwriteMode": "dynamic"}
+CONF = {
+    "spark.millstream.write.enabled": "true",
+    "spark.sql.catalogImplementation": "hive",
+    "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+}
 POSIX = ("env", "LC_ALL=C", "PYTHONUTF8=1")
 NAMES = {"long": "x" * 300, "nul": r"a\0b", "umlaut": "ü"}
 CASES = [("text", "static"), ("text", "dynamic"), ("datasource", "static overwrite"), ("datasource", "dynamic")]
@@ -26,7 +32,9 @@ def test_a_partition_that_may_not_have_a_directory_ends_as_in_stock(sessions, tm
     table = f"t_{kind}_{how.replace(' ', '_')}_{name}"
     found = []
     for session, of in zip(sessions, ("ours", "stock")):
-        answer = session.call("impossible_calls:write", name=table, kind=kind, folder=str(tmp_path / of), value=NAMES[name], how=how)
+        answer = session.call(
+            "impossible_calls:write", name=table, kind=kind, folder=str(tmp_path / of), value=NAMES[name], how=how
+        )
         assert "crash" not in answer, answer["crash"]
         again = session.call("impossible_calls:write_again", name=table)
         assert again[0] is None, again

@@ -34,13 +34,24 @@ def file(content, tmp_path, request):
 def index(*arguments, cwd=None):
     """Runs `millstream index` in the environment of these tests."""
     folder = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "SPARK_HOME": "", "PYSPARK_PYTHON": sys.executable}
+    environment = {
+        **os.environ,
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "SPARK_HOME": "",
+        "PYSPARK_PYTHON": sys.executable,
+    }
     line = [*without_root_powers(), folder / "millstream", "index", *map(str, arguments)]
     return subprocess.run(line, env=environment, cwd=cwd, capture_output=True, text=True)
 
 
 def by_spark(*arguments):
-    return index("--spark", "--master=local[2]", "--conf=spark.ui.enabled=false", "--conf=spark.ui.showConsoleProgress=false", *arguments)
+    return index(
+        "--spark",
+        "--master=local[2]",
+        "--conf=spark.ui.enabled=false",
+        "--conf=spark.ui.showConsoleProgress=false",
+        *arguments,
+    )
 
 
 def records(result):
@@ -114,11 +125,14 @@ def test_a_spark_job_makes_the_same_indexes(ours, file, tmp_path):
     result = by_spark("--json", "--dry-run", file.parent, "--min-size=1")
     assert result.returncode == 0, result.stderr
     assert sorted((record["action"], record["path"]) for record in records(result)) == sorted(
-        ("would make index", f"file:{path}") for path in (file, damaged))
+        ("would make index", f"file:{path}") for path in (file, damaged)
+    )
     assert not (file.parent / "_millstream").exists()
     result = by_spark("--json", file.parent, tmp_path / "gone", "--min-size=1")
     assert result.returncode == 1
-    made, wrong, gone = sorted(records(result), key=lambda record: ("error" in record, "no such" in record.get("error", "")))
+    made, wrong, gone = sorted(
+        records(result), key=lambda record: ("error" in record, "no such" in record.get("error", ""))
+    )
     assert (made["action"], made["path"], made["bytes"]) == ("make index", f"file:{file}", file.stat().st_size)
     assert "the file ends too early" in wrong["error"] and wrong["path"] == f"file:{damaged}"
     assert gone["error"] == "there is no such file or directory"
@@ -136,7 +150,10 @@ def test_a_spark_job_passes_over_what_cannot_be_divided(file):
     (file.parent / "whole.zst").write_bytes(command("zstd", "-1")(wide_lines(Random(2), 40_000), Random(2)))
     result = by_spark("--json", "--min-size=0", file.parent)
     assert result.returncode == 0, result.stderr[-3000:]
-    assert {Path(record["path"]).name: record["action"] for record in records(result)} == {file.name: "make index", "whole.zst": "skip"}
+    assert {Path(record["path"]).name: record["action"] for record in records(result)} == {
+        file.name: "make index",
+        "whole.zst": "skip",
+    }
     result = by_spark(file.parent / "whole.zst")
     assert result.returncode == 1
     assert [line for line in messages(result) if "whole.zst': it cannot be divided" in line]
@@ -161,7 +178,9 @@ def test_a_spark_job_prunes(file, tmp_path, place):
     assert set(shelf.iterdir()) == before
     result = by_spark("--prune", *where, file.parent)
     assert (result.returncode, messages(result)) == (0, [])
-    assert [path.name for path in shelf.iterdir() if not path.name.endswith(".crc")] == [path.name for path in before if file.name in path.name]
+    assert [path.name for path in shelf.iterdir() if not path.name.endswith(".crc")] == [
+        path.name for path in before if file.name in path.name
+    ]
 
 
 @pytest.mark.parametrize(("place", "mode"), [("beside", 0), ("directory", 0), ("directory", 0o444)])
@@ -187,7 +206,10 @@ def test_a_spark_job_passes_over_a_directory_that_it_may_not_read(file, tmp_path
         # Otherwise it can be listed: Hadoop finds no files in it.
         assert made.returncode == 1, made.stderr
         assert f"file:{locked}" in {record["path"] for record in records(made) if "error" in record}, made.stdout
-    assert {record["path"] for record in records(made) if record.get("action") == "make index"} >= {f"file:{file}", f"file:{open_one}/below.gz"}
+    assert {record["path"] for record in records(made) if record.get("action") == "make index"} >= {
+        f"file:{file}",
+        f"file:{open_one}/below.gz",
+    }
     assert not [record for record in records(pruned) if record.get("action") == "remove"], pruned.stdout
     assert indexes <= set(tmp_path.rglob("*.gzidx"))
 

@@ -1,4 +1,5 @@
-"""Rows that were once lost or silently missing (issue 13, rows F1 to F7), on local tables. On S3: slow_lost_rows_servers.py.
+"""Rows that were once lost or silently missing (issue 13, rows F1 to F7), on local tables. On S3:
+slow_lost_rows_servers.py.
 
 Drivers run one after the other on one metastore, because Derby allows one at a time. A driver that
 a test kills at a step of its commit leaves everything to the next.
@@ -125,7 +126,9 @@ def in_partition(partition, *values):
 
 def test_f1_a_retry_within_the_lease_reads_all_rows_of_a_torn_commit(drivers, tmp_path):
     table = Table(drivers, tmp_path)
-    drivers.kill_at(PUBLISH.format(table.folder), 3, f"insert into {table.name} partition(p='1') select id from range(0, 40, 1, 8)")
+    drivers.kill_at(
+        PUBLISH.format(table.folder), 3, f"insert into {table.name} partition(p='1') select id from range(0, 40, 1, 8)"
+    )
     assert len([name for name in os.listdir(table.folder / "p=1") if name[0] != "."]) == 2, table.journal()
 
     drivers.run(f"insert overwrite {table.name} partition(p) select a + 100, p from {table.name}")
@@ -143,16 +146,26 @@ def test_f3_a_dead_overwrite_is_not_published_where_stock_has_overwritten_since(
 
     assert table.rows() == in_partition("1", 10, 11) + in_partition("9", 90)
     # The dead driver's staged files were in the directory that stock has replaced.
-    assert "another program has written to p=1 after the job had listed the files that it replaces" in drivers.current.log.read_text()
+    assert (
+        "another program has written to p=1 after the job had listed the files that it replaces"
+        in drivers.current.log.read_text()
+    )
     assert table.recover() == []
 
 
 def test_a_renamed_table_is_recovered_by_its_path_alone(drivers, tmp_path):
     database = f"d{next(NUMBERS)}"
-    drivers.run(f"create database {database} location '{tmp_path}/{database}'",
-                f"create table {database}.t (a int) partitioned by (p string) stored as textfile")
+    drivers.run(
+        f"create database {database} location '{tmp_path}/{database}'",
+        f"create table {database}.t (a int) partitioned by (p string) stored as textfile",
+    )
     folder = tmp_path / database
-    drivers.kill_at(PUBLISH.format(folder / "t"), 1, f"insert into {database}.t partition(p) select id, '1' from range(4)", **SHORT_LEASE)
+    drivers.kill_at(
+        PUBLISH.format(folder / "t"),
+        1,
+        f"insert into {database}.t partition(p) select id, '1' from range(4)",
+        **SHORT_LEASE,
+    )
     drivers.run_stock(f"alter table {database}.t rename to {database}.u")
 
     (finding,) = drivers.call("recover", target=str(folder / "u"))
@@ -179,8 +192,13 @@ def test_f3_files_of_a_superseded_overwrite_are_kept_for_recover(drivers, tmp_pa
     """They are not in the directory that stock replaces, so they survive. The driver cannot publish them, and gives up."""
     table = Table(drivers, tmp_path, old=[1, 2])
     with contextlib.ExitStack() as stack:
-        error = drivers.stop_at(PUBLISH.format(table.folder), 1, table.insert("overwrite", 1, 10, 11),
-                                lambda: stack.enter_context(unwritable(table.folder)), **EXCHANGE)
+        error = drivers.stop_at(
+            PUBLISH.format(table.folder),
+            1,
+            table.insert("overwrite", 1, 10, 11),
+            lambda: stack.enter_context(unwritable(table.folder)),
+            **EXCHANGE,
+        )
     assert "is committed, but is not finished yet" in error, error
     drivers.run_stock(table.insert("overwrite", 1, 12))
 
@@ -196,7 +214,10 @@ def test_f3_files_of_a_superseded_overwrite_are_kept_for_recover(drivers, tmp_pa
 
 
 KINDS = {
-    "text": "stored as textfile", "rcfile": "stored as rcfile", "avro": "stored as avro", "parquet": "stored as parquet",
+    "text": "stored as textfile",
+    "rcfile": "stored as rcfile",
+    "avro": "stored as avro",
+    "parquet": "stored as parquet",
 }
 
 
@@ -212,7 +233,10 @@ def test_f4_a_partition_that_was_dropped_comes_back_without_its_old_rows(drivers
 @pytest.mark.parametrize("marks", ["true", "false"])
 def test_f5_an_empty_overwrite_of_partitions_of_a_new_path_leaves_a_path_without_rows(drivers, tmp_path, marks):
     path = tmp_path / "new"
-    assert drivers.call("write_empty", path=str(path), conf={"mapreduce.fileoutputcommitter.marksuccessfuljobs": marks}) == 0
+    assert (
+        drivers.call("write_empty", path=str(path), conf={"mapreduce.fileoutputcommitter.marksuccessfuljobs": marks})
+        == 0
+    )
 
 
 def test_f7_an_insert_that_finishes_a_swap_of_a_table_without_partitions_succeeds(drivers, tmp_path):
@@ -220,8 +244,14 @@ def test_f7_an_insert_that_finishes_a_swap_of_a_table_without_partitions_succeed
     table = Table(drivers, tmp_path, partitions="")
     drivers.run(f"insert into {table.name} select 1")
     with contextlib.ExitStack() as stack:
-        error = drivers.stop_at(f"link {table.folder}/*.published", 1, f"insert overwrite {table.name} select 2",
-                                lambda: stack.enter_context(unwritable(table.folder)), **SWAP, **SHORT_LEASE)
+        error = drivers.stop_at(
+            f"link {table.folder}/*.published",
+            1,
+            f"insert overwrite {table.name} select 2",
+            lambda: stack.enter_context(unwritable(table.folder)),
+            **SWAP,
+            **SHORT_LEASE,
+        )
     assert "is committed, but is not finished yet" in error, error
 
     drivers.run(f"insert into {table.name} select 3", **SWAP, **SHORT_LEASE)
@@ -236,7 +266,9 @@ def move(table):
     table.folder.rename(elsewhere)
 
     def undo():
-        assert not any(name[0] != "." for _, _, names in os.walk(table.folder) for name in names), "files where no table is"
+        assert not any(name[0] != "." for _, _, names in os.walk(table.folder) for name in names), (
+            "files where no table is"
+        )
         shutil.rmtree(table.folder, ignore_errors=True)
         elsewhere.rename(table.folder)
 
@@ -257,7 +289,9 @@ def overwrite(table):
 
 
 @pytest.mark.parametrize("step, at", [(RECORD, 1), (PUBLISH, 2), (DELETE, 1)], ids=["record", "publish", "delete"])
-def test_f2_a_table_that_is_renamed_during_a_commit_is_an_error_and_the_commit_can_be_finished(drivers, tmp_path, step, at):
+def test_f2_a_table_that_is_renamed_during_a_commit_is_an_error_and_the_commit_can_be_finished(
+    drivers, tmp_path, step, at
+):
     table, undo = Table(drivers, tmp_path, old=[1, 2]), []
     statement = f"insert overwrite {table.name} partition(p='1') select id from range(10, 18, 1, 2)"
 
@@ -286,7 +320,12 @@ def test_f2_a_table_that_is_recreated_during_a_commit_is_an_error(drivers, tmp_p
 
 
 OVERWRITTEN = [
-    ("into", RECORD, 1), ("into", PUBLISH, 2), ("into", DONE, 1), ("overwrite", RECORD, 1), ("overwrite", PUBLISH, 2), ("overwrite", DELETE, 1),
+    ("into", RECORD, 1),
+    ("into", PUBLISH, 2),
+    ("into", DONE, 1),
+    ("overwrite", RECORD, 1),
+    ("overwrite", PUBLISH, 2),
+    ("overwrite", DELETE, 1),
     ("overwrite", DONE, 1),
 ]
 
@@ -301,7 +340,7 @@ def test_f2_a_partition_that_stock_overwrites_during_a_commit(drivers, tmp_path,
 
     found = table.rows()
     # Once all rows are there, the other statement replaces them.
-    assert error or found == in_partition("1", *rows) or step == DONE and found == in_partition("1", 7, 8), found
+    assert error or found == in_partition("1", *rows) or (step == DONE and found == in_partition("1", 7, 8)), found
     # If it is an error, the rows are the other statement's.
     assert not error or found == in_partition("1", 7, 8), (error, found)
     drivers.run(table.insert("into", 9, 90))
@@ -311,11 +350,15 @@ def test_f2_a_partition_that_stock_overwrites_during_a_commit(drivers, tmp_path,
 @pytest.mark.parametrize("other", ["overwrite", "into"])
 def test_an_overwrite_that_reads_its_own_table_is_refused_if_another_commits_meanwhile(drivers, tmp_path, other):
     slow = "insert overwrite d.t partition(k='1') select wait(a) from d.t"
-    answer = drivers.current.call("swap_calls:statement_during_another", home=str(tmp_path / "home"), slow=slow,
-                                  fast=f"insert {other} d.t partition(k='1') select 'new'")
+    answer = drivers.current.call(
+        "swap_calls:statement_during_another",
+        home=str(tmp_path / "home"),
+        slow=slow,
+        fast=f"insert {other} d.t partition(k='1') select 'new'",
+    )
     # It may read files that the other statement has replaced before it reaches its commit.
     is_refused = "can be run again" in answer["error"] and "nothing is written" in answer["error"]
-    assert is_refused or other == "overwrite" and "FileNotFoundException" in answer["error"], answer
+    assert is_refused or (other == "overwrite" and "FileNotFoundException" in answer["error"]), answer
     assert answer["rows"] == (["new"] if other == "overwrite" else ["new", "old"])
 
 
@@ -327,23 +370,37 @@ def test_an_insert_that_reads_its_own_table_succeeds_without_concurrent_writers(
 
 
 def test_a_relation_that_was_listed_before_a_commit_is_listed_again(drivers, tmp_path):
-    assert drivers.call("copy_of_a_relation_listed_before", path=str(tmp_path / "read"), copy=str(tmp_path / "copy")) == [15, 32]
+    assert drivers.call(
+        "copy_of_a_relation_listed_before", path=str(tmp_path / "read"), copy=str(tmp_path / "copy")
+    ) == [15, 32]
 
 
 def test_a_relation_of_which_a_directory_is_gone_is_not_copied_without_it(drivers, tmp_path):
-    error, rows = drivers.call("copies_of_a_relation_of_which_a_directory_is_gone", path=str(tmp_path / "read"), copy=str(tmp_path / "copy"))
+    error, rows = drivers.call(
+        "copies_of_a_relation_of_which_a_directory_is_gone", path=str(tmp_path / "read"), copy=str(tmp_path / "copy")
+    )
     assert "p=1 was there when it was listed for this statement, and is gone" in error
     assert rows == 10
 
 
-@pytest.mark.parametrize("second", ["into {table} partition(p='2')", "overwrite {table} partition(p='1')", "into {other} partition(p='1')"])
-@pytest.mark.parametrize("creation", ["(a int) partitioned by (p string) stored as textfile", "(a int, p string) using parquet partitioned by (p)"])
-def test_several_inserts_of_one_statement_that_read_their_own_target_end_as_in_stock(drivers, tmp_path, creation, second):
+@pytest.mark.parametrize(
+    "second", ["into {table} partition(p='2')", "overwrite {table} partition(p='1')", "into {other} partition(p='1')"]
+)
+@pytest.mark.parametrize(
+    "creation",
+    ["(a int) partitioned by (p string) stored as textfile", "(a int, p string) using parquet partitioned by (p)"],
+)
+def test_several_inserts_of_one_statement_that_read_their_own_target_end_as_in_stock(
+    drivers, tmp_path, creation, second
+):
     found = []
     for run in ("run_stock", "run"):
         table, other = f"m{next(NUMBERS)}", f"m{next(NUMBERS)}"
         for name in (table, other):
-            drivers.run(f"create table {name} {creation} location '{tmp_path}/{name}'", f"insert into {name} partition(p='0') select id from range(2)")
+            drivers.run(
+                f"create table {name} {creation} location '{tmp_path}/{name}'",
+                f"insert into {name} partition(p='0') select id from range(2)",
+            )
         statement = f"from {table} insert into {table} partition(p='1') select a insert {second.format(table=table, other=other)} select a + 10"
         (error,) = drivers.call(run, statements=[statement])
         # Stock refuses to overwrite a data source table that the statement reads.

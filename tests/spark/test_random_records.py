@@ -1,4 +1,6 @@
-"""Random csv and json files in one task, beside stock Spark. `MILLSTREAM_SEED=N` repeats a run; the seed is in the test's name."""
+"""Random csv and json files in one task, beside stock Spark. `MILLSTREAM_SEED=N` repeats a run; the seed is in the
+test's name.
+"""
 
 import record_files
 
@@ -11,7 +13,12 @@ def answers(stock, ours, path, directory):
     path.mkdir(parents=True)
     for name, content in directory.files.items():
         (path / name).write_bytes(content)
-    arguments = {"path": str(path), "format_name": directory.format_name, "options": directory.options, "schema": directory.schema}
+    arguments = {
+        "path": str(path),
+        "format_name": directory.format_name,
+        "options": directory.options,
+        "schema": directory.schema,
+    }
     for session in (stock, ours):
         session.ask("read_calls:records", **arguments)
     expected, actual = stock.answer(), ours.answer()
@@ -50,16 +57,25 @@ def test_two_byte_order_marks(stock, ours, tmp_path):
 
 
 def test_headers_after_byte_order_marks(stock, ours, tmp_path):
-    files = {name: MARK.encode("UTF-16LE") + "a,b\n".encode("UTF-16LE") + content[2:] for name, content in marked("UTF-16LE").items()}
+    files = {
+        name: MARK.encode("UTF-16LE") + "a,b\n".encode("UTF-16LE") + content[2:]
+        for name, content in marked("UTF-16LE").items()
+    }
     check_marked(stock, ours, tmp_path / "header", files, encoding="UTF-16LE", header="true", enforceSchema="false")
 
 
 def test_a_record_that_ends_within_a_line(stock, ours, tmp_path):
-    """The parser of a file keeps what follows: it belongs to no other file. In UTF-16 the separator is not found by its bytes."""
+    """The parser of a file keeps what follows: it belongs to no other file. In UTF-16 the separator is not found by its
+    bytes.
+    """
     for encoding, separator, end in [("UTF-16", "\n", "\n"), ("UTF-8", ";", "\0"), ("UTF-8", "||", "\0")]:
         texts = {f"{number}.csv": f"a{number},{number}{end}b{number},{number}" for number in range(8)}
         directory = record_files.Directory(
-            {name: text.encode(encoding) for name, text in texts.items()}, "csv", {"encoding": encoding, "lineSep": separator}, "k string, v string")
+            {name: text.encode(encoding) for name, text in texts.items()},
+            "csv",
+            {"encoding": encoding, "lineSep": separator},
+            "k string, v string",
+        )
         expected, actual = answers(stock, ours, tmp_path / f"{encoding}{len(separator)}", directory)
         assert len(expected["rows"]) == len(texts)
         assert actual == expected, f"{encoding}, {separator!r}"

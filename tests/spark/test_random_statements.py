@@ -14,7 +14,6 @@ import time
 from itertools import count
 
 import pytest
-
 import random_statements
 from sessions import Session
 from test_direct_writes import HIVE, differences
@@ -58,7 +57,9 @@ class Pair:
 
     def start(self):
         home = self.top / f"sessions-{next(self.homes)}"
-        self.sessions = {name: Session(home / name, millstream=name == "ours", conf=self.conf_of(name)) for name in ("stock", "ours")}
+        self.sessions = {
+            name: Session(home / name, millstream=name == "ours", conf=self.conf_of(name)) for name in ("stock", "ours")
+        }
 
     def conf_of(self, name):
         return self.conf
@@ -100,17 +101,23 @@ def home_below(root):
 
 
 def difference(pair, home_of, sequence, statements):
-    """Runs statements in both sessions until they differ; returns the number of statements run and the difference, or None."""
+    """Runs statements in both sessions until they differ; returns the number of statements run and the difference, or
+    None.
+    """
     run = f"run{next(pair.runs)}"
     common = {name: {"home": home_of(name, session, run), "database": run} for name, session in pair.sessions.items()}
     files = {name: {**common[name], "files": str(session.home / "files")} for name, session in pair.sessions.items()}
     number, are_counted = 0, True
     try:
-        begun = pair.call("begin", {name: {**files[name], "settings": sequence.settings} for name in files}, START_WITHIN_S)
+        begun = pair.call(
+            "begin", {name: {**files[name], "settings": sequence.settings} for name in files}, START_WITHIN_S
+        )
         assert begun == {"stock": None, "ours": None}, begun
         for number, statement in enumerate(statements, 1):
             are_counted = are_counted and statement["counted"]
-            answers = pair.call("run", {name: {**files[name], "statement": statement, "paths": sequence.paths} for name in files})
+            answers = pair.call(
+                "run", {name: {**files[name], "statement": statement, "paths": sequence.paths} for name in files}
+            )
             found = told_apart(answers, are_counted, sequence.visibility)
             is_on_s3 = any(of["home"].startswith("s3a:") for of in common.values())
             if found and is_on_s3 and (is_documented(statement, answers) or is_of_the_server(statement, answers)):
@@ -144,24 +151,36 @@ def logical(answer):
 
 
 def is_documented(statement, answers):
-    """An overwrite keeps the markers of directories that were empty before, which stock removes; MSCK REPAIR adds partitions for them."""
+    """An overwrite keeps the markers of directories that were empty before, which stock removes; MSCK REPAIR adds
+    partitions for them.
+    """
     if "msck repair" not in statement["text"] or any("crash" in answer for answer in answers.values()):
         return False
     ours, stock = ({**answer, "tables": dict(answer["tables"])} for answer in (answers["ours"], answers["stock"]))
     for name, known in stock["tables"].items():
         table = ours["tables"].get(name)
         if table and known["partitions"] is not None:
-            empty = [place for place in table["locations"] if place not in known["locations"] and place[1].strip("/") not in ours["files"]]
+            empty = [
+                place
+                for place in table["locations"]
+                if place not in known["locations"] and place[1].strip("/") not in ours["files"]
+            ]
             left = [place for place in table["locations"] if place not in empty]
-            if len(table["partitions"]) - len(known["partitions"]) == len(empty) and set(known["partitions"]) <= set(table["partitions"]):
+            if len(table["partitions"]) - len(known["partitions"]) == len(empty) and set(known["partitions"]) <= set(
+                table["partitions"]
+            ):
                 ours["tables"][name] = {**table, "partitions": known["partitions"], "locations": left}
     return ours == stock
 
 
 def is_of_the_server(statement, answers):
-    """The tests' S3 server cannot copy the marker of an empty directory; where the journal has an entry in it, S3A copies no marker."""
+    """The tests' S3 server cannot copy the marker of an empty directory; where the journal has an entry in it, S3A
+    copies no marker.
+    """
     errors = [str(answer.get("error")) for answer in answers.values()]
-    return " rename to " in statement["text"] and any("failed to move data due to: 'copyFile(" in error for error in errors)
+    return " rename to " in statement["text"] and any(
+        "failed to move data due to: 'copyFile(" in error for error in errors
+    )
 
 
 def shortest(pair, home_of, sequence, statements):
@@ -169,7 +188,7 @@ def shortest(pair, home_of, sequence, statements):
     deadline = time.monotonic() + SHRINK_WITHIN_S
     at = len(statements) - 2
     while at >= 0 and time.monotonic() < deadline:
-        fewer = statements[:at] + statements[at + 1:]
+        fewer = statements[:at] + statements[at + 1 :]
         found = difference(pair, home_of, sequence, fewer)
         if found and found[0] == len(fewer):
             statements = fewer
@@ -186,8 +205,11 @@ def check(pair, home_of, seed, visibility):
     so_far = sequence.statements[:number]
     least = shortest(pair, home_of, sequence, so_far)
     answers = "\n".join(how)
-    pytest.fail(f"MILLSTREAM_SEED={seed} ({visibility}): not as stock Spark after statement {number}\n\n{answers}\n\nThe sequence so far:\n"
-                f"{sequence.script(so_far)}\n\nThe fewest that differ:\n{sequence.script(least)}", pytrace=False)
+    pytest.fail(
+        f"MILLSTREAM_SEED={seed} ({visibility}): not as stock Spark after statement {number}\n\n{answers}\n\nThe sequence so far:\n"
+        f"{sequence.script(so_far)}\n\nThe fewest that differ:\n{sequence.script(least)}",
+        pytrace=False,
+    )
 
 
 @pytest.fixture(scope="module")

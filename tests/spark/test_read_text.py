@@ -4,8 +4,24 @@ import random
 
 import pytest
 
-TREES = ["layouts/text/flat", "layouts/text/nested", "layouts/text/hive", "layouts/text/flat/part-1", "layouts/text/empties", "layouts/text/nothing",
-         "hidden", "links", "endings", "compressed", "names/4", "names/32", "directories", "sizes", "siblings", "checksums/good"]
+TREES = [
+    "layouts/text/flat",
+    "layouts/text/nested",
+    "layouts/text/hive",
+    "layouts/text/flat/part-1",
+    "layouts/text/empties",
+    "layouts/text/nothing",
+    "hidden",
+    "links",
+    "endings",
+    "compressed",
+    "names/4",
+    "names/32",
+    "directories",
+    "sizes",
+    "siblings",
+    "checksums/good",
+]
 
 
 @pytest.mark.parametrize("tree", TREES)
@@ -29,7 +45,9 @@ def test_lines_reach_python_whole(stock, ours, data):
     tree = data / "pieces"
     tree.mkdir()
     (tree / "long").write_bytes(b"x" * 700_000 + b"\n\n" + b"y" * 300_000 + b"\n" + b"z\n" * 200_000)
-    (tree / "bytes").write_bytes(b"".join(bytes([128 + n, 225 - n % 30, 97, n % 64 + 128]) + b"\r\n" for n in range(100)))
+    (tree / "bytes").write_bytes(
+        b"".join(bytes([128 + n, 225 - n % 30, 97, n % 64 + 128]) + b"\r\n" for n in range(100))
+    )
     (tree / "empty").write_bytes(b"")
     (tree / "blank").write_bytes(b"\n")
     expected = stock.call("calls:stock_lines", path=str(tree))["lines"]
@@ -40,7 +58,9 @@ def test_lines_reach_python_whole(stock, ours, data):
 def test_the_rdd_has_few_partitions_unless_requested(ours, data):
     """Each partition is a Python task, and 48 small files do not need many."""
     for partitions, expected in ((None, 8), (20, 20)):
-        got = ours.call("text_calls:pure_partition_count", path=str(data / "siblings"), partitions=partitions, most_bytes="100000")
+        got = ours.call(
+            "text_calls:pure_partition_count", path=str(data / "siblings"), partitions=partitions, most_bytes="100000"
+        )
         assert got == expected
 
 
@@ -72,7 +92,23 @@ def test_a_file_larger_than_a_partition_is_split(stock, ours, data):
 def test_large_files_of_any_name(stock, ours, data):
     """Spark reads them, but would take some of these names for patterns or escapes."""
     tree = data / "large-names"
-    names = ["[ab]", "a", "{a,b}", "star*", "starred", "what?", "whats", "two words", "100%", "%20", "a%2Fb", "back\\slash", "[x", "k=1", "é"]
+    names = [
+        "[ab]",
+        "a",
+        "{a,b}",
+        "star*",
+        "starred",
+        "what?",
+        "whats",
+        "two words",
+        "100%",
+        "%20",
+        "a%2Fb",
+        "back\\slash",
+        "[x",
+        "k=1",
+        "é",
+    ]
     for number, name in enumerate(names):
         (tree / f"d{name}").mkdir(parents=True)
         (tree / f"d{name}" / name).write_text("".join(f"{number} {line}\n" for line in range(20_000)))
@@ -84,7 +120,9 @@ def test_large_files_of_any_name(stock, ours, data):
     assert got["partitions"] > len(names)
 
 
-@pytest.mark.parametrize("tree", ["layouts/text/nested", "layouts/text/hive", "directories", "compressed", "checksums/good"])
+@pytest.mark.parametrize(
+    "tree", ["layouts/text/nested", "layouts/text/hive", "directories", "compressed", "checksums/good"]
+)
 def test_input_file_name_is_that_of_stock_spark(stock, ours, data, tree):
     for session in (stock, ours):
         session.ask("text_calls:input_files", path=str(data / tree), ours=session is ours)
@@ -111,14 +149,19 @@ def test_errors_are_those_of_spark(stock, ours, data, path):
 
 @pytest.mark.parametrize("partitions", [0, -1])
 def test_a_number_of_partitions_must_be_positive(ours, data, partitions):
-    assert ours.call("text_calls:refused", path=str(data / "siblings"), partitions=partitions) == f"ValueError: partitions must be positive: {partitions}"
+    assert (
+        ours.call("text_calls:refused", path=str(data / "siblings"), partitions=partitions)
+        == f"ValueError: partitions must be positive: {partitions}"
+    )
 
 
 @pytest.mark.parametrize("partitions", [None, 3])
 def test_without_the_jar_spark_reads_with_a_warning(stock, ours, data, partitions):
     path = str(data / "layouts" / "text" / "nested")
     got = stock.call("text_calls:warned_of", path=path, partitions=partitions)
-    assert len(got["warnings"]) == 2 and all("Millstream's jar is not in the session's JVM" in text for text in got["warnings"])
+    assert len(got["warnings"]) == 2 and all(
+        "Millstream's jar is not in the session's JVM" in text for text in got["warnings"]
+    )
     expected = ours.call("text_calls:warned_of", path=path, partitions=partitions)
     assert expected["warnings"] == []
     assert got["lines"] == got["rdd"] == expected["lines"] == expected["rdd"] != []
@@ -130,7 +173,15 @@ def test_random_contents(stock, ours, data, seed):
     tree = data / f"random-contents-{seed}"
     tree.mkdir()
     for number in range(30):
-        pieces = [b"\n", b"\r", b"\r\n", b"\xef\xbb\xbf", "é".encode(), b"\xff", b"a" * rng.choice([1, 7, 65_530, 65_536, 131_071])]
+        pieces = [
+            b"\n",
+            b"\r",
+            b"\r\n",
+            b"\xef\xbb\xbf",
+            "é".encode(),
+            b"\xff",
+            b"a" * rng.choice([1, 7, 65_530, 65_536, 131_071]),
+        ]
         (tree / f"f{number}").write_bytes(b"".join(rng.choices(pieces, [5, 3, 5, 1, 5, 1, 5], k=rng.randrange(60))))
     stock.ask("calls:stock_lines", path=str(tree))
     ours.ask("calls:read_text_lines", path=str(tree))

@@ -1,8 +1,7 @@
 """Every case gives the same answer with and without Millstream, and uses the expected index."""
 
-import pytest
-
 import cases
+import pytest
 from answers import told_apart
 
 CASE_NAMES = list(cases.CASES)

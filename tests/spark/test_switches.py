@@ -4,9 +4,8 @@ import re
 import zipfile
 from pathlib import Path
 
-import pytest
-
 import cases
+import pytest
 from answers import told_apart
 from sessions import Session
 
@@ -15,10 +14,23 @@ READ_SWITCH = "spark.millstream.read.enabled"
 RDD_SWITCH = "spark.millstream.rdd.enabled"
 OUR_FILE_SYSTEM = "io.millstream.hadoop.MillstreamLocalFileSystem"
 FALLBACK_CASES = [
-    "text: flat", "text: hive", "text: nested recursive", "text: several roots", "text: glob of partitions with basePath",
-    "parquet: hive", "csv: overlapping roots", "text from a missing path", "metadata columns",
-    "hidden names recursive", "links recursive", "all directory names", "textFile of a glob of directories", "table repaired",
-    "a forbidden directory as the root", "stream from a directory", "pruned by year = 2020",
+    "text: flat",
+    "text: hive",
+    "text: nested recursive",
+    "text: several roots",
+    "text: glob of partitions with basePath",
+    "parquet: hive",
+    "csv: overlapping roots",
+    "text from a missing path",
+    "metadata columns",
+    "hidden names recursive",
+    "links recursive",
+    "all directory names",
+    "textFile of a glob of directories",
+    "table repaired",
+    "a forbidden directory as the root",
+    "stream from a directory",
+    "pruned by year = 2020",
 ]
 
 
@@ -58,10 +70,15 @@ def test_the_plan_names_the_index(ours, data):
     assert "Location: CompactFileIndex" in ours.call("calls:plan", path=str(data / "layouts" / "text" / "hive"))
 
 
-@pytest.mark.parametrize(("value", "indexes"), [
-    ("false", [cases.STOCK, cases.STOCK]), ("FALSE", [cases.STOCK, cases.STOCK]),
-    ("true", [cases.COMPACT, cases.COMPACT]), ("True", [cases.COMPACT, cases.COMPACT]),
-])
+@pytest.mark.parametrize(
+    ("value", "indexes"),
+    [
+        ("false", [cases.STOCK, cases.STOCK]),
+        ("FALSE", [cases.STOCK, cases.STOCK]),
+        ("true", [cases.COMPACT, cases.COMPACT]),
+        ("True", [cases.COMPACT, cases.COMPACT]),
+    ],
+)
 def test_the_index_can_be_disabled_in_a_running_session(ours, data, value, indexes):
     path = str(data / "layouts" / "text" / "flat")
     assert ours.call("calls:indexes_with", key=SWITCH, value=value, path=path) == indexes
@@ -70,18 +87,24 @@ def test_the_index_can_be_disabled_in_a_running_session(ours, data, value, index
 def test_the_switch_accepts_only_booleans(ours, data):
     """Like `spark.sql.…` keys."""
     path = str(data / "layouts" / "text" / "flat")
-    errors = [ours.call("calls:indexes_with", key=key, value="no", path=path) for key in (SWITCH, "spark.sql.files.ignoreMissingFiles")]
+    errors = [
+        ours.call("calls:indexes_with", key=key, value="no", path=path)
+        for key in (SWITCH, "spark.sql.files.ignoreMissingFiles")
+    ]
     assert SWITCH in errors[0]
     assert errors[0].replace(SWITCH, "KEY") == errors[1].replace("spark.sql.files.ignoreMissingFiles", "KEY")
 
 
-@pytest.mark.parametrize(("key", "value", "natively"), [
-    ("fs.millstream.list.enabled", "false", False),
-    ("fs.millstream.list.enabled", "true", True),
-    ("fs.millstream.list.threads", "3", True),
-    ("fs.millstream.list.readahead.directories", "0", True),
-    ("fs.millstream.list.readahead.max.age.ms", "0", True),
-])
+@pytest.mark.parametrize(
+    ("key", "value", "natively"),
+    [
+        ("fs.millstream.list.enabled", "false", False),
+        ("fs.millstream.list.enabled", "true", True),
+        ("fs.millstream.list.threads", "3", True),
+        ("fs.millstream.list.readahead.directories", "0", True),
+        ("fs.millstream.list.readahead.max.age.ms", "0", True),
+    ],
+)
 def test_settings_of_the_file_system(ours, data, key, value, natively):
     listed = ours.call("calls:list_with", key=key, value=value, path=str(data / "siblings"))
     assert listed == {"listsNatively": natively, "files": 48}
@@ -89,14 +112,20 @@ def test_settings_of_the_file_system(ours, data, key, value, natively):
 
 @pytest.mark.parametrize("key", ["threads", "readahead.directories", "readahead.max.age.ms"])
 def test_negative_settings_are_refused(ours, data, key):
-    assert "must not be negative: -1" in ours.call("calls:list_with", key=f"fs.millstream.list.{key}", value="-1", path=str(data))["error"]
+    assert (
+        "must not be negative: -1"
+        in ours.call("calls:list_with", key=f"fs.millstream.list.{key}", value="-1", path=str(data))["error"]
+    )
 
 
-@pytest.mark.parametrize(("lacks", "natively", "warning"), [
-    ("libmillstream_jni.so", False, "native library does not load"),
-    # Simulates that a Spark class needed by this class is missing.
-    ("CompactFileIndex$.class", True, "does not support this Spark"),
-])
+@pytest.mark.parametrize(
+    ("lacks", "natively", "warning"),
+    [
+        ("libmillstream_jni.so", False, "native library does not load"),
+        # Simulates that a Spark class needed by this class is missing.
+        ("CompactFileIndex$.class", True, "does not support this Spark"),
+    ],
+)
 def test_spark_is_stock_with_one_warning_where_millstream_does_not_work(top, stock, data, lacks, natively, warning):
     import millstream
 
@@ -123,7 +152,9 @@ def test_disabled_at_the_start_spark_is_stock_without_a_warning(top, stock, data
     session = Session(top / key, millstream=True, conf={key: "False", READ_SWITCH: "False", RDD_SWITCH: "False"})
     try:
         assert session.call("calls:file_system") == {"class": OUR_FILE_SYSTEM, "listsNatively": False}
-        assert cases.COMPACT not in same_answers(stock, session, data, ["text: flat", "text: hive", "textFile of a directory"])
+        assert cases.COMPACT not in same_answers(
+            stock, session, data, ["text: flat", "text: hive", "textFile of a directory"]
+        )
         path = str(data / "layouts" / "text" / "nested")
         assert session.call("calls:read_text_lines", path=path) == stock.call("calls:stock_lines", path=path)
         assert session.call("calls:mapped_libraries") == []
@@ -134,7 +165,12 @@ def test_disabled_at_the_start_spark_is_stock_without_a_warning(top, stock, data
 
 @pytest.mark.parametrize(("value", "libraries"), [("true", 1), ("false", 0)])
 def test_the_switch_reaches_executors(top, data, value, libraries):
-    conf = {"spark.master": "local-cluster[1,1,1024]", "spark.executor.memory": "1g", SWITCH: value, READ_SWITCH: "false"}
+    conf = {
+        "spark.master": "local-cluster[1,1,1024]",
+        "spark.executor.memory": "1g",
+        SWITCH: value,
+        READ_SWITCH: "false",
+    }
     session = Session(top / f"cluster-{value}", millstream=True, conf=conf)
     try:
         found = session.call("calls:libraries_of_executors", path=str(data / "layouts" / "text" / "flat"))
@@ -149,7 +185,9 @@ def test_the_library_is_unpacked_for_this_user_alone(ours):
 
 
 def test_the_temporary_folder_may_be_relative(top):
-    session = Session(top / "relative-tmp", millstream=True, conf={"spark.driver.defaultJavaOptions": "-Djava.io.tmpdir=tmp"})
+    session = Session(
+        top / "relative-tmp", millstream=True, conf={"spark.driver.defaultJavaOptions": "-Djava.io.tmpdir=tmp"}
+    )
     try:
         assert session.call("calls:file_system")["listsNatively"]
         (library,) = session.call("calls:mapped_libraries")
@@ -160,7 +198,11 @@ def test_the_temporary_folder_may_be_relative(top):
 
 def test_executors_get_the_jar_from_the_driver(top, data):
     """Executors are separate processes, and the jar is not at the path in `spark.executor.extraClassPath`."""
-    conf = {"spark.master": "local-cluster[1,1,1024]", "spark.executor.memory": "1g", "spark.executor.extraClassPath": "/nowhere/millstream.jar"}
+    conf = {
+        "spark.master": "local-cluster[1,1,1024]",
+        "spark.executor.memory": "1g",
+        "spark.executor.extraClassPath": "/nowhere/millstream.jar",
+    }
     session = Session(top / "cluster", millstream=True, conf=conf)
     try:
         path = str(data / "layouts" / "text" / "nested")
@@ -168,6 +210,7 @@ def test_executors_get_the_jar_from_the_driver(top, data):
         assert session.call("calls:rdd_lines", path=str(data / "siblings" / "*" / "*"))
         formats = ["text", "csv", "json", "orc", "parquet"]
         assert session.call("calls:counted_each", formats=formats, directory=str(session.home / "counted")) == {
-            kind: [[str(value), 1] for value in range(10)] for kind in formats}
+            kind: [[str(value), 1] for value in range(10)] for kind in formats
+        }
     finally:
         session.close()

@@ -29,7 +29,13 @@ def run(tmp_path, conf, code):
     program = tmp_path / "program.py"
     head = f"import json\nfrom pyspark import SparkConf, SparkContext\nOURS = {OURS!r}\nconf = SparkConf().setAll({list({**BASE_CONF, **conf}.items())!r})\n"
     program.write_text(head + textwrap.dedent(DESCRIBED) + textwrap.dedent(code))
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"})
+    done = subprocess.run(
+        [sys.executable, program],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1]), done.stderr
 
@@ -43,11 +49,15 @@ def test_a_context_without_a_session_lists_and_reads_natively(tmp_path, older):
     directory.mkdir()
     for n in range(100):
         (directory / str(n)).write_text(f"line {n}\n")
-    (file_system, tasks, lines), _ = run(tmp_path, block(**older), f"""
+    (file_system, tasks, lines), _ = run(
+        tmp_path,
+        block(**older),
+        f"""
         context = SparkContext(conf=conf)
         rdd = context.textFile({str(directory)!r})
         print(json.dumps([described(context), rdd.getNumPartitions(), sorted(rdd.collect())]))
-    """)
+    """,
+    )
     assert file_system == [OURS, True]
     assert tasks < 20, "small files share tasks only if Millstream makes the splits"
     assert lines == sorted(f"line {n}" for n in range(100))
@@ -57,26 +67,38 @@ def test_the_first_file_system_of_the_jvm_is_ours_already(tmp_path):
     """The event log is opened, and `spark.jars` are resolved, before there is a session."""
     (tmp_path / "logs").mkdir()
     conf = block(**{"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{tmp_path / 'logs'}"})
-    (file_system, statuses), _ = run(tmp_path, conf, f"""
+    (file_system, statuses), _ = run(
+        tmp_path,
+        conf,
+        f"""
         context = SparkContext(conf=conf)
         path = context._jvm.org.apache.hadoop.fs.Path({str(tmp_path)!r})
         listed = path.getFileSystem(context._jsc.hadoopConfiguration()).listStatus(path)
         print(json.dumps([described(context), sorted({{status.getClass().getSimpleName() for status in listed}})]))
-    """)
+    """,
+    )
     assert (file_system, statuses) == ([OURS, True], ["ListedFileStatus"])
 
 
 @pytest.mark.parametrize("chosen", ["org.apache.hadoop.fs.LocalFileSystem", "org.apache.hadoop.fs.RawLocalFileSystem"])
 def test_a_file_system_that_the_user_has_set_stays(tmp_path, chosen):
     (tmp_path / "file").write_text("a line\n")
-    got, log = run(tmp_path, block(**{"spark.hadoop.fs.file.impl": chosen}), f"""
+    got, log = run(
+        tmp_path,
+        block(**{"spark.hadoop.fs.file.impl": chosen}),
+        f"""
         from pyspark.sql import SparkSession
         spark = SparkSession.builder.config(conf=conf).getOrCreate()
         path = spark._jvm.org.apache.hadoop.fs.Path({str(tmp_path)!r})
         found = path.getFileSystem(spark._jsc.hadoopConfiguration()).getClass().getName()
         print(json.dumps([found, spark.read.text({str(tmp_path / "file")!r}).count()]))
-    """)
-    assert got == [chosen, 1] and "Millstream's jar came after" not in log and "Failed to load session extension" not in log
+    """,
+    )
+    assert (
+        got == [chosen, 1]
+        and "Millstream's jar came after" not in log
+        and "Failed to load session extension" not in log
+    )
 
 
 def test_a_rename_is_that_of_stock_spark(tmp_path):
@@ -87,13 +109,17 @@ def test_a_rename_is_that_of_stock_spark(tmp_path):
         (top / "directory").mkdir(parents=True)
         for file in ("from", "to"):
             (top / file).write_text(file)
-        answer, _ = run(top, conf, f"""
+        answer, _ = run(
+            top,
+            conf,
+            f"""
             context = SparkContext(conf=conf)
             hadoop = context._jvm.org.apache.hadoop.fs
             local = hadoop.FileSystem.getLocal(context._jsc.hadoopConfiguration())
             at = lambda name: hadoop.Path({str(top)!r}, name)
             print(json.dumps([local.rename(at("from"), at(to)) for to in ("to", "new")] + [local.rename(at("to"), at("directory"))]))
-        """)
+        """,
+        )
         answers.append((answer, (top / "directory" / "to").read_text()))
     assert answers == [([False, True, True], "to")] * 2
 
@@ -127,8 +153,18 @@ def test_a_jvm_without_the_jar_submits_with_the_block(stock, tmp_path, master):
     properties = tmp_path / "block.conf"
     # Hadoop's cache has a file system from an earlier test.
     lines = {**block(), "spark.hadoop.fs.file.impl.disable.cache": "true"}
-    arguments = ["--master", URLS[master], "--deploy-mode", "cluster", "--properties-file", str(properties), *MASTERS[master],
-                 "--class", "Any", str(tmp_path / "any.jar")]
+    arguments = [
+        "--master",
+        URLS[master],
+        "--deploy-mode",
+        "cluster",
+        "--properties-file",
+        str(properties),
+        *MASTERS[master],
+        "--class",
+        "Any",
+        str(tmp_path / "any.jar"),
+    ]
     for older, error in (({}, None), (OLD_LINE, "ClassNotFoundException")):
         properties.write_text("".join(f"{key} {value}\n" for key, value in {**lines, **older}.items()))
         told = stock.call("submit_calls:prepared", arguments=arguments)

@@ -1,4 +1,6 @@
-"""`millstream.sync` between local directories: afterwards `rsync -n` finds nothing to do, and nothing is deleted without need."""
+"""`millstream.sync` between local directories: afterwards `rsync -n` finds nothing to do, and nothing is deleted
+without need.
+"""
 
 import ctypes
 import os
@@ -60,20 +62,46 @@ def test_dry_run_makes_no_destination(ours, pair):
     files(source, a="1")
     before = source.parent.stat().st_mtime_ns
     assert sync(ours, source, destination, dry_run=True)["copied_files"] == 1
-    assert not destination.exists() and source.parent.stat().st_mtime_ns == before and sorted(os.listdir(source.parent)) == ["source"]
+    assert (
+        not destination.exists()
+        and source.parent.stat().st_mtime_ns == before
+        and sorted(os.listdir(source.parent)) == ["source"]
+    )
 
 
-@pytest.mark.parametrize("options, expected", [
-    ({}, {"same": "old", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"}),
-    ({"delete": True}, {"same": "old", "size": "longer", "time": "new", "older": "new", "new": "new"}),
-    ({"existing": True}, {"same": "old", "size": "longer", "time": "new", "older": "new", "extra": "old"}),
-    ({"ignore_existing": True}, {"same": "old", "size": "old", "time": "old", "older": "old", "new": "new", "extra": "old"}),
-    ({"update": True}, {"same": "old", "size": "longer", "time": "new", "older": "old", "new": "new", "extra": "old"}),
-    ({"size_only": True}, {"same": "old", "size": "longer", "time": "old", "older": "old", "new": "new", "extra": "old"}),
-    ({"checksum": True}, {"same": "new", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"}),
-    ({"ignore_times": True}, {"same": "new", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"}),
-    ({"modify_window": 1000}, {"same": "old", "size": "longer", "time": "old", "older": "new", "new": "new", "extra": "old"}),
-], ids=lambda value: "-".join(value) if isinstance(value, dict) and not set(value) & {"same"} else "")
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ({}, {"same": "old", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"}),
+        ({"delete": True}, {"same": "old", "size": "longer", "time": "new", "older": "new", "new": "new"}),
+        ({"existing": True}, {"same": "old", "size": "longer", "time": "new", "older": "new", "extra": "old"}),
+        (
+            {"ignore_existing": True},
+            {"same": "old", "size": "old", "time": "old", "older": "old", "new": "new", "extra": "old"},
+        ),
+        (
+            {"update": True},
+            {"same": "old", "size": "longer", "time": "new", "older": "old", "new": "new", "extra": "old"},
+        ),
+        (
+            {"size_only": True},
+            {"same": "old", "size": "longer", "time": "old", "older": "old", "new": "new", "extra": "old"},
+        ),
+        (
+            {"checksum": True},
+            {"same": "new", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"},
+        ),
+        (
+            {"ignore_times": True},
+            {"same": "new", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"},
+        ),
+        (
+            {"modify_window": 1000},
+            {"same": "old", "size": "longer", "time": "old", "older": "new", "new": "new", "extra": "old"},
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) and not set(value) & {"same"} else "",
+)
 def test_what_counts_as_changed(ours, pair, options, expected):
     source, destination = pair
     files(source, same="new", size="longer", time="new", older="new", new="new")
@@ -140,7 +168,9 @@ def test_an_empty_source_deletes_nothing(ours, pair):
 def test_a_missing_source_changes_nothing(ours, pair):
     source, destination = pair
     files(destination, a="kept")
-    assert sync(ours, source, destination, delete=True) == {"error": f"file:{source}: there is no such directory, so nothing was done"}
+    assert sync(ours, source, destination, delete=True) == {
+        "error": f"file:{source}: there is no such directory, so nothing was done"
+    }
     assert os.listdir(destination) == ["a"]
 
 
@@ -155,7 +185,9 @@ def test_errors_of_listings_prevent_deletions(ours, pair, side):
         done = sync(ours, source, destination, delete=True, perms=False, times=False)
         assert done["deleted"] == 0 and done["exit_code"] == 23, done
         assert done["notices"][0] == "nothing is deleted, because not everything could be listed"
-        assert ("locked", f"list in the {side}") in [(problem["path"], problem["operation"]) for problem in done["problems"]], done
+        assert ("locked", f"list in the {side}") in [
+            (problem["path"], problem["operation"]) for problem in done["problems"]
+        ], done
     finally:
         locked.chmod(0o755)
     assert (destination / "locked/x").read_text() == (destination / "open/x").read_text() == "kept"
@@ -192,7 +224,9 @@ def test_names_may_have_any_bytes(request, pair, locale):
         shutil.rmtree(top + b"/d" + name)
         os.unlink(top + b"/l" + name)
     assert sync(session, source, destination, delete=True)["deleted"] == 4 * len(ODD_NAMES[::2])
-    assert rsync_finds(source, destination) == "" and len(os.listdir(target)) == len(ODD_NAMES) + 2 * len(ODD_NAMES[1::2])
+    assert rsync_finds(source, destination) == "" and len(os.listdir(target)) == len(ODD_NAMES) + 2 * len(
+        ODD_NAMES[1::2]
+    )
 
 
 def test_names_that_are_not_utf8_are_shown_so_that_they_can_be_read(ours, pair):
@@ -203,7 +237,9 @@ def test_names_that_are_not_utf8_are_shown_so_that_they_can_be_read(ours, pair):
     bad.chmod(0)
     os.mkfifo(os.fsencode(source) + b"/pipe\xfe")
     done = sync(ours, source, destination, specials=False)
-    assert done["problems"] == [{"path": "bad\\xff", "operation": "copy", "message": "AccessDenied: bad\\xff: open: Permission denied"}]
+    assert done["problems"] == [
+        {"path": "bad\\xff", "operation": "copy", "message": "AccessDenied: bad\\xff: open: Permission denied"}
+    ]
     assert done["notices"] == ["skipping non-regular file: pipe\\xfe"]
     assert "\0" not in str(done)
 
@@ -219,7 +255,9 @@ def test_links_in_the_place_of_directories_are_replaced_and_not_followed(ours, p
         shutil.rmtree(destination / link)
         (destination / link).symlink_to(target)
         assert sync(ours, source, destination, delete=True)["exit_code"] == 0
-        assert sync_trees.snapshot(destination) == sync_trees.snapshot(source) and sync_trees.snapshot(outside) == before
+        assert (
+            sync_trees.snapshot(destination) == sync_trees.snapshot(source) and sync_trees.snapshot(outside) == before
+        )
 
 
 def test_nothing_outside_is_touched_while_a_directory_and_a_link_change_places(ours, pair, tmp_path):
@@ -263,7 +301,9 @@ def test_what_is_mounted_in_the_destination_is_kept(ours, pair, tmp_path, kind):
     disk.mkdir()
     mounts = [destination / "gone" / "mount", destination / "both"]
     for mount in mounts:
-        subprocess.run(["mount", "--bind", disk, mount] if kind == "bind" else ["mount", "-t", "tmpfs", "none", mount], check=True)
+        subprocess.run(
+            ["mount", "--bind", disk, mount] if kind == "bind" else ["mount", "-t", "tmpfs", "none", mount], check=True
+        )
     try:
         files(mounts[0], deep__er__f="kept")
         dry = sync(ours, source, destination, delete=True, dry_run=True)
@@ -272,14 +312,20 @@ def test_what_is_mounted_in_the_destination_is_kept(ours, pair, tmp_path, kind):
         kept = [f"{words}both", f"{words}gone/mount"] if kind == "bind" else [f"{words}gone/mount"]
         assert (done["exit_code"], done["problems"]) == (0, []), done
         assert done["notices"] == [*kept, "cannot delete non-empty directory: gone"] and dry["notices"] == kept, done
-        assert (mounts[0] / "deep/er/f").read_text() == "kept" and str(mounts[0]) in Path("/proc/self/mounts").read_text()
-        assert sorted(os.listdir(destination)) == ["a", "both", "gone"] and os.listdir(destination / "gone") == ["mount"]
+        assert (mounts[0] / "deep/er/f").read_text() == "kept" and str(mounts[0]) in Path(
+            "/proc/self/mounts"
+        ).read_text()
+        assert sorted(os.listdir(destination)) == ["a", "both", "gone"] and os.listdir(destination / "gone") == [
+            "mount"
+        ]
         assert (mounts[1] / "a").read_text() == "1", "what is mounted is written to"
         assert (done["deleted"], done["undeleted"]) == (3, 0), done
         shutil.rmtree(source / "both")
         files(source, both="a file")
         refused = sync(ours, source, destination, delete=True)
-        assert [(problem["path"], problem["message"]) for problem in refused["problems"]] == [("both", "IO: a mount in the destination is in the way")], refused
+        assert [(problem["path"], problem["message"]) for problem in refused["problems"]] == [
+            ("both", "IO: a mount in the destination is in the way")
+        ], refused
         assert (mounts[1] / "a").read_text() == "1"
     finally:
         for mount in mounts:
@@ -320,7 +366,12 @@ def test_what_killed_runs_have_left_is_removed_and_what_others_do_is_left_alone(
     source, destination = pair
     files(source, d__a="1")
     files(destination, d__a="1")
-    days = {"d/.psync-0badcafe-1-1.tmp": 2, ".psync-0badcafe-1-2.tmp": 8, "d/.psync-0badcafe-2-1.tmp": 0, ".psync-0badcafe-2-2.tmp": 2}
+    days = {
+        "d/.psync-0badcafe-1-1.tmp": 2,
+        ".psync-0badcafe-1-2.tmp": 8,
+        "d/.psync-0badcafe-2-1.tmp": 0,
+        ".psync-0badcafe-2-2.tmp": 2,
+    }
     for number, (name, age) in enumerate(days.items()):
         if number % 2:
             (destination / name / "source-0").mkdir(parents=True)
@@ -368,7 +419,11 @@ def test_a_source_in_the_destination_through_a_mount_stays(ours, pair, tmp_path,
         refused = [sync(ours, source, destination, delete=True, dry_run=dry) for dry in (True, False)]
     finally:
         subprocess.run(["umount", source], check=True)
-    reason = "the destination contains the source: in; choose directories that are apart" if inside else f"file:{destination}: is the source itself"
+    reason = (
+        "the destination contains the source: in; choose directories that are apart"
+        if inside
+        else f"file:{destination}: is the source itself"
+    )
     assert refused == [{"error": reason}] * 2
     assert sync_trees.snapshot(destination, times=False) == before
 
@@ -380,15 +435,29 @@ def test_what_exists_stays_in_the_way_of_directories_if_it_is_ignored(ours, pair
     files(destination, d="precious", e__f="old")
     (destination / "l").symlink_to("nowhere")
     shutil.copytree(destination, tmp_path / "copy", symlinks=True)
-    rsync_done = subprocess.run(["rsync", "-a", "--ignore-existing", *(["--existing"] if existing else []), f"{source}/", f"{tmp_path}/copy/"])
+    rsync_done = subprocess.run(
+        ["rsync", "-a", "--ignore-existing", *(["--existing"] if existing else []), f"{source}/", f"{tmp_path}/copy/"]
+    )
     done = sync(ours, source, destination, ignore_existing=True, existing=existing)
     assert done["exit_code"] == rsync_done.returncode == 23, done
-    assert [(problem["path"], problem["message"]) for problem in done["problems"]] == \
-        [(path, "directory not made, because something else has its name") for path in ("d", "l")]
-    assert (destination / "d").read_text() == "precious" and os.readlink(destination / "l") == "nowhere" and (destination / "e/f").read_text() == "old"
+    assert [(problem["path"], problem["message"]) for problem in done["problems"]] == [
+        (path, "directory not made, because something else has its name") for path in ("d", "l")
+    ]
+    assert (
+        (destination / "d").read_text() == "precious"
+        and os.readlink(destination / "l") == "nowhere"
+        and (destination / "e/f").read_text() == "old"
+    )
 
 
-@pytest.mark.parametrize("options", [{"ignore_existing": True}, {"links": False, "specials": False}, {"links": False, "specials": False, "filters": ["P *.keep"]}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ignore_existing": True},
+        {"links": False, "specials": False},
+        {"links": False, "specials": False, "filters": ["P *.keep"]},
+    ],
+)
 def test_a_directory_that_keeps_its_place_keeps_what_is_in_it(ours, pair, tmp_path, options):
     """The source has something else of that name, which is not copied, so what is in the directory is no surplus."""
     source, destination = pair
@@ -399,7 +468,12 @@ def test_a_directory_that_keeps_its_place_keeps_what_is_in_it(ours, pair, tmp_pa
         files(destination / name, inside="1", below__more="2")
     files(destination, gone__inside="x", extra="y")
     shutil.copytree(destination, tmp_path / "expected")
-    words = {"ignore_existing": ["--ignore-existing"], "links": ["--no-links"], "specials": ["--no-specials"], "filters": ["--filter=P *.keep"]}
+    words = {
+        "ignore_existing": ["--ignore-existing"],
+        "links": ["--no-links"],
+        "specials": ["--no-specials"],
+        "filters": ["--filter=P *.keep"],
+    }
     rsync("-a", "--delete", *(word for key in options for word in words[key]), f"{source}/", f"{tmp_path}/expected/")
     done = sync(ours, source, destination, delete=True, **options)
     assert done["problems"] == [] and done["deleted"] == 3, done
@@ -409,7 +483,16 @@ def test_a_directory_that_keeps_its_place_keeps_what_is_in_it(ours, pair, tmp_pa
 
 def test_without_perms_modes_are_as_rsync_makes_them(ours, pair, tmp_path):
     source, destination = pair
-    names = {"secret": 0o600, "exe": 0o755, "sticky": 0o4755, "priv/f": 0o640, "priv/deep/f": 0o644, "replaced": 0o644, "same": 0o644, "was/f": 0o666}
+    names = {
+        "secret": 0o600,
+        "exe": 0o755,
+        "sticky": 0o4755,
+        "priv/f": 0o640,
+        "priv/deep/f": 0o644,
+        "replaced": 0o644,
+        "same": 0o644,
+        "was/f": 0o666,
+    }
     files(source, **{name.replace("/", "__"): name for name in names})
     files(destination, replaced="other", same="same", was__x="1")
     for name, mode in names.items():
@@ -432,9 +515,17 @@ def test_without_perms_modes_are_as_rsync_makes_them(ours, pair, tmp_path):
 def test_a_checkpoint_is_for_one_run_at_a_time(ours, pair, tmp_path):
     source, destination = pair
     files(source, **{f"d{number % 50}__f{number}": "1" for number in range(2000)})
-    done = ours.call("sync_calls:sync_at_once", src=str(source), dst=str(destination), checkpoint=str(tmp_path / "checkpoint"), times_=3)
+    done = ours.call(
+        "sync_calls:sync_at_once",
+        src=str(source),
+        dst=str(destination),
+        checkpoint=str(tmp_path / "checkpoint"),
+        times_=3,
+    )
     errors = [one["error"] for one in done if "error" in one]
-    assert len(errors) == 2 and all("another run of this process is using this checkpoint" in error for error in errors), done
+    assert len(errors) == 2 and all(
+        "another run of this process is using this checkpoint" in error for error in errors
+    ), done
     assert sync_trees.contents(destination) == sync_trees.contents(source)
 
 
@@ -476,9 +567,14 @@ def test_checkpoint_keeps_the_manifest(ours, pair, tmp_path):
     checkpoint = tmp_path / "checkpoint"
     done = sync(ours, source, destination, checkpoint=str(checkpoint))
     assert done["manifest"] == f"file:{checkpoint}"
-    assert ours.call("sync_calls:manifest", checkpoint=str(checkpoint)) == {"a": ["done", 1, None], "b": ["done", 2, None]}
+    assert ours.call("sync_calls:manifest", checkpoint=str(checkpoint)) == {
+        "a": ["done", 1, None],
+        "b": ["done", 2, None],
+    }
     sync(ours, source, destination, checkpoint=str(checkpoint), ignore_times=True, verify=True)
     # XXH3 of these texts.
     assert ours.call("sync_calls:manifest", checkpoint=str(checkpoint)) == {
-        "a": ["done", 1, "xxh3-128:df3ce784d856334d65cd25028f98f158"], "b": ["done", 2, "xxh3-128:41bca5cc346b1c1ba2d9242e96f5dfac"]}
+        "a": ["done", 1, "xxh3-128:df3ce784d856334d65cd25028f98f158"],
+        "b": ["done", 2, "xxh3-128:41bca5cc346b1c1ba2d9242e96f5dfac"],
+    }
     assert "is inside" in sync(ours, source, destination, checkpoint=f"{destination}/checkpoint")["error"]

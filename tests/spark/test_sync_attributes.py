@@ -1,4 +1,6 @@
-"""`millstream.sync` keeps what local files have besides their contents: hard links, ACLs, extended attributes, holes, owners."""
+"""`millstream.sync` keeps what local files have besides their contents: hard links, ACLs, extended attributes, holes,
+owners.
+"""
 
 import json
 import os
@@ -89,7 +91,12 @@ def test_other_file_systems_are_left_alone_if_asked(ours, pair):
     try:
         files(source / "d/mount", not__copied="4")
         done = sync(ours, source, destination, delete=True, one_file_system=True)
-        assert done["problems"] == [] and sync_trees.contents(destination).keys() == {"a", "d", "d/mount", "d/mount/kept"}, done
+        assert done["problems"] == [] and sync_trees.contents(destination).keys() == {
+            "a",
+            "d",
+            "d/mount",
+            "d/mount/kept",
+        }, done
         sync(ours, source, destination, delete=True)
         assert (destination / "d/mount/not/copied").read_text() == "4" and not (destination / "d/mount/kept").exists()
     finally:
@@ -108,7 +115,10 @@ def test_what_the_destination_cannot_store_is_an_error_of_the_attribute(ours, pa
     try:
         files(destination, surplus="x")
         done = sync(ours, source, destination, **EVERYTHING)
-        assert [(problem["path"], problem["operation"]) for problem in done["problems"]] == [("a", "set attributes of"), ("d/b", "set attributes of")], done
+        assert [(problem["path"], problem["operation"]) for problem in done["problems"]] == [
+            ("a", "set attributes of"),
+            ("d/b", "set attributes of"),
+        ], done
         assert "Operation not supported" in done["problems"][0]["message"] and done["exit_code"] == 23
         assert sync_trees.contents(destination) == sync_trees.contents(source)
         assert (destination / "a").stat().st_nlink == 2
@@ -118,7 +128,9 @@ def test_what_the_destination_cannot_store_is_an_error_of_the_attribute(ours, pa
 
 @ONLY_ROOT
 def test_a_user_needs_no_more_than_to_write_to_the_destination(tmp_path):
-    """Neither the directory for temporary files nor the destination is the user's, who is root without the right to change what is not his."""
+    """Neither the directory for temporary files nor the destination is the user's, who is root without the right to
+    change what is not his.
+    """
     files(tmp_path / "source", a="1", d__b="2", secret="3")
     (tmp_path / "source/secret").chmod(0)
     for name in ("destination", "tmp"):
@@ -126,8 +138,16 @@ def test_a_user_needs_no_more_than_to_write_to_the_destination(tmp_path):
         (tmp_path / name).chmod(0o1777)
         os.chown(tmp_path / name, 1234, 1234)
     powers = "-fowner,-chown,-dac_override,-dac_read_search"
-    command = ["setpriv", f"--bounding-set={powers}", f"--inh-caps={powers}", PSYNC, "--spark=local[2]", "--conf=spark.ui.enabled=false", "--json",
-               f"--conf=spark.driver.extraJavaOptions=-Djava.io.tmpdir={tmp_path / 'tmp'}"]
+    command = [
+        "setpriv",
+        f"--bounding-set={powers}",
+        f"--inh-caps={powers}",
+        PSYNC,
+        "--spark=local[2]",
+        "--conf=spark.ui.enabled=false",
+        "--json",
+        f"--conf=spark.driver.extraJavaOptions=-Djava.io.tmpdir={tmp_path / 'tmp'}",
+    ]
 
     def run(*options):
         words = [*command, *options, f"{tmp_path / 'source'}/", tmp_path / "destination"]

@@ -1,4 +1,6 @@
-"""`psync` between a local tree and a bucket of S3, without Spark: beside a local run, which has rsync as its oracle elsewhere."""
+"""`psync` between a local tree and a bucket of S3, without Spark: beside a local run, which has rsync as its oracle
+elsewhere.
+"""
 
 import os
 import random
@@ -32,7 +34,11 @@ def without_faults(bucket):
 
 def options_of(chance: random.Random) -> list[str]:
     rules = chance.sample(FILTERS, chance.choice([0, 0, 1, 3]))
-    return ["-rtO", *(flag for choices in ONE_OF for flag in chance.choice(choices)), *(f"--filter={rule}" for rule in rules)]
+    return [
+        "-rtO",
+        *(flag for choices in ONE_OF for flag in chance.choice(choices)),
+        *(f"--filter={rule}" for rule in rules),
+    ]
 
 
 def test_a_tree_comes_back_as_it_was(bucket, tmp_path, seed):
@@ -99,7 +105,11 @@ def test_requests_are_as_few_as_can_be(bucket, tmp_path):
     assert again.keys() == {"HeadObject", "ListObjectsV2"} and again["HeadObject"] <= 302, again
     between = bucket.counted("-rt", f"{url}/", f"{bucket.place()}/")
     empty = sum(path.stat().st_size == 0 for path in source.rglob("f*"))
-    assert (between["CopyObject"], between["PutObject"]) == (300 - empty, empty) and between["HeadObject"] <= 315 and "GetObject" not in between, between
+    assert (
+        (between["CopyObject"], between["PutObject"]) == (300 - empty, empty)
+        and between["HeadObject"] <= 315
+        and "GetObject" not in between
+    ), between
 
 
 def test_one_file_and_directories_with_and_without_a_slash(bucket, tmp_path):
@@ -121,12 +131,20 @@ def test_listed_files_and_several_sources(bucket, tmp_path):
     sync_trees.many_files(source, 30, 3)
     (tmp_path / "list").write_text("d0/f0\nd1/\nd2/f2\n")
     bucket.psync("-rt", f"--files-from={tmp_path / 'list'}", source, f"{url}/")
-    expected = {name: content for name, content in sync_trees.contents(source).items() if name.startswith(("d0", "d1", "d2")) and
-                (name in ("d0", "d0/f0", "d2", "d2/f2") or name.startswith("d1"))}
+    expected = {
+        name: content
+        for name, content in sync_trees.contents(source).items()
+        if name.startswith(("d0", "d1", "d2")) and (name in ("d0", "d0/f0", "d2", "d2/f2") or name.startswith("d1"))
+    }
     assert sync_trees.contents(bucket.path(url)) == expected
     (tmp_path / "list").write_text("d0/f0\nd1/f1\nmissing\n")
     missing = bucket.psync("-rt", f"--files-from={tmp_path / 'list'}", f"{url}/", tmp_path / "some", expected=23)
-    assert b"missing" in missing.stderr and sorted(sync_trees.contents(tmp_path / "some")) == ["d0", "d0/f0", "d1", "d1/f1"]
+    assert b"missing" in missing.stderr and sorted(sync_trees.contents(tmp_path / "some")) == [
+        "d0",
+        "d0/f0",
+        "d1",
+        "d1/f1",
+    ]
     bucket.psync("-rt", f"{source}/d0", f"{url}/d1", f"{url}/d2/", tmp_path / "several")
     assert sorted(os.listdir(tmp_path / "several")) == ["d0", "d1", "f2"]
 
@@ -176,8 +194,10 @@ def test_failures_of_the_server_are_retried(bucket, tmp_path):
     sync_trees.many_files(source, 60, 6)
     (source / "large").write_bytes(os.urandom(20 << 20))
     faults = [
-        {"do": "answer", "status": 503, "code": "SlowDown", "every": 7}, {"do": "answer", "status": 500, "code": "InternalError", "every": 11},
-        {"do": "drop", "every": 13}, {"operation": "GetObject", "do": "truncate", "bytes": 5000, "every": 3},
+        {"do": "answer", "status": 503, "code": "SlowDown", "every": 7},
+        {"do": "answer", "status": 500, "code": "InternalError", "every": 11},
+        {"do": "drop", "every": 13},
+        {"operation": "GetObject", "do": "truncate", "bytes": 5000, "every": 3},
     ]
     bucket.bed.inject(*faults)
     bucket.psync("-rt", f"{source}/", f"{url}/")
@@ -197,7 +217,14 @@ def test_what_cannot_be_written_is_an_error_of_that(bucket, tmp_path):
     before = bucket.path(f"{url}/large").read_bytes()
     bucket.bed.inject(
         {"operation": "PutObject", "path": "d0/f0", "do": "answer", "status": 403, "code": "AccessDenied"},
-        {"operation": "UploadPart", "path": "large", "query": "partNumber=2", "do": "answer", "status": 403, "code": "AccessDenied"},
+        {
+            "operation": "UploadPart",
+            "path": "large",
+            "query": "partNumber=2",
+            "do": "answer",
+            "status": 403,
+            "code": "AccessDenied",
+        },
     )
     bucket.bed.reset_statistics()
     done = bucket.psync("-rt", "--delete", f"{source}/", f"{url}/", expected=23)
@@ -216,7 +243,9 @@ def test_a_listing_that_fails_prevents_deletions(bucket, tmp_path):
     bucket.fill(source, url)
     subprocess.run(["cp", "-a", source, target], check=True)
     (target / "d1/surplus").write_text("x")
-    bucket.bed.inject({"operation": "ListObjectsV2", "query": "d2%2F", "do": "answer", "status": 403, "code": "AccessDenied"})
+    bucket.bed.inject(
+        {"operation": "ListObjectsV2", "query": "d2%2F", "do": "answer", "status": 403, "code": "AccessDenied"}
+    )
     done = bucket.psync("-rt", "--delete", f"{url}/", f"{target}/", expected=23)
     assert b"nothing is deleted" in done.stderr and (target / "d1/surplus").exists() and (target / "d2").is_dir()
     bucket.bed.inject()
@@ -224,9 +253,13 @@ def test_a_listing_that_fails_prevents_deletions(bucket, tmp_path):
     assert files_of(target) == files_of(source)
 
 
-@pytest.mark.parametrize("answer", [
-    {"operation": "ListObjectsV2", "query": "d2%2F", "status": 404, "body": "<html>nothing here</html>"}, {"query": "d2%2F", "status": 404, "code": "NoSuchKey"},
-])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"operation": "ListObjectsV2", "query": "d2%2F", "status": 404, "body": "<html>nothing here</html>"},
+        {"query": "d2%2F", "status": 404, "code": "NoSuchKey"},
+    ],
+)
 def test_another_server_that_says_404_is_no_missing_directory(bucket, tmp_path, answer):
     source, target, url = tmp_path / "source", tmp_path / "target", bucket.place()
     sync_trees.many_files(source, 20, 4)
@@ -255,10 +288,16 @@ def test_copies_by_the_server_keep_what_describes_the_contents(bucket, tmp_path)
     assert bucket.psync("-rti", f"{source}/", f"{url}/").stdout == b""
 
 
-@pytest.mark.parametrize("page", [
-    "<Contents><Key>{0}a</Key>{1}</Contents><CommonPrefixes><Prefix>{0}a/</Prefix></CommonPrefixes>", "<Contents><Key>{0}..</Key>{1}</Contents>",
-    "<CommonPrefixes><Prefix>{0}/</Prefix></CommonPrefixes>", "<Contents><Key>{0}</Key>{1}</Contents>", "<Contents><Key>{0}\ufffd</Key>{1}</Contents>",
-])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<Contents><Key>{0}a</Key>{1}</Contents><CommonPrefixes><Prefix>{0}a/</Prefix></CommonPrefixes>",
+        "<Contents><Key>{0}..</Key>{1}</Contents>",
+        "<CommonPrefixes><Prefix>{0}/</Prefix></CommonPrefixes>",
+        "<Contents><Key>{0}</Key>{1}</Contents>",
+        "<Contents><Key>{0}\ufffd</Key>{1}</Contents>",
+    ],
+)
 def test_keys_that_are_no_paths_are_an_error_and_prevent_deletions(bucket, tmp_path, page):
     source, target, url = tmp_path / "source", tmp_path / "target", bucket.place()
     sync_trees.many_files(source, 5, 1)
@@ -272,9 +311,13 @@ def test_keys_that_are_no_paths_are_an_error_and_prevent_deletions(bucket, tmp_p
     bucket.fill(source, url)
     # The first listing is that of the source itself.
     query = f"max-keys=1000&prefix={key.replace('/', '%2F')}"
-    bucket.bed.inject({"operation": "ListObjectsV2", "query": query, "count": 1, "do": "answer", "status": 200, "body": body})
+    bucket.bed.inject(
+        {"operation": "ListObjectsV2", "query": query, "count": 1, "do": "answer", "status": 200, "body": body}
+    )
     done = bucket.psync("-rt", "--delete", f"{url}/", f"{target}/", expected=23)
-    assert b'the key "' in done.stderr and b"cannot read directory" in done.stderr and b"nothing is deleted" in done.stderr, done.stderr
+    assert (
+        b'the key "' in done.stderr and b"cannot read directory" in done.stderr and b"nothing is deleted" in done.stderr
+    ), done.stderr
     assert (target / "d0/surplus").exists() and (target / "d0/more").exists()
 
 
@@ -322,10 +365,14 @@ def test_a_directory_makes_way_when_the_object_is_there(bucket, tmp_path):
     new.mkdir()
     for name in ("d0", "d1"):
         (new / name).write_bytes(os.urandom(20 << 20 if name == "d0" else 5))
-    bucket.bed.inject({"operation": "CompleteMultipartUpload", "do": "answer", "status": 403, "code": "AccessDenied"},
-                      {"operation": "PutObject", "path": "d1", "do": "answer", "status": 403, "code": "AccessDenied"})
+    bucket.bed.inject(
+        {"operation": "CompleteMultipartUpload", "do": "answer", "status": 403, "code": "AccessDenied"},
+        {"operation": "PutObject", "path": "d1", "do": "answer", "status": 403, "code": "AccessDenied"},
+    )
     done = bucket.psync("-rt", "--delete", f"{new}/", f"{url}/", expected=23)
-    assert done.stderr.count(b"cannot write") == 2 and sync_trees.contents(bucket.path(url)) == sync_trees.contents(old), done.stderr
+    assert done.stderr.count(b"cannot write") == 2 and sync_trees.contents(bucket.path(url)) == sync_trees.contents(
+        old
+    ), done.stderr
 
 
 def test_names_of_temporary_files_are_names_like_others(bucket, tmp_path):

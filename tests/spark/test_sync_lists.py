@@ -12,7 +12,7 @@ import sync_trees
 from sync_trees import sync
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
-from latency_mount import LatencyMount  # noqa: E402
+from latency_mount import LatencyMount
 
 
 def write_list(file: Path, *paths: str) -> Path:
@@ -21,7 +21,9 @@ def write_list(file: Path, *paths: str) -> Path:
 
 
 def state(top: Path, with_root: bool = False) -> dict:
-    """What is in a tree. The time at which something was done in a directory is that of the run; the root has it unless it takes part."""
+    """What is in a tree. The time at which something was done in a directory is that of the run; the root has it unless
+    it takes part.
+    """
     of_run = (sync_trees.LAST_S + 1) * 1_000_000
     found = {name: about for name, about in sync_trees.snapshot(top).items() if name != "." or with_root}
     return {name: (*about[:4], min(about[4], of_run), about[5]) for name, about in found.items()}
@@ -32,11 +34,19 @@ def written(path: str, chance: random.Random) -> str:
     return chance.choice(["{}", "{}", "./{}", "/{}", "none/../{}"]).format(path) + chance.choice(["", "", "/", "/."])
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"recursive": True}, {"delete": True}, {"recursive": True, "delete": True},
-    {"recursive": True, "delete": True, "filters": ["- *1*", "+ *2*", "P *3*", "- /*4*"]},
-    {"recursive": True, "delete_excluded": True, "filters": ["- *1*", "P *3*"]}, {"delete": True, "filters": ["H *1*", "H *2*", "R *3*"]},
-], ids=lambda options: "-".join(options) or "plain")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"recursive": True},
+        {"delete": True},
+        {"recursive": True, "delete": True},
+        {"recursive": True, "delete": True, "filters": ["- *1*", "+ *2*", "P *3*", "- /*4*"]},
+        {"recursive": True, "delete_excluded": True, "filters": ["- *1*", "P *3*"]},
+        {"delete": True, "filters": ["H *1*", "H *2*", "R *3*"]},
+    ],
+    ids=lambda options: "-".join(options) or "plain",
+)
 def test_the_same_as_with_rsync(ours, tmp_path, seed, options):
     chance = random.Random(seed)
     source, destination, expected, paths = (tmp_path / name for name in ("source", "destination", "expected", "list"))
@@ -49,7 +59,10 @@ def test_the_same_as_with_rsync(ours, tmp_path, seed, options):
     names = {"recursive": "-r", "delete": "--delete", "delete_excluded": "--delete-excluded"}
     flags = [flag for name, flag in names.items() if options.get(name)]
     filters = [f"--filter={rule}" for rule in options.get("filters", [])]
-    subprocess.run(["rsync", "-a", "--force", *flags, *filters, "--from0", f"--files-from={paths}", f"{source}/", f"{expected}/"], check=True)
+    subprocess.run(
+        ["rsync", "-a", "--force", *flags, *filters, "--from0", f"--files-from={paths}", f"{source}/", f"{expected}/"],
+        check=True,
+    )
     done = sync(ours, source, destination, files_from=str(paths), from0=True, force=True, **options)
     assert done["exit_code"] == 0, done["problems"]
     with_root = any(path.startswith(b"./") for path in paths.read_bytes().split(b"\0"))
@@ -66,8 +79,12 @@ def test_paths_that_do_not_exist_are_errors_and_nothing_is_deleted(ours, tmp_pat
     assert done["exit_code"] == 23 and {problem["path"] for problem in done["problems"]} == {"gone/b", "gone"}, done
     assert sorted(path.name for path in destination.rglob("*")) == ["a", "b", "d", "gone", "surplus"]
     paths = write_list(tmp_path / "list", "d/")
-    assert sync(ours, source, destination, files_from=str(paths), from0=True, recursive=True, delete=True)["deleted"] == 1
-    assert sorted(path.name for path in destination.rglob("*")) == ["a", "b", "d", "gone"], "what no list names is not deleted"
+    assert (
+        sync(ours, source, destination, files_from=str(paths), from0=True, recursive=True, delete=True)["deleted"] == 1
+    )
+    assert sorted(path.name for path in destination.rglob("*")) == ["a", "b", "d", "gone"], (
+        "what no list names is not deleted"
+    )
 
 
 def test_what_is_beside_listed_paths_is_not_looked_at(ours, tmp_path):
@@ -109,7 +126,16 @@ def test_a_listed_directory_that_is_excluded_is_deleted_with_its_contents(ours, 
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("1")
     paths = write_list(tmp_path / "list", "d", "d/out")
-    done = sync(ours, source, destination, files_from=str(paths), from0=True, recursive=True, delete_excluded=True, filters=["- out"])
+    done = sync(
+        ours,
+        source,
+        destination,
+        files_from=str(paths),
+        from0=True,
+        recursive=True,
+        delete_excluded=True,
+        filters=["- out"],
+    )
     assert (done["exit_code"], done["deleted"], done["notices"]) == (0, 4, []), done
     assert sorted(path.name for path in destination.rglob("*")) == ["a", "d"]
 
@@ -123,7 +149,9 @@ def test_nothing_of_a_mount_makes_way_for_what_is_listed(ours, tmp_path):
     try:
         (destination / "m/d").mkdir()
         (destination / "m/d/kept").write_text("1")
-        done = sync(ours, source, destination, files_from=str(write_list(tmp_path / "list", "m/d")), from0=True, force=True)
+        done = sync(
+            ours, source, destination, files_from=str(write_list(tmp_path / "list", "m/d")), from0=True, force=True
+        )
         assert done["exit_code"] == 23 and "a mount in the destination" in done["problems"][0]["message"], done
         assert (destination / "m/d/kept").read_text() == "1"
     finally:
@@ -131,7 +159,9 @@ def test_nothing_of_a_mount_makes_way_for_what_is_listed(ours, tmp_path):
 
 
 def test_a_list_is_a_part_of_what_a_checkpoint_resumes(ours, tmp_path):
-    source, destination, paths, checkpoint = (tmp_path / name for name in ("source", "destination", "list", "checkpoint"))
+    source, destination, paths, checkpoint = (
+        tmp_path / name for name in ("source", "destination", "list", "checkpoint")
+    )
     source.mkdir()
     (source / "a").write_text("1"), (source / "b").write_text("2")
 
@@ -146,12 +176,15 @@ def test_a_list_is_a_part_of_what_a_checkpoint_resumes(ours, tmp_path):
     assert run("b") == ([], ["a", "b"])
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"files_from": "absent"}, "the list of files cannot be read"),
-    ({"files_from": "bad"}, "'a/./b' in the list of files"),
-    ({"from0": True}, "from0 says how files-from is written"),
-    ({"recursive": False}, "without a list of files"),
-])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"files_from": "absent"}, "the list of files cannot be read"),
+        ({"files_from": "bad"}, "'a/./b' in the list of files"),
+        ({"from0": True}, "from0 says how files-from is written"),
+        ({"recursive": False}, "without a list of files"),
+    ],
+)
 def test_what_cannot_be_is_refused(ours, tmp_path, options, message):
     (tmp_path / "bad").write_text("a/./b")
     if "files_from" in options:

@@ -11,16 +11,38 @@ from sync_trees import sync
 CASES = 3
 # What Python is told, and rsync, each with its chance.
 OPTIONS = [
-    ("links", False, "--no-links", 0.15), ("devices", False, "--no-devices", 0.15), ("specials", False, "--no-specials", 0.15),
-    ("perms", False, "--no-perms", 0.15), ("times", False, "--no-times", 0.15), ("owner", False, "--no-owner", 0.15), ("group", False, "--no-group", 0.15),
-    ("omit_dir_times", True, "--omit-dir-times", 0.15), ("omit_link_times", True, "--omit-link-times", 0.15),
-    ("force", True, "--force", 0.5), ("update", True, "--update", 0.2), ("existing", True, "--existing", 0.15),
-    ("ignore_existing", True, "--ignore-existing", 0.15), ("hard_links", True, "--hard-links", 0.3), ("xattrs", True, "--xattrs", 0.2),
-    ("sparse", True, "--sparse", 0.2), ("ignore_errors", True, "--ignore-errors", 0.1),
+    ("links", False, "--no-links", 0.15),
+    ("devices", False, "--no-devices", 0.15),
+    ("specials", False, "--no-specials", 0.15),
+    ("perms", False, "--no-perms", 0.15),
+    ("times", False, "--no-times", 0.15),
+    ("owner", False, "--no-owner", 0.15),
+    ("group", False, "--no-group", 0.15),
+    ("omit_dir_times", True, "--omit-dir-times", 0.15),
+    ("omit_link_times", True, "--omit-link-times", 0.15),
+    ("force", True, "--force", 0.5),
+    ("update", True, "--update", 0.2),
+    ("existing", True, "--existing", 0.15),
+    ("ignore_existing", True, "--ignore-existing", 0.15),
+    ("hard_links", True, "--hard-links", 0.3),
+    ("xattrs", True, "--xattrs", 0.2),
+    ("sparse", True, "--sparse", 0.2),
+    ("ignore_errors", True, "--ignore-errors", 0.1),
 ]
 ONE_OF = [
-    [({}, []), ({"delete": True}, ["--delete"]), ({"delete_before": True}, ["--delete-before"]), ({"delete_excluded": True}, ["--delete-excluded"])],
-    [({}, []), ({}, []), ({"checksum": True}, ["--checksum"]), ({"size_only": True}, ["--size-only"]), ({"ignore_times": True}, ["--ignore-times"])],
+    [
+        ({}, []),
+        ({"delete": True}, ["--delete"]),
+        ({"delete_before": True}, ["--delete-before"]),
+        ({"delete_excluded": True}, ["--delete-excluded"]),
+    ],
+    [
+        ({}, []),
+        ({}, []),
+        ({"checksum": True}, ["--checksum"]),
+        ({"size_only": True}, ["--size-only"]),
+        ({"ignore_times": True}, ["--ignore-times"]),
+    ],
     # Without it, times that differ by less than a second are the same for rsync.
     [({"modify_window": window}, [f"--modify-window={window}"]) for window in (0, 0, 0, 1, 3)],
 ]
@@ -46,7 +68,10 @@ def state(top, with_modes):
     """What is in a tree; times later than those that trees are made with are those of the run."""
     of_run = (sync_trees.LAST_S + 1) * 1_000_000
     found = sync_trees.snapshot(top)
-    return {name: (kind, mode if with_modes else 0, *owner, min(time, of_run), content) for name, (kind, mode, *owner, time, content) in found.items()}
+    return {
+        name: (kind, mode if with_modes else 0, *owner, min(time, of_run), content)
+        for name, (kind, mode, *owner, time, content) in found.items()
+    }
 
 
 def is_directory(path):
@@ -61,7 +86,11 @@ def is_linked(path):
 def with_names_below(top, directories):
     """Paths of those files that have one of their names in one of the directories."""
     paths = {os.path.relpath(path, top): path.lstat() for path in top.rglob("*")}
-    below = {about.st_ino for name, about in paths.items() if about.st_nlink > 1 and any(map(Path(name).is_relative_to, directories))}
+    below = {
+        about.st_ino
+        for name, about in paths.items()
+        if about.st_nlink > 1 and any(map(Path(name).is_relative_to, directories))
+    }
     return {name for name, about in paths.items() if about.st_ino in below and not is_directory(top / name)}
 
 
@@ -87,24 +116,42 @@ def test_random_options_do_what_they_do_for_rsync(ours, tmp_path, seed):
         before = state(destination, True)
         several = {name for name in before if not mine.get("hard_links") and is_linked(destination / name)}
         # What keeps its place although the source has a directory gets the time of that from rsync.
-        barred = {name for name in before if mine.get("ignore_existing") and is_directory(source / name) and not is_directory(destination / name)}
-        by_rsync = subprocess.run(["rsync", "-a", *theirs, f"{source}/", f"{expected}/"], capture_output=True, text=True)
+        barred = {
+            name
+            for name in before
+            if mine.get("ignore_existing") and is_directory(source / name) and not is_directory(destination / name)
+        }
+        by_rsync = subprocess.run(
+            ["rsync", "-a", *theirs, f"{source}/", f"{expected}/"], capture_output=True, text=True
+        )
         if by_rsync.returncode == 2 and "File-list index" in by_rsync.stderr:
             # rsync 3.5.0 sometimes loses its place in its list where it cannot make way for files with several names.
             continue
         done = sync(ours, source, destination, **mine)
         # Where nothing is to be made in such a directory, rsync does not mind.
-        is_of_barred = done.get("problems") and {problem["path"] for problem in done["problems"]} <= set(map(printed, barred))
-        assert "error" not in done and (is_of_barred or done["exit_code"] == by_rsync.returncode), f"{about}\n{done}\n{by_rsync.stderr}"
+        is_of_barred = done.get("problems") and {problem["path"] for problem in done["problems"]} <= set(
+            map(printed, barred)
+        )
+        assert "error" not in done and (is_of_barred or done["exit_code"] == by_rsync.returncode), (
+            f"{about}\n{done}\n{by_rsync.stderr}"
+        )
         # If rsync cannot make one name of a file, with -H it may leave out the others, too.
         left_out = with_names_below(source, barred) if mine.get("hard_links") else set()
         # Without -p, rsync gives what replaces a link the mode of the link.
         found, wanted = (state(tree, mine.get("perms", True)) for tree in (destination, expected))
-        if not mine.get("times", True) or mine.get("omit_dir_times") and wanted["."][-2] == before["."][-2]:
+        if not mine.get("times", True) or (mine.get("omit_dir_times") and wanted["."][-2] == before["."][-2]):
             # The root has held what was temporary, even if nothing in it has changed.
             for tree in found, wanted:
                 tree["."] = (*tree["."][:-2], None, tree["."][-1])
         # After an error, rsync deletes all the same.
-        names = wanted.keys() if any("nothing is deleted" in notice for notice in done["notices"]) else found.keys() | wanted.keys()
-        differing = {name: (found.get(name), wanted.get(name)) for name in names - several - barred - left_out if found.get(name) != wanted.get(name)}
+        names = (
+            wanted.keys()
+            if any("nothing is deleted" in notice for notice in done["notices"])
+            else found.keys() | wanted.keys()
+        )
+        differing = {
+            name: (found.get(name), wanted.get(name))
+            for name in names - several - barred - left_out
+            if found.get(name) != wanted.get(name)
+        }
         assert not differing, f"{about}\n{differing}\n{done}\n{by_rsync.stderr}"

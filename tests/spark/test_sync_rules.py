@@ -26,7 +26,7 @@ def test_filters_decide_as_those_of_rsync(ours, pair, seed):
     chance = random.Random(seed)
     kept = deleted = cases = 0
     # Some cases decide little.
-    while cases < CASES or min(kept, deleted) <= CASES and cases < 4 * CASES:
+    while cases < CASES or (min(kept, deleted) <= CASES and cases < 4 * CASES):
         cases += 1
         for side in pair:
             shutil.rmtree(side, ignore_errors=True)
@@ -36,7 +36,14 @@ def test_filters_decide_as_those_of_rsync(ours, pair, seed):
         sync_filters.make(source, nodes, "source")
         sync_filters.make(destination, nodes, "destination")
         before = paths(destination)
-        rsync("-a", "--delete", *(["--delete-excluded"] if delete_excluded else []), *sync_filters.options(rules), f"{source}/", f"{destination}/")
+        rsync(
+            "-a",
+            "--delete",
+            *(["--delete-excluded"] if delete_excluded else []),
+            *sync_filters.options(rules),
+            f"{source}/",
+            f"{destination}/",
+        )
         expected = paths(destination)
         shutil.rmtree(destination)
         sync_filters.make(destination, nodes, "destination")
@@ -58,7 +65,9 @@ def test_names_of_the_transfer_begin_with_that_of_the_source(ours, pair):
 
     def run(*rules):
         shutil.rmtree(destination, ignore_errors=True)
-        json.loads(ours.call("sync_calls:settings", **settings, **{f"filter_{at}": rule for at, rule in enumerate(rules)}))
+        json.loads(
+            ours.call("sync_calls:settings", **settings, **{f"filter_{at}": rule for at, rule in enumerate(rules)})
+        )
         found = sorted(sync_trees.contents(destination)) if destination.exists() else []
         shutil.rmtree(destination, ignore_errors=True)
         rsync("-a", *(f"--filter={rule[1:]}" for rule in rules), source, f"{destination}/")
@@ -77,9 +86,22 @@ def test_directories_stay_that_hold_what_is_protected(ours, pair):
     files(destination, a="1", old__deep__kept="x", old__deep__gone="x", other__gone="x", safe__inside__x="x")
     dry = sync(ours, source, destination, delete=True, filters=["P kept", "P /safe/"], dry_run=True)
     done = sync(ours, source, destination, delete=True, filters=["P kept", "P /safe/"])
-    assert (done["deleted"], done["exit_code"], done["notices"]) == (3, 0, ["cannot delete non-empty directory: old"]), done
+    assert (done["deleted"], done["exit_code"], done["notices"]) == (
+        3,
+        0,
+        ["cannot delete non-empty directory: old"],
+    ), done
     assert (dry["deleted"], dry["notices"]) == (3, [])
-    assert sorted(paths(destination)) == [".", "a", "old", "old/deep", "old/deep/kept", "safe", "safe/inside", "safe/inside/x"]
+    assert sorted(paths(destination)) == [
+        ".",
+        "a",
+        "old",
+        "old/deep",
+        "old/deep/kept",
+        "safe",
+        "safe/inside",
+        "safe/inside/x",
+    ]
 
 
 def test_an_excluded_directory_is_not_listed(ours, pair):
@@ -114,12 +136,15 @@ def test_a_protected_entry_in_the_way_stays(ours, pair):
     assert paths(destination).keys() == {".", "x", "x/kept", "y"}
 
 
-@pytest.mark.parametrize("arguments, word", [
-    ({"filters": ["x y"]}, "filter rule 'x y': a rule begins with"),
-    ({"filters": ["dir-merge .rules"]}, "rules in files of the source tree (dir-merge) are not supported"),
-    ({"filters": [": .rules"]}, "rules in files of the source tree (dir-merge) are not supported"),
-    ({"filters": [". /nonexistent"]}, "filter rule '. /nonexistent'"),
-])
+@pytest.mark.parametrize(
+    "arguments, word",
+    [
+        ({"filters": ["x y"]}, "filter rule 'x y': a rule begins with"),
+        ({"filters": ["dir-merge .rules"]}, "rules in files of the source tree (dir-merge) are not supported"),
+        ({"filters": [": .rules"]}, "rules in files of the source tree (dir-merge) are not supported"),
+        ({"filters": [". /nonexistent"]}, "filter rule '. /nonexistent'"),
+    ],
+)
 def test_rules_that_are_wrong_are_refused(ours, pair, arguments, word):
     source, destination = pair
     files(source, a="1")
@@ -134,7 +159,9 @@ def test_errors_of_copies_prevent_deletions(ours, pair):
     (source / "b").chmod(0)
     done = sync(ours, source, destination, delete=True)
     assert (done["errors"], done["deleted"], done["exit_code"]) == (1, 0, 23), done
-    assert done["notices"] == ["nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"]
+    assert done["notices"] == [
+        "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"
+    ]
     assert sync(ours, source, destination, delete=True, ignore_errors=True)["deleted"] == 1
     assert sorted(os.listdir(destination)) == ["a"]
 
@@ -149,7 +176,16 @@ def test_errors_can_be_ignored_but_not_what_is_not_known(ours, pair):
         assert (done["deleted"], done["exit_code"]) == (1, 23), done
     finally:
         (source / "locked").chmod(0o755)
-    assert paths(destination).keys() == {".", "locked", "locked/a", "locked/x", "locked/d", "locked/d/y", "open", "open/b"}
+    assert paths(destination).keys() == {
+        ".",
+        "locked",
+        "locked/a",
+        "locked/x",
+        "locked/d",
+        "locked/d/y",
+        "open",
+        "open/b",
+    }
 
 
 def test_force_empties_what_is_in_the_way(ours, pair):
@@ -191,9 +227,15 @@ def lines(*arguments) -> list[str]:
     return sorted(done.stdout.splitlines())
 
 
-@pytest.mark.parametrize("options, operand", [
-    (["-ai", "--delete"], "source/"), (["-avn", "--delete"], "source"), (["-rlpci", "--delete"], "source/"), (["-aHXi", "--delete"], "source/"),
-])
+@pytest.mark.parametrize(
+    "options, operand",
+    [
+        (["-ai", "--delete"], "source/"),
+        (["-avn", "--delete"], "source"),
+        (["-rlpci", "--delete"], "source/"),
+        (["-aHXi", "--delete"], "source/"),
+    ],
+)
 def test_lines_are_those_of_psync_without_spark(pair, options, operand):
     source, destination = pair
     copy = destination if operand.endswith("/") else destination / "source"
@@ -219,4 +261,6 @@ def test_lines_are_those_of_psync_without_spark(pair, options, operand):
     conf = ["--conf=spark.ui.enabled=false", "--conf=spark.ui.showConsoleProgress=false"]
     found = lines("--spark=local[2]", *conf, *options, f"{source.parent}/{operand}", destination)
     # The names of what is skipped are notices there.
-    assert [line for line in found if " entries (" not in line] == [line for line in expected if not line.startswith("skipping")]
+    assert [line for line in found if " entries (" not in line] == [
+        line for line in expected if not line.startswith("skipping")
+    ]

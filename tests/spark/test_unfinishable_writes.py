@@ -1,4 +1,6 @@
-"""Statements that could not be finished after their commit are refused before it: they change nothing, and block nothing."""
+"""Statements that could not be finished after their commit are refused before it: they change nothing, and block
+nothing.
+"""
 
 import os
 import socket
@@ -26,7 +28,8 @@ WHOLE = "insert overwrite {name} partition(k) select 7, '3'"
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     assert os.geteuid() == 0, "run as root: files are given to another user"
-    # Like another user, this root may neither remove other users' files from a sticky directory nor write to their directories.
+    # Like another user, this root may neither remove other users' files from a sticky directory nor write to their
+    # directories.
     within = ("setpriv", "--bounding-set=-fowner,-chown", "--inh-caps=-fowner,-chown")
     session = Session(tmp_path_factory.mktemp("refused") / "home", millstream=True, conf=CONF, within=within)
     yield session
@@ -43,11 +46,17 @@ class Table:
         self.works("insert into {name} " + FIRST.get(kind, "partition(k) select 0, k from values ('1'), ('2') v(k)"))
 
     def run(self, statement, **conf):
-        (error,) = self.session.call("lost_row_calls:run", statements=[statement.format(name=self.name)], conf={**self.conf, **conf})
+        (error,) = self.session.call(
+            "lost_row_calls:run", statements=[statement.format(name=self.name)], conf={**self.conf, **conf}
+        )
         return error
 
     def state(self):
-        files = sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file() and ".direct-writes" not in path.parts)
+        files = sorted(
+            str(path.relative_to(self.folder))
+            for path in self.folder.rglob("*")
+            if path.is_file() and ".direct-writes" not in path.parts
+        )
         return files, self.session.call("lost_row_calls:rows", table=self.name)
 
     def refused(self, statement, *texts, **conf):
@@ -72,8 +81,13 @@ def give(path, mode=None):
         path.chmod(mode)
 
 
-STICKY = [("serde", DYNAMIC, "in-place"), ("serde", STATIC, "in-place"), ("source", STATIC, "exchange"), ("source", DYNAMIC, "in-place"),
-          ("source", WHOLE, "exchange")]
+STICKY = [
+    ("serde", DYNAMIC, "in-place"),
+    ("serde", STATIC, "in-place"),
+    ("source", STATIC, "exchange"),
+    ("source", DYNAMIC, "in-place"),
+    ("source", WHOLE, "exchange"),
+]
 
 
 @pytest.mark.parametrize("kind, statement, visibility", STICKY)
@@ -111,7 +125,9 @@ def test_own_files_in_a_sticky_directory_are_replaced(session, tmp_path):
 def test_an_overwrite_of_files_in_a_directory_that_is_not_writable(session, tmp_path):
     table = Table(session, tmp_path / "t", "source")
     give(table.folder / "k=1", 0o755)
-    table.refused(WHOLE, "k=1 belongs to", "Permission denied", **{"spark.sql.sources.partitionOverwriteMode": "static"})
+    table.refused(
+        WHOLE, "k=1 belongs to", "Permission denied", **{"spark.sql.sources.partitionOverwriteMode": "static"}
+    )
     table.works("insert into {name} partition(k='2') select 1")
 
 
@@ -146,9 +162,23 @@ def test_an_overwrite_that_executors_carry_out(session, tmp_path):
 LONG = "insert into {name} partition(k, l, m, n) select 1, " + ", ".join(f"'{letter * 240}'" for letter in "klmn")
 # Derby takes 'x' and 'x ' for one value, and stores no name of a partition that is longer than 767 characters.
 NAMES = {
-    "two new ones": ([], "insert overwrite {name} partition(k) select 1, k from values ('x'), ('x ') v(k)", "'x'", "'x '"),
-    "one is there": (["insert into {name} partition(k='x') select 0"], "insert into {name} partition(k) select 1, 'x '", "'x'", "'x '"),
-    "one is there and written": (["insert into {name} partition(k='x') select 0"], "insert into {name} partition(k) select 1, k from values ('x '), ('x') v(k)", "'x '"),
+    "two new ones": (
+        [],
+        "insert overwrite {name} partition(k) select 1, k from values ('x'), ('x ') v(k)",
+        "'x'",
+        "'x '",
+    ),
+    "one is there": (
+        ["insert into {name} partition(k='x') select 0"],
+        "insert into {name} partition(k) select 1, 'x '",
+        "'x'",
+        "'x '",
+    ),
+    "one is there and written": (
+        ["insert into {name} partition(k='x') select 0"],
+        "insert into {name} partition(k) select 1, k from values ('x '), ('x') v(k)",
+        "'x '",
+    ),
     "too long": ([], LONG, "the metastore cannot add 'k=kkk"),
 }
 
@@ -161,19 +191,32 @@ def test_partitions_that_the_metastore_confuses_or_cannot_store(session, tmp_pat
     for each in before:
         table.works(each)
     known = session.call("lost_row_calls:partition_names", table=table.name)
-    table.refused(statement.replace("insert into", "insert overwrite") if visibility == "metastore-swap" else statement, *texts)
+    table.refused(
+        statement.replace("insert into", "insert overwrite") if visibility == "metastore-swap" else statement, *texts
+    )
     assert session.call("lost_row_calls:partition_names", table=table.name) == known
-    table.works("insert into {name} partition(k) select 2, 'y'" if case != "too long" else "insert into {name} partition(k, l, m, n) select 2, 'y', 'l', 'm', 'n'")
+    table.works(
+        "insert into {name} partition(k) select 2, 'y'"
+        if case != "too long"
+        else "insert into {name} partition(k, l, m, n) select 2, 'y', 'l', 'm', 'n'"
+    )
 
 
 def test_partitions_whose_names_are_only_doubtful(session, tmp_path):
     table = Table(session, tmp_path / "t", "serde")
     values = ["x", "X", "é", "e\u0301", "日本", "x" * 240, "x" * 239 + "X"]
-    table.works("insert into {name} partition(k) select 1, k from values " + ", ".join(f"('{value}')" for value in values) + " v(k)")
+    table.works(
+        "insert into {name} partition(k) select 1, k from values "
+        + ", ".join(f"('{value}')" for value in values)
+        + " v(k)"
+    )
     assert table.state()[1] == sorted([[0, "1"], [0, "2"], *([1, value] for value in values)])
 
 
-@pytest.mark.parametrize("kind, visibility", [("serde", "in-place"), ("source", "in-place"), ("source", "exchange"), ("source", "metastore-swap")])
+@pytest.mark.parametrize(
+    "kind, visibility",
+    [("serde", "in-place"), ("source", "in-place"), ("source", "exchange"), ("source", "metastore-swap")],
+)
 def test_an_overwrite_removes_links_and_special_files(session, tmp_path, kind, visibility):
     """In and below a partition; links are removed, and not what they lead to."""
     table = Table(session, tmp_path / "t", kind, visibility=visibility, **{"replaced.keep.ms": 0})
@@ -183,7 +226,14 @@ def test_an_overwrite_removes_links_and_special_files(session, tmp_path, kind, v
     inside = [partition] if kind == "serde" else [partition, partition / "inner"]
     for directory in inside:
         directory.mkdir(exist_ok=True)
-        for name, target in {"dangling": "missing", "loop": "loop", "around": "around2", "around2": "around", "directory": other, "file": other / "kept"}.items():
+        for name, target in {
+            "dangling": "missing",
+            "loop": "loop",
+            "around": "around2",
+            "around2": "around",
+            "directory": other,
+            "file": other / "kept",
+        }.items():
             (directory / name).symlink_to(target)
         os.mkfifo(directory / "fifo")
         # A socket's path may have 107 bytes.
@@ -192,7 +242,10 @@ def test_an_overwrite_removes_links_and_special_files(session, tmp_path, kind, v
             server.bind(f"/proc/self/fd/{opened}/socket")
         os.close(opened)
     table.works(STATIC)
-    assert not partition.exists() or [path.name for path in partition.iterdir() if not path.name.startswith((".", "_", "part-"))] == []
+    assert (
+        not partition.exists()
+        or [path.name for path in partition.iterdir() if not path.name.startswith((".", "_", "part-"))] == []
+    )
     assert table.state()[1] == [[0, "2"], [7, "1"]]
     assert [path.name for path in other.iterdir()] == ["kept"]
 

@@ -1,9 +1,23 @@
-"""A driver killed during its commits, and `millstream recover` from the shell. Longer tests: slow_direct_writes.py, slow_write_faults.py."""
+"""A driver killed during its commits, and `millstream recover` from the shell. Longer tests: slow_direct_writes.py,
+slow_write_faults.py.
+"""
 
 import json
 import signal
 
-from faults import KINDS, OLD, STATEMENTS, DerbyMetastore, StepTrap, after, check, driver, end, recover_command, recovered
+from faults import (
+    KINDS,
+    OLD,
+    STATEMENTS,
+    DerbyMetastore,
+    StepTrap,
+    after,
+    check,
+    driver,
+    end,
+    recover_command,
+    recovered,
+)
 
 
 def test_a_driver_killed_while_it_commits(tmp_path):
@@ -22,7 +36,11 @@ def test_a_driver_killed_while_it_commits(tmp_path):
 
         looking = driver(tmp_path / "looking", metastore)
         try:
-            for kind, allowed in (("text", [after("dynamic")]), ("parquet", [OLD, after("dynamic")]), ("datasource", [OLD, after("dynamic")])):
+            for kind, allowed in (
+                ("text", [after("dynamic")]),
+                ("parquet", [OLD, after("dynamic")]),
+                ("datasource", [OLD, after("dynamic")]),
+            ):
                 found = recovered(looking, f"d.{kind}", f"{location}/{kind}")
                 assert kind != "text" or found == []
                 check(looking.call("fault_calls:state", table=f"d.{kind}"), *allowed)

@@ -68,8 +68,15 @@ def read_metrics(spark, path, ours):
     text(spark, path, ours).collect()
     sc._jsc.sc().listenerBus().waitUntilEmpty()
     tracker, store = sc.statusTracker(), sc._jsc.sc().statusStore()
-    stages = [store.lastStageAttempt(stage) for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds]
-    return {"bytes": sum(stage.inputBytes() for stage in stages), "records": sum(stage.inputRecords() for stage in stages)}
+    stages = [
+        store.lastStageAttempt(stage)
+        for job in tracker.getJobIdsForGroup(group)
+        for stage in tracker.getJobInfo(job).stageIds
+    ]
+    return {
+        "bytes": sum(stage.inputBytes() for stage in stages),
+        "records": sum(stage.inputRecords() for stage in stages),
+    }
 
 
 def warned_of(spark, path, partitions):
@@ -82,8 +89,11 @@ def warned_of(spark, path, partitions):
         warnings.simplefilter("always")
         lines = [row.value for row in millstream.read_text(spark, path, partitions).collect()]
         rdd_lines = millstream.pure_read_text(spark, path, partitions).collect()
-    return {"warnings": [str(warning.message) for warning in caught if warning.category is RuntimeWarning],
-            "lines": sorted(lines), "rdd": sorted(rdd_lines)}
+    return {
+        "warnings": [str(warning.message) for warning in caught if warning.category is RuntimeWarning],
+        "lines": sorted(lines),
+        "rdd": sorted(rdd_lines),
+    }
 
 
 def refused(spark, path, partitions):

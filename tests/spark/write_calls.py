@@ -17,7 +17,8 @@ STATISTICS = ("Statistics", "Partition Statistics")
 
 
 def run(spark, statements, tables=("t",), home=None, conf=None, code=None, database=None):
-    """Runs statements in a database of their own; returns their errors, and descriptions of the tables and `home` afterwards.
+    """Runs statements in a database of their own; returns their errors, and descriptions of the tables and `home`
+    afterwards.
 
     `{home}` in a statement is a directory that is empty at first. `code` is Python, run last; `location`
     gives it a table's directory. `database` is the database's directory.
@@ -40,7 +41,11 @@ def run(spark, statements, tables=("t",), home=None, conf=None, code=None, datab
         for statement in statements:
             errors.append(error_of(lambda: spark.sql(statement.format(home=home))))
         if code:
-            errors.append(error_of(lambda: exec(code, {"spark": spark, "home": home, "location": lambda name: location(spark, name)})))
+            errors.append(
+                error_of(
+                    lambda: exec(code, {"spark": spark, "home": home, "location": lambda name: location(spark, name)})
+                )
+            )
     finally:
         for key, value in settings.items():
             if value is None:
@@ -59,7 +64,9 @@ def executions(spark):
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     found = spark._jsparkSession.sharedState().statusStore().executionsList()
     plans = {found.apply(i).executionId(): found.apply(i).physicalPlanDescription() for i in range(found.size())}
-    inserts = {number: re.search(r"Execute (\w*InsertInto(?:Hive|HadoopFs)\w*)", plan) for number, plan in plans.items()}
+    inserts = {
+        number: re.search(r"Execute (\w*InsertInto(?:Hive|HadoopFs)\w*)", plan) for number, plan in plans.items()
+    }
     return {number: match[1] for number, match in inserts.items() if match}
 
 
@@ -91,8 +98,13 @@ def table(spark, name, home):
     if any(row[0] == "# Partition Information" for row in columns):
         for (partition,) in spark.sql(f"show partitions {name}").collect():
             partitions[partition] = described(spark, name, partition, home)
-    return {"rows": rows, "schema": str(columns), "table": scrub(describe(spark, name, "", home)), "partitions": partitions,
-            "directories": directories(spark, location)}
+    return {
+        "rows": rows,
+        "schema": str(columns),
+        "table": scrub(describe(spark, name, "", home)),
+        "partitions": partitions,
+        "directories": directories(spark, location),
+    }
 
 
 def described(spark, name, partition, home):
@@ -104,7 +116,10 @@ def specification(partition):
     for part in partition.split("/"):
         key, value = part.split("=", 1)
         values[key] = unescape(value)
-    spec = ", ".join(f"{key}=" + ("null" if value == "__HIVE_DEFAULT_PARTITION__" else "'" + value.replace("'", "\\'") + "'") for key, value in values.items())
+    spec = ", ".join(
+        f"{key}=" + ("null" if value == "__HIVE_DEFAULT_PARTITION__" else "'" + value.replace("'", "\\'") + "'")
+        for key, value in values.items()
+    )
     return f"partition({spec})"
 
 
@@ -115,14 +130,22 @@ def unescape(value):
 def describe(spark, name, partition, home):
     found = {row[0]: row[1] for row in spark.sql(f"describe extended {name} {partition}").collect() if row[0]}
     top = os.path.dirname(home)
-    return {key: value if key == "Location" else value.replace(top, "TOP") for key, value in found.items() if key not in TIMES}
+    return {
+        key: value if key == "Location" else value.replace(top, "TOP")
+        for key, value in found.items()
+        if key not in TIMES
+    }
 
 
 def scrub(description):
     answer = {key: CHANGING.sub("", value) for key, value in description.items() if key not in STATISTICS}
     sizes = dict(found[:2] for found in SIZES.findall(answer.get("Partition Parameters", "")))
-    answer["Partition Parameters"] = ", ".join(sorted(part for part in SIZES.sub("", answer.get("Partition Parameters", "")).strip("[] ,").split(", ") if part))
-    answer["Table Properties"] = ", ".join(sorted(part for part in SIZES.sub("", answer.get("Table Properties", "")).strip("[] ,").split(", ") if part))
+    answer["Partition Parameters"] = ", ".join(
+        sorted(part for part in SIZES.sub("", answer.get("Partition Parameters", "")).strip("[] ,").split(", ") if part)
+    )
+    answer["Table Properties"] = ", ".join(
+        sorted(part for part in SIZES.sub("", answer.get("Table Properties", "")).strip("[] ,").split(", ") if part)
+    )
     answer["Location"] = re.sub(r"^\w+:.*?/(warehouse|home)/", "", answer.get("Location", ""))
     return {"sizes": sizes, "statistics": {key: description[key] for key in STATISTICS if key in description}, **answer}
 
@@ -146,7 +169,9 @@ def directories(spark, top):
         if name == ".direct-writes" or name.endswith(".crc"):
             continue
         # A stock task that outlives its failed job recreates the job's staging directory.
-        if name.startswith((".spark-staging-", ".hive-staging_")) and not loads(spark, "io.millstream.write.protocol.DirectJob"):
+        if name.startswith((".spark-staging-", ".hive-staging_")) and not loads(
+            spark, "io.millstream.write.protocol.DirectJob"
+        ):
             continue
         number, total, others = found.setdefault(directory, (0, 0, []))
         if name[0] in "._":
@@ -192,8 +217,8 @@ def fill(spark, path, value, partitions, mode):
 
 
 def fill_with_failing_commit(spark, path, value, partitions):
-    """The error, with its causes, of a Spark job that cannot publish in the first partition, which is made read-only while another job holds the
-    commit lock.
+    """The error, with its causes, of a Spark job that cannot publish in the first partition, which is made read-only
+    while another job holds the commit lock.
     """
     jvm = spark._jvm
     holder = "00000000-0000-4000-8000-0000000000aa"
@@ -212,7 +237,10 @@ def fill_with_failing_commit(spark, path, value, partitions):
     spark.conf.set("fs.millstream.write.distribute.files", "1")
     insertion = threading.Thread(target=insert)
     insertion.start()
-    while len(glob.glob(f"{path}/k=*/.direct-*.csv")) < partitions or spark.sparkContext.statusTracker().getActiveJobsIds():
+    while (
+        len(glob.glob(f"{path}/k=*/.direct-*.csv")) < partitions
+        or spark.sparkContext.statusTracker().getActiveJobsIds()
+    ):
         time.sleep(0.05)
     os.chmod(f"{path}/k=0", 0o555)
     lock.abort()
@@ -226,12 +254,22 @@ def fill_with_failing_commit(spark, path, value, partitions):
 def overwrite_with_itself(spark, path):
     """The statement's error, if it fails."""
     frame = spark.read.schema("value string, k int").csv(path)
-    return error_of(lambda: frame.write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("k").csv(path))
+    return error_of(
+        lambda: frame.write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("k").csv(path)
+    )
 
 
 def values(spark, path, pattern=""):
     """The number of partitions for each value, of all partitions or of those that a pattern names."""
-    rows = spark.read.option("basePath", path).schema("value string, k int").csv(path + pattern).groupBy("value").count().orderBy("value").collect()
+    rows = (
+        spark.read.option("basePath", path)
+        .schema("value string, k int")
+        .csv(path + pattern)
+        .groupBy("value")
+        .count()
+        .orderBy("value")
+        .collect()
+    )
     return [list(row) for row in rows]
 
 
@@ -273,7 +311,9 @@ def metrics_of_last_write(spark):
 
 
 def shared_configuration(spark):
-    """A job's configuration in two tasks: the bytes sent with each, and their values of a setting that the first task changes."""
+    """A job's configuration in two tasks: the bytes sent with each, and their values of a setting that the first task
+    changes.
+    """
     jvm = spark._jvm
     conf = spark._jsparkSession.sessionState().newHadoopConf()
     conf.set("test.shared", "sent")
@@ -281,7 +321,11 @@ def shared_configuration(spark):
     sent = jvm.org.apache.spark.util.Utils.serialize(shared)
     first, second = (jvm.org.apache.spark.util.Utils.deserialize(sent).value() for _ in range(2))
     first.set("test.shared", "changed")
-    return {"bytes": len(sent), "sizes": [conf.size(), second.size()], "setting": [first.get("test.shared"), second.get("test.shared")]}
+    return {
+        "bytes": len(sent),
+        "sizes": [conf.size(), second.size()],
+        "setting": [first.get("test.shared"), second.get("test.shared")],
+    }
 
 
 def location(spark, name):
@@ -312,7 +356,9 @@ def read_by_hive(spark, name):
         paths.add(partition.getDataLocation())
         descriptions.add(hive.ql.plan.PartitionDesc(partition))
     work = hive.ql.plan.FetchWork(paths, descriptions, hive.ql.exec.Utilities.getTableDesc(table))
-    reader = hive.ql.exec.FetchOperator(work, jvm.org.apache.hadoop.mapred.JobConf(spark._jsparkSession.sessionState().newHadoopConf()))
+    reader = hive.ql.exec.FetchOperator(
+        work, jvm.org.apache.hadoop.mapred.JobConf(spark._jsparkSession.sessionState().newHadoopConf())
+    )
     inspector, rows = reader.getOutputObjectInspector(), []
     while (row := reader.getNextRow()) is not None:
         rows.append(hive.serde2.SerDeUtils.getJSONString(get_field(row, "o"), inspector))

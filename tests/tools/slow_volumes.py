@@ -103,7 +103,9 @@ class ContractOnSlowMount(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch, LatencyMount(scratch, delay_us=50) as mount:
             subprocess.run(
                 ["cargo", "test", "--locked", "-p", "millstream-vfs", "--test", "posix", "keeps_the_contract"],
-                cwd=tools.ROOT, env={**os.environ, "MILLSTREAM_CONTRACT_DIR": str(mount.path)}, check=True,
+                cwd=tools.ROOT,
+                env={**os.environ, "MILLSTREAM_CONTRACT_DIR": str(mount.path)},
+                check=True,
             )
 
 

@@ -79,6 +79,5 @@ class OtherFileSystems(unittest.TestCase):
         self.assertEqual(self.found("t/bound", "t/mounted", "-mount"), operands, "operands are where they are")
 
 
-
 if __name__ == "__main__":
     unittest.main()

@@ -21,7 +21,8 @@ class HangingMount(unittest.TestCase):
             for tool in tools.TOOLS:
                 with self.subTest(tool), LatencyMount(tree, delay_us=0, hang_after=100) as mount:
                     running = subprocess.Popen(
-                        tools.command(tool, *(["-lR"] if tool == "pls" else []), mount.path), stdout=subprocess.DEVNULL,
+                        tools.command(tool, *(["-lR"] if tool == "pls" else []), mount.path),
+                        stdout=subprocess.DEVNULL,
                         # A shell's background jobs ignore this signal.
                         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                     )
@@ -44,7 +45,11 @@ class UsedUpQuota(unittest.TestCase):
                 names = ["new", "old", "large"]
                 with LatencyMount(target, delay_us=0, quota=False) as mount:
                     result = tools.run("pcopy", *options, *(source / name for name in names), mount.path)
-                failed = {Path(line.split(b"'")[1].decode()).name for line in result.stderr.splitlines() if b"failed to close" in line}
+                failed = {
+                    Path(line.split(b"'")[1].decode()).name
+                    for line in result.stderr.splitlines()
+                    if b"failed to close" in line
+                }
                 self.assertEqual((result.returncode, failed), (1, set(names)), result.stderr)
                 self.assertIn(b"Disk quota exceeded", result.stderr)
                 left = {path.name for path in target.iterdir()}
@@ -52,24 +57,33 @@ class UsedUpQuota(unittest.TestCase):
                 if options == ["--atomic"]:
                     self.assertEqual((target / "old").read_bytes(), b"old")
 
-
     def test_output_whose_closing_fails_is_reported(self):
         with tempfile.TemporaryDirectory() as scratch, LatencyMount(scratch, delay_us=0, quota=False) as mount:
             for tool, arguments in (
-                ("pfind", ["/etc/hostname"]), ("pls", ["/etc/hostname"]), ("pdu", ["/etc/hostname"]),
-                ("pchmod", ["-v", "--dry-run", "700", "/etc/hostname"]), ("prm", ["-v", "--dry-run", "/etc/hostname"]),
-                ("pfind", ["--help"]), ("pls", ["--version"]), ("pfind", ["-D", "help"]), ("millstream", ["--help"]),
+                ("pfind", ["/etc/hostname"]),
+                ("pls", ["/etc/hostname"]),
+                ("pdu", ["/etc/hostname"]),
+                ("pchmod", ["-v", "--dry-run", "700", "/etc/hostname"]),
+                ("prm", ["-v", "--dry-run", "/etc/hostname"]),
+                ("pfind", ["--help"]),
+                ("pls", ["--version"]),
+                ("pfind", ["-D", "help"]),
+                ("millstream", ["--help"]),
             ):
                 with self.subTest(tool, arguments=arguments):
                     output = os.open(Path(mount.path, "output"), os.O_WRONLY | os.O_CREAT)
-                    result = subprocess.run(tools.command(tool, *arguments), stdout=output, stderr=subprocess.PIPE, timeout=60)
+                    result = subprocess.run(
+                        tools.command(tool, *arguments), stdout=output, stderr=subprocess.PIPE, timeout=60
+                    )
                     with self.assertRaises(OSError):
                         os.close(output)
                     self.assertEqual(result.stderr, f"{tool}: write error: Disk quota exceeded\n".encode())
                     self.assertEqual(result.returncode, 2 if tool == "pls" else 1)
             file = Path(mount.path, "file")
             result = tools.run("pfind", "/etc/hostname", "-fprint", file, env={**os.environ, "LC_ALL": "C"})
-            self.assertEqual((result.returncode, result.stderr), (1, f"pfind: '{file}': Disk quota exceeded\n".encode()))
+            self.assertEqual(
+                (result.returncode, result.stderr), (1, f"pfind: '{file}': Disk quota exceeded\n".encode())
+            )
 
 
 class VanishingTree(unittest.TestCase):
@@ -97,7 +111,8 @@ class ClosedPipe(unittest.TestCase):
         for tool in tools.TOOLS:
             writer = subprocess.Popen(
                 tools.command(tool, *{"pls": ["-R"], "pdu": ["-a"], "pfind": []}[tool], "/usr"),
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
             writer.stdout.read(10)
             writer.stdout.close()
@@ -105,11 +120,13 @@ class ClosedPipe(unittest.TestCase):
             self.assertEqual(writer.stderr.read(), b"", tool)
             writer.stderr.close()
 
-
     def test_where_that_signal_is_ignored_a_write_error_is_reported(self):
         def stderr_and_status(program, *arguments):
             writer = subprocess.Popen(
-                [program, *arguments, "/usr"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, restore_signals=False,
+                [program, *arguments, "/usr"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                restore_signals=False,
                 env={**os.environ, "LC_ALL": "C"},
             )
             writer.stdout.read(10)
@@ -127,7 +144,9 @@ class ClosedPipe(unittest.TestCase):
 
     def test_commands_inherit_whether_it_is_ignored(self):
         for restored, ignored in (False, True), (True, False):
-            result = tools.run("pfind", "/etc/hostname", "-exec", "grep", "SigIgn", "/proc/self/status", ";", restore_signals=restored)
+            result = tools.run(
+                "pfind", "/etc/hostname", "-exec", "grep", "SigIgn", "/proc/self/status", ";", restore_signals=restored
+            )
             mask = int(result.stdout.split()[1], 16)
             self.assertEqual(bool(mask & 1 << signal.SIGPIPE - 1), ignored)
 

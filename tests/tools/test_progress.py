@@ -19,7 +19,10 @@ def shown(command):
     """What a run writes to the terminal that is its standard error."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [*map(str, command)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave,
+        [*map(str, command)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=slave,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "160"},
     )
     os.close(slave)
@@ -102,7 +105,7 @@ class Progress(unittest.TestCase):
 
     def test_before_all_is_found_the_line_tells_how_much_is(self):
         deep = self.scratch / "deep"
-        for i in range(60):
+        for _ in range(60):
             deep = deep / "d"
         deep.mkdir(parents=True)
         with LatencyMount(self.scratch, delay_us=20_000, ttl_s=60) as mount:

@@ -29,7 +29,9 @@ def psync(*arguments):
 
 def left_to_do(source, destination):
     """What rsync would still do, by contents."""
-    result = subprocess.run(["rsync", "-aHSnic", "--delete", f"{source}/", f"{destination}/"], capture_output=True, check=True)
+    result = subprocess.run(
+        ["rsync", "-aHSnic", "--delete", f"{source}/", f"{destination}/"], capture_output=True, check=True
+    )
     return result.stdout.decode()
 
 
@@ -142,7 +144,10 @@ class SlowMounts(Places):
         grow(self.source, 6, 20)
         grow(self.destination, 8, 25, 500)
         os.link(self.source / "d0" / "f1", self.source / "d3" / "linked")
-        with LatencyMount(self.source, delay_us=500) as source, LatencyMount(self.destination, delay_us=500) as destination:
+        with (
+            LatencyMount(self.source, delay_us=500) as source,
+            LatencyMount(self.destination, delay_us=500) as destination,
+        ):
             for _ in range(2):
                 result = psync("-aH", "--delete-after", f"{source.path}/", f"{destination.path}/")
                 self.assertEqual((result.returncode, result.stderr), (0, b""))
@@ -155,10 +160,15 @@ class SlowMounts(Places):
         grow(self.source, 6, 20)
         (self.source / "large").write_bytes(b"l" * 9_000_000)
         grow(self.destination, 8, 25, 500)
-        with LatencyMount(self.source, delay_us=200) as source, LatencyMount(self.destination, delay_us=200) as destination:
+        with (
+            LatencyMount(self.source, delay_us=200) as source,
+            LatencyMount(self.destination, delay_us=200) as destination,
+        ):
             line = [PSYNC, "-aH", "--delete-after", f"{source.path}/", f"{destination.path}/"]
             for _ in range(5):
-                run = subprocess.Popen(line, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                run = subprocess.Popen(
+                    line, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
                 time.sleep(moments.uniform(0, 0.3))
                 os.killpg(run.pid, signal.SIGKILL)
                 run.wait()
@@ -170,6 +180,7 @@ class SlowMounts(Places):
         # The source is listed, and what it has gone before all of it is copied.
         grow(self.source, 8, 400)
         with LatencyMount(self.source, delay_us=1000) as source:
+
             def remove():
                 while not (self.destination / "d0").exists():
                     time.sleep(0.001)
@@ -188,11 +199,12 @@ class SlowMounts(Places):
     def test_a_signal_ends_a_run_whose_mount_does_not_answer(self):
         grow(self.source, 20, 50)
         with LatencyMount(self.source, delay_us=0, hang_after=200) as mount:
-            # After the first file the kernel knows that this mount has no FLUSH. Until then an exit sends one for each open file, and not
-            # even SIGKILL ends the wait for its answer.
+            # After the first file the kernel knows that this mount has no FLUSH. Until then an exit sends one for each
+            # open file, and not even SIGKILL ends the wait for its answer.
             Path(mount.path, "d0/f0").read_bytes()
             running = subprocess.Popen(
-                [PSYNC, "-a", f"{mount.path}/", f"{self.destination}/"], stderr=subprocess.DEVNULL,
+                [PSYNC, "-a", f"{mount.path}/", f"{self.destination}/"],
+                stderr=subprocess.DEVNULL,
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
             time.sleep(0.5)

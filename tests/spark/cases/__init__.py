@@ -81,7 +81,9 @@ class Context:
 class Case:
     run: Callable[[Context], Any]
     index: str | None
-    """The index that a resulting DataFrame is expected to have with Millstream: COMPACT, or Spark's own; None if it has no files."""
+    """The index that a resulting DataFrame is expected to have with Millstream: COMPACT, or Spark's own; None if it has
+    no files.
+    """
     native: bool | None = None
     """Whether all rows, or none, are expected to be read natively; None if the case does not test this."""
 
@@ -104,7 +106,11 @@ def is_packed(rdd: RDD) -> bool:
 
 
 def split_class(partition) -> str:
-    return partition.inputSplit().value().getClass().getName() if partition.getClass().getSimpleName() == "HadoopPartition" else ""
+    return (
+        partition.inputSplit().value().getClass().getName()
+        if partition.getClass().getSimpleName() == "HadoopPartition"
+        else ""
+    )
 
 
 CASES: dict[str, Case] = {}
@@ -125,4 +131,23 @@ def case(name: str, index: str | None = COMPACT, native: bool | None = None):
     return register
 
 
-from cases import changed_files, changes, columnar, contents, entries, errors, layouts, names, options, partitions, plans, predicates, rdds, records, scans, stream_options, streams, tables  # noqa: E402, F401
+from cases import (
+    changed_files,
+    changes,
+    columnar,
+    contents,
+    entries,
+    errors,
+    layouts,
+    names,
+    options,
+    partitions,
+    plans,
+    predicates,
+    rdds,
+    records,
+    scans,
+    stream_options,
+    streams,
+    tables,
+)

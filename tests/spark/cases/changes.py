@@ -1,4 +1,6 @@
-"""Files that appear and disappear between reads, and writes to a path that is read. Each case writes to a directory of its own."""
+"""Files that appear and disappear between reads, and writes to a path that is read. Each case writes to a directory of
+its own.
+"""
 
 from pathlib import Path
 
@@ -105,7 +107,7 @@ def refresh_gone(context):
 
 
 def rows_by_id(frame):
-    return sorted((row.id for row in frame.select("id").collect()))
+    return sorted(row.id for row in frame.select("id").collect())
 
 
 @case("written and read back")
@@ -117,7 +119,9 @@ def written(context):
 
 @case("written in partitions and read back")
 def written_partitioned(context):
-    context.spark.range(10).selectExpr("id", "id % 3 as k", "cast(id as string) as s").write.partitionBy("k").json(f"{context.scratch}/out")
+    context.spark.range(10).selectExpr("id", "id % 3 as k", "cast(id as string) as s").write.partitionBy("k").json(
+        f"{context.scratch}/out"
+    )
     return sorted(map(repr, context.spark.read.json(f"{context.scratch}/out").collect()))
 
 
@@ -149,8 +153,9 @@ def overwritten_by_other(context):
 def dynamic_overwrite(context):
     rows = context.spark.range(6).selectExpr("id", "id % 3 as k")
     rows.write.partitionBy("k").parquet(f"{context.scratch}/out")
-    rows.filter("k = 1").selectExpr("id + 100 as id", "k").write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy(
-        "k").parquet(f"{context.scratch}/out")
+    rows.filter("k = 1").selectExpr("id + 100 as id", "k").write.mode("overwrite").option(
+        "partitionOverwriteMode", "dynamic"
+    ).partitionBy("k").parquet(f"{context.scratch}/out")
     return rows_by_id(context.spark.read.parquet(f"{context.scratch}/out"))
 
 

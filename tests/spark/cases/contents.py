@@ -1,7 +1,10 @@
-"""Contents of text files: line ends, byte order marks, invalid UTF-8, long lines; as whole files, and split into tasks at any position."""
+"""Contents of text files: line ends, byte order marks, invalid UTF-8, long lines; as whole files, and split into tasks
+at any position.
+"""
+
+from datasets import CONTENTS
 
 from cases import STOCK, add, case
-from datasets import CONTENTS
 
 SEPARATORS = ["|", "||", "ab", "aa", "\n", "\r\n", "é", "\n\n", "\0"]
 
@@ -21,37 +24,95 @@ def bytes_of(frame):
 for tree in CONTENTS:
     if tree != "empty":
         add(f"content {tree}", lambda context, tree=tree: bytes_of(context.text(f"contents/{tree}")), native=True)
-        add(f"content {tree} counted", lambda context, tree=tree: context.text(f"contents/{tree}").groupBy().count(), native=True)
-        add(f"content {tree} in whole", lambda context, tree=tree: bytes_of(context.text(f"contents/{tree}", wholetext=True)), native=True)
+        add(
+            f"content {tree} counted",
+            lambda context, tree=tree: context.text(f"contents/{tree}").groupBy().count(),
+            native=True,
+        )
+        add(
+            f"content {tree} in whole",
+            lambda context, tree=tree: bytes_of(context.text(f"contents/{tree}", wholetext=True)),
+            native=True,
+        )
 
 add("content empty", lambda context: context.text("contents/empty"))
 add("all contents, wholetext false", lambda context: bytes_of(context.text("contents", wholetext=False)), native=True)
-add("all contents by pyspark's own call", lambda context: bytes_of(context.spark.read.text(f"{context.data}/contents", wholetext=True)), native=True)
-add("all contents counted in whole", lambda context: context.text("contents", wholetext=True).groupBy().count(), native=True)
+add(
+    "all contents by pyspark's own call",
+    lambda context: bytes_of(context.spark.read.text(f"{context.data}/contents", wholetext=True)),
+    native=True,
+)
+add(
+    "all contents counted in whole",
+    lambda context: context.text("contents", wholetext=True).groupBy().count(),
+    native=True,
+)
 
 for separator in SEPARATORS:
     # One that begins as it ends is told only from the beginning of a file.
     native = separator not in ("||", "aa", "\n\n")
-    add(f"separator {separator!r}", lambda context, s=separator: bytes_of(context.text("contents", lineSep=s)), native=native)
-    add(f"separator {separator!r} counted", lambda context, s=separator: context.text("contents", lineSep=s).groupBy().count(), native=native)
-    add(f"separator {separator!r} and a condition", lambda context, s=separator: bytes_of(
-        context.text("contents", lineSep=s).filter("contains(value, 'b') or value = '' or value like '%a%b%'")), native=native)
-    add(f"separator {separator!r} and a literal", lambda context, s=separator: bytes_of(
-        context.text("contents", lineSep=s).filter("contains(value, 'ay')")), native=native)
+    add(
+        f"separator {separator!r}",
+        lambda context, s=separator: bytes_of(context.text("contents", lineSep=s)),
+        native=native,
+    )
+    add(
+        f"separator {separator!r} counted",
+        lambda context, s=separator: context.text("contents", lineSep=s).groupBy().count(),
+        native=native,
+    )
+    add(
+        f"separator {separator!r} and a condition",
+        lambda context, s=separator: bytes_of(
+            context.text("contents", lineSep=s).filter("contains(value, 'b') or value = '' or value like '%a%b%'")
+        ),
+        native=native,
+    )
+    add(
+        f"separator {separator!r} and a literal",
+        lambda context, s=separator: bytes_of(context.text("contents", lineSep=s).filter("contains(value, 'ay')")),
+        native=native,
+    )
 
 # Every row with its file, to detect a row with the wrong file, or twice in one file and missing in another.
 for size in (1, 2, 3, 7):
-    add(f"tasks of {size} bytes", lambda context, n=size: context.with_conf(
-        tiny(n), lambda: context.text("contents", pathGlobFilter="{lf,cr,crlf,mixed,un*,one*,new*,ends*,m*,half*,no*,nul,bars}").selectExpr("hex(value)")), native=True)
-    add(f"tasks of {size} bytes and a separator", lambda context, n=size: context.with_conf(
-        tiny(n), lambda: context.text("contents/bars", "contents/mark-bar", lineSep="|").selectExpr("hex(value)")), native=True)
+    add(
+        f"tasks of {size} bytes",
+        lambda context, n=size: context.with_conf(
+            tiny(n),
+            lambda: context.text(
+                "contents", pathGlobFilter="{lf,cr,crlf,mixed,un*,one*,new*,ends*,m*,half*,no*,nul,bars}"
+            ).selectExpr("hex(value)"),
+        ),
+        native=True,
+    )
+    add(
+        f"tasks of {size} bytes and a separator",
+        lambda context, n=size: context.with_conf(
+            tiny(n), lambda: context.text("contents/bars", "contents/mark-bar", lineSep="|").selectExpr("hex(value)")
+        ),
+        native=True,
+    )
 for size in (1000, 8191, 30_011):
-    add(f"tasks of {size} bytes and long lines", lambda context, n=size: context.with_conf(
-        tiny(n), lambda: context.text("contents").selectExpr("md5(value)", "input_file_name()")), native=True)
-    add(f"tasks of {size} bytes, counted", lambda context, n=size: context.with_conf(
-        tiny(n), lambda: context.text("sizes").groupBy().count()), native=True)
-    add(f"tasks of {size} bytes, whole files", lambda context, n=size: context.with_conf(
-        tiny(n), lambda: context.text("sizes", wholetext=True).selectExpr("md5(value)")), native=True)
+    add(
+        f"tasks of {size} bytes and long lines",
+        lambda context, n=size: context.with_conf(
+            tiny(n), lambda: context.text("contents").selectExpr("md5(value)", "input_file_name()")
+        ),
+        native=True,
+    )
+    add(
+        f"tasks of {size} bytes, counted",
+        lambda context, n=size: context.with_conf(tiny(n), lambda: context.text("sizes").groupBy().count()),
+        native=True,
+    )
+    add(
+        f"tasks of {size} bytes, whole files",
+        lambda context, n=size: context.with_conf(
+            tiny(n), lambda: context.text("sizes", wholetext=True).selectExpr("md5(value)")
+        ),
+        native=True,
+    )
 
 
 @case("a line of 50 MB", native=True)
@@ -61,14 +122,19 @@ def long_line(context):
 
 @case("a line of 50 MB in many tasks", native=True)
 def long_line_in_tasks(context):
-    return context.with_conf(tiny(5_000_000), lambda: context.text("long-lines").selectExpr("length(value)", "md5(value)"))
+    return context.with_conf(
+        tiny(5_000_000), lambda: context.text("long-lines").selectExpr("length(value)", "md5(value)")
+    )
 
 
 @case("a line of 50 MB, filtered and in whole", native=True)
 def long_line_filtered(context):
     frame = context.text("long-lines")
-    return (context.rows(frame.filter("endswith(value, 'x')").selectExpr("length(value)")), context.rows(frame.filter("contains(value, 'yy')").selectExpr("length(value)")),
-            context.rows(context.text("long-lines", wholetext=True).selectExpr("length(value)", "md5(value)")))
+    return (
+        context.rows(frame.filter("endswith(value, 'x')").selectExpr("length(value)")),
+        context.rows(frame.filter("contains(value, 'yy')").selectExpr("length(value)")),
+        context.rows(context.text("long-lines", wholetext=True).selectExpr("length(value)", "md5(value)")),
+    )
 
 
 @case("an empty separator")
@@ -121,7 +187,9 @@ def archives(context):
 def written_checksums(context):
     context.text("sizes").write.text(f"{context.scratch}/out")
     frame = context.spark.read.text(f"{context.scratch}/out")
-    return context.rows(frame.selectExpr("md5(value)")), context.with_conf(tiny(10_000), lambda: frame.groupBy().count())
+    return context.rows(frame.selectExpr("md5(value)")), context.with_conf(
+        tiny(10_000), lambda: frame.groupBy().count()
+    )
 
 
 @case("checksums that Spark has written, of a file changed since")

@@ -4,20 +4,31 @@ from cases import CATALOG_COMPACT, COMPACT, STOCK, add, case
 
 READERS = {"csv": {"header": True, "inferSchema": True}}
 COLUMNS = {
-    "text": "value string", "csv": "id int, name string, price double", "json": "id long, name string, tags array<string>",
-    "parquet": "id long, price decimal(23, 1), name string", "orc": "id long, price decimal(23, 1), name string",
+    "text": "value string",
+    "csv": "id int, name string, price double",
+    "json": "id long, name string, tags array<string>",
+    "parquet": "id long, price decimal(23, 1), name string",
+    "orc": "id long, price decimal(23, 1), name string",
 }
 # Paths below layouts/<format>, and options.
 LAYOUTS = {
-    "flat": ("flat", {}), "file": ("flat/part-1", {}), "hive": ("hive", {}), "recursive": ("nested", {"recursiveFileLookup": True}),
-    "zero-length files": ("empties", {}), "empty directories": ("nothing", {}), "glob": ("hive/year=20*", {}), "missing": ("missing", {}),
+    "flat": ("flat", {}),
+    "file": ("flat/part-1", {}),
+    "hive": ("hive", {}),
+    "recursive": ("nested", {"recursiveFileLookup": True}),
+    "zero-length files": ("empties", {}),
+    "empty directories": ("nothing", {}),
+    "glob": ("hive/year=20*", {}),
+    "missing": ("missing", {}),
 }
 # As for `spark.read`, Spark itself reports that there is nothing.
 LEFT_TO_SPARK = {"missing", "empty directories"}
 
 
 def sql_options(options):
-    return ", ".join(f"`{key}` '{str(value).lower() if isinstance(value, bool) else value}'" for key, value in options.items())
+    return ", ".join(
+        f"`{key}` '{str(value).lower() if isinstance(value, bool) else value}'" for key, value in options.items()
+    )
 
 
 def create(context, kind, name, format_name, path, columns, options):
@@ -39,20 +50,39 @@ def by_entry(kind, format_name, layout, with_columns):
         if kind == "sql path":
             return context.spark.sql(f"select * from {format_name}.`{located}`")
         every = {**READERS.get(format_name, {}), **options}
-        return create(context, kind, f"entry_{format_name}", format_name, located, COLUMNS[format_name] if with_columns else None, every)
+        return create(
+            context,
+            kind,
+            f"entry_{format_name}",
+            format_name,
+            located,
+            COLUMNS[format_name] if with_columns else None,
+            every,
+        )
 
     return run
 
 
-KINDS = {"sql path": COMPACT, "or replace temporary view": COMPACT, "or replace global temporary view": COMPACT, "table": STOCK}
+KINDS = {
+    "sql path": COMPACT,
+    "or replace temporary view": COMPACT,
+    "or replace global temporary view": COMPACT,
+    "table": STOCK,
+}
 for format_name in COLUMNS:
     for layout in LAYOUTS:
         for kind, index in KINDS.items():
             for with_columns in (False, True):
-                if kind == "sql path" and (with_columns or layout == "recursive") or kind == "table" and layout == "glob":
+                if (kind == "sql path" and (with_columns or layout == "recursive")) or (
+                    kind == "table" and layout == "glob"
+                ):
                     continue
                 found = CATALOG_COMPACT if kind == "table" and layout == "hive" and not with_columns else index
-                if layout in LEFT_TO_SPARK and found == COMPACT and (layout == "missing" or not with_columns and format_name in ("csv", "json")):
+                if (
+                    layout in LEFT_TO_SPARK
+                    and found == COMPACT
+                    and (layout == "missing" or (not with_columns and format_name in ("csv", "json")))
+                ):
                     found = STOCK
                 label = f"{format_name}, {layout}: {kind}{' with columns' if with_columns else ''}"
                 add(label, by_entry(kind, format_name, layout, with_columns), found)
@@ -60,25 +90,33 @@ for format_name in COLUMNS:
 
 @case("path in SQL with a condition on partitions")
 def sql_partitions(context):
-    return context.spark.sql(f"select name, month from parquet.`{context.data}/layouts/parquet/hive` where year = 2020 and month > 1")
+    return context.spark.sql(
+        f"select name, month from parquet.`{context.data}/layouts/parquet/hive` where year = 2020 and month > 1"
+    )
 
 
 @case("path in SQL, joined with itself and in a subquery")
 def sql_twice(context):
     path = f"json.`{context.data}/layouts/json/hive`"
-    return context.spark.sql(f"select a.id, b.name from {path} a join {path} b using (id) where a.month in (select max(month) from {path})")
+    return context.spark.sql(
+        f"select a.id, b.name from {path} a join {path} b using (id) where a.month in (select max(month) from {path})"
+    )
 
 
 @case("path in SQL in a view and a common table expression")
 def sql_nested(context):
     path = f"csv.`{context.data}/layouts/csv/flat`"
-    context.spark.sql(f"create or replace temporary view of_path as with rows as (select _c0 as a from {path}) select a, count(*) n from rows group by a")
+    context.spark.sql(
+        f"create or replace temporary view of_path as with rows as (select _c0 as a from {path}) select a, count(*) n from rows group by a"
+    )
     return context.spark.table("of_path")
 
 
 @case("path in SQL with options")
 def sql_with_options(context):
-    return context.spark.sql(f"select * from csv.`{context.data}/layouts/csv/flat` with (header = 'true', inferSchema = 'true')")
+    return context.spark.sql(
+        f"select * from csv.`{context.data}/layouts/csv/flat` with (header = 'true', inferSchema = 'true')"
+    )
 
 
 @case("database named as a format", index=STOCK)
@@ -114,19 +152,25 @@ def delete_from_path(context):
 @case("temporary view that exists")
 def view_exists(context):
     context.spark.sql("create or replace temporary view exists_already as select 1")
-    return context.spark.sql(f"create temporary view exists_already using text options (path '{context.data}/layouts/text/flat')")
+    return context.spark.sql(
+        f"create temporary view exists_already using text options (path '{context.data}/layouts/text/flat')"
+    )
 
 
 @case("temporary view with a quoted name")
 def view_quoted(context):
-    context.spark.sql(f"create or replace temporary view `odd ``name.x` using text options (path '{context.data}/layouts/text/flat')")
+    context.spark.sql(
+        f"create or replace temporary view `odd ``name.x` using text options (path '{context.data}/layouts/text/flat')"
+    )
     return context.spark.table("`odd ``name.x`")
 
 
 @case("temporary view of a broken file")
 def view_broken(context):
     context.write("broken/p", "not parquet")
-    return context.spark.sql(f"create or replace temporary view broken using parquet options (path '{context.scratch}/broken')")
+    return context.spark.sql(
+        f"create or replace temporary view broken using parquet options (path '{context.scratch}/broken')"
+    )
 
 
 @case("path in SQL of a broken file")
@@ -164,7 +208,9 @@ def not_null(context):
 
 def partitioned(context, name):
     context.spark.sql(f"drop table if exists {name}")
-    context.spark.sql(f"create table {name} (id long, name string, k int) using json partitioned by (k) location '{context.scratch}/{name}'")
+    context.spark.sql(
+        f"create table {name} (id long, name string, k int) using json partitioned by (k) location '{context.scratch}/{name}'"
+    )
     for k in range(40):
         context.write(f"{name}/k={k}/p", f'{{"id": {k}, "name": "n{k}"}}\n')
     context.spark.sql(f"msck repair table {name}")
@@ -173,8 +219,20 @@ def partitioned(context, name):
 @case("partitioned table, with and without conditions", index=None)
 def partitioned_queries(context):
     partitioned(context, "parts")
-    conditions = ("k > 36", "k > 30 and id % 2 = 0", "k in (1, 2) or id = 7", "true", "k is null", "k > 100", "cast(k as string) like '3%'", "id = 3")
-    return [sorted(map(repr, context.spark.sql(f"select * from parts where {condition}").collect())) for condition in conditions]
+    conditions = (
+        "k > 36",
+        "k > 30 and id % 2 = 0",
+        "k in (1, 2) or id = 7",
+        "true",
+        "k is null",
+        "k > 100",
+        "cast(k as string) like '3%'",
+        "id = 3",
+    )
+    return [
+        sorted(map(repr, context.spark.sql(f"select * from parts where {condition}").collect()))
+        for condition in conditions
+    ]
 
 
 @case("partitioned table, files added by others until it is refreshed", index=None)
@@ -201,18 +259,26 @@ def partitioned_refreshed(context):
 @case("partitioned table, twice in a query, before and after an insert", index=None)
 def partitioned_twice(context):
     partitioned(context, "doubled")
-    frame = context.spark.sql("select count(*), max(a.id), max(b.id) from doubled a join doubled b using (k) where k >= (select max(k) - 1 from doubled)")
+    frame = context.spark.sql(
+        "select count(*), max(a.id), max(b.id) from doubled a join doubled b using (k) where k >= (select max(k) - 1 from doubled)"
+    )
     found = [frame.first()]
     context.spark.sql("insert into doubled partition (k = 39) values (390, 'inserted')")
     found.append(context.spark.sql("select count(*) from doubled where k = 39").first())
-    found.append(context.spark.sql("select count(*), max(a.id), max(b.id) from doubled a join doubled b using (k) where k >= (select max(k) - 1 from doubled)").first())
+    found.append(
+        context.spark.sql(
+            "select count(*), max(a.id), max(b.id) from doubled a join doubled b using (k) where k >= (select max(k) - 1 from doubled)"
+        ).first()
+    )
     return list(map(repr, found))
 
 
 @case("partitioned table, filled from itself before it is read", index=None)
 def partitioned_from_itself(context):
     partitioned(context, "self_fed")
-    context.spark.sql("insert into self_fed select id + 1000, name, k from self_fed where k in (select max(k) from self_fed) or k = 3")
+    context.spark.sql(
+        "insert into self_fed select id + 1000, name, k from self_fed where k in (select max(k) from self_fed) or k = 3"
+    )
     found = [sorted(map(repr, context.spark.sql("select * from self_fed where k in (3, 39)").collect()))]
     context.spark.sql("insert overwrite self_fed partition (k = 3) select id, name from self_fed where k = 4")
     found.append(sorted(map(repr, context.spark.sql("select * from self_fed where k in (3, 4)").collect())))
@@ -221,7 +287,9 @@ def partitioned_from_itself(context):
 
 @case("type that can only be read, in a view")
 def only_read(context):
-    return create(context, "or replace temporary view", "only_read", "csv", f"{context.data}/layouts/csv/flat", "v variant", {})
+    return create(
+        context, "or replace temporary view", "only_read", "csv", f"{context.data}/layouts/csv/flat", "v variant", {}
+    )
 
 
 @case("partitioned table, a partition's directory missing", index=None)
@@ -245,27 +313,66 @@ def partitioned_cached(context):
 @case("partitioned table, dynamic pruning", index=None)
 def partitioned_dynamic(context):
     partitioned(context, "pruned")
-    return sorted(map(repr, context.spark.sql(
-        "select p.id, d.x from pruned p join (select explode(array(3, 4)) x) d on p.k = d.x where d.x < 4").collect()))
+    return sorted(
+        map(
+            repr,
+            context.spark.sql(
+                "select p.id, d.x from pruned p join (select explode(array(3, 4)) x) d on p.k = d.x where d.x < 4"
+            ).collect(),
+        )
+    )
 
 
 # Inference. The data sets are in datasets.py, `inference`.
 CSV = [
-    {}, {"header": True}, {"inferSchema": True}, {"header": True, "inferSchema": True}, {"header": True, "inferSchema": True, "samplingRatio": 0.5},
-    {"header": True, "inferSchema": True, "multiLine": True}, {"header": True, "comment": "#"}, {"header": True, "sep": ";"}, {"header": True, "lineSep": "\n"},
-    {"header": True, "inferSchema": True, "encoding": "ISO-8859-1"}, {"header": True, "inferSchema": True, "nullValue": "none", "nanValue": "nix"},
-    {"header": True, "inferSchema": True, "dateFormat": "dd/MM/yyyy", "timestampFormat": "dd/MM/yyyy HH:mm"}, {"header": True, "inferSchema": True, "preferDate": False},
+    {},
+    {"header": True},
+    {"inferSchema": True},
+    {"header": True, "inferSchema": True},
+    {"header": True, "inferSchema": True, "samplingRatio": 0.5},
+    {"header": True, "inferSchema": True, "multiLine": True},
+    {"header": True, "comment": "#"},
+    {"header": True, "sep": ";"},
+    {"header": True, "lineSep": "\n"},
+    {"header": True, "inferSchema": True, "encoding": "ISO-8859-1"},
+    {"header": True, "inferSchema": True, "nullValue": "none", "nanValue": "nix"},
+    {"header": True, "inferSchema": True, "dateFormat": "dd/MM/yyyy", "timestampFormat": "dd/MM/yyyy HH:mm"},
+    {"header": True, "inferSchema": True, "preferDate": False},
     {"header": True, "inferSchema": True, "mode": "DROPMALFORMED"},
-    {"header": True, "inferSchema": True, "columnNameOfCorruptRecord": "bad"}, {"header": True, "ignoreLeadingWhiteSpace": True, "inferSchema": True},
-    {"header": True, "pathGlobFilter": "*b*", "inferSchema": True}, {"header": True, "modifiedAfter": "2030-01-01T00:00:00"}, {"header": True, "wholetext": True},
-    {"header": True, "recursiveFileLookup": True, "inferSchema": True}, {"header": True, "ignoreCorruptFiles": True}, {"header": True, "samplingRatio": 0},
-    {"header": True, "charset": "no-such-charset"}, {"header": True, "maxColumns": 2, "inferSchema": True}, {"header": True, "locale": "de", "inferSchema": True},
+    {"header": True, "inferSchema": True, "columnNameOfCorruptRecord": "bad"},
+    {"header": True, "ignoreLeadingWhiteSpace": True, "inferSchema": True},
+    {"header": True, "pathGlobFilter": "*b*", "inferSchema": True},
+    {"header": True, "modifiedAfter": "2030-01-01T00:00:00"},
+    {"header": True, "wholetext": True},
+    {"header": True, "recursiveFileLookup": True, "inferSchema": True},
+    {"header": True, "ignoreCorruptFiles": True},
+    {"header": True, "samplingRatio": 0},
+    {"header": True, "charset": "no-such-charset"},
+    {"header": True, "maxColumns": 2, "inferSchema": True},
+    {"header": True, "locale": "de", "inferSchema": True},
 ]
 JSON = [
-    {}, {"primitivesAsString": True}, {"prefersDecimal": True}, {"samplingRatio": 0.4}, {"multiLine": True}, {"dropFieldIfAllNull": True}, {"allowComments": True},
-    {"allowSingleQuotes": False}, {"mode": "DROPMALFORMED"}, {"columnNameOfCorruptRecord": "bad"}, {"encoding": "UTF-8"}, {"lineSep": "\n"},
-    {"encoding": "UTF-16LE", "lineSep": "\n"}, {"inferTimestamp": True}, {"allowUnquotedFieldNames": True}, {"pathGlobFilter": "*b*"}, {"recursiveFileLookup": True},
-    {"ignoreCorruptFiles": True}, {"allowNonNumericNumbers": False}, {"timestampFormat": "dd/MM/yyyy", "inferTimestamp": True}, {"wholetext": True},
+    {},
+    {"primitivesAsString": True},
+    {"prefersDecimal": True},
+    {"samplingRatio": 0.4},
+    {"multiLine": True},
+    {"dropFieldIfAllNull": True},
+    {"allowComments": True},
+    {"allowSingleQuotes": False},
+    {"mode": "DROPMALFORMED"},
+    {"columnNameOfCorruptRecord": "bad"},
+    {"encoding": "UTF-8"},
+    {"lineSep": "\n"},
+    {"encoding": "UTF-16LE", "lineSep": "\n"},
+    {"inferTimestamp": True},
+    {"allowUnquotedFieldNames": True},
+    {"pathGlobFilter": "*b*"},
+    {"recursiveFileLookup": True},
+    {"ignoreCorruptFiles": True},
+    {"allowNonNumericNumbers": False},
+    {"timestampFormat": "dd/MM/yyyy", "inferTimestamp": True},
+    {"wholetext": True},
 ]
 
 
@@ -282,16 +389,32 @@ for format_name, all_options in (("csv", CSV), ("json", JSON)):
         for options in all_options:
             add(f"{format_name} inferred from {folder}, {labelled(options)}", inferred(format_name, folder, options))
     add(f"{format_name} inferred, partition named as the lines", inferred(format_name, "value", {}))
-    add(f"{format_name} inferred, basePath", lambda context, f=format_name: context.read(
-        f, f"inference/{f}/parts/k=1", basePath=f"{context.data}/inference/{f}/parts"))
-    add(f"{format_name} inferred, compressed", inferred(format_name, "compressed", {"header": True, "inferSchema": True} if format_name == "csv" else {}))
-    add(f"{format_name} inferred, several roots", lambda context, f=format_name: context.read(f, f"inference/{f}/odd", f"inference/{f}/mixed"))
-    add(f"{format_name} inferred, one file", inferred(format_name, "mixed/b", {"header": True, "inferSchema": True} if format_name == "csv" else {}))
+    add(
+        f"{format_name} inferred, basePath",
+        lambda context, f=format_name: context.read(
+            f, f"inference/{f}/parts/k=1", basePath=f"{context.data}/inference/{f}/parts"
+        ),
+    )
+    add(
+        f"{format_name} inferred, compressed",
+        inferred(format_name, "compressed", {"header": True, "inferSchema": True} if format_name == "csv" else {}),
+    )
+    add(
+        f"{format_name} inferred, several roots",
+        lambda context, f=format_name: context.read(f, f"inference/{f}/odd", f"inference/{f}/mixed"),
+    )
+    add(
+        f"{format_name} inferred, one file",
+        inferred(format_name, "mixed/b", {"header": True, "inferSchema": True} if format_name == "csv" else {}),
+    )
 
 
 # Of several broken files, an error may name another one than stock Spark's.
 for options in ({"mode": "FAILFAST"}, {"mode": "FAILFAST", "enforceSchema": False, "header": True}):
-    add(f"csv inferred from a broken file, {labelled(options)}", inferred("csv", "odd/wide", {"inferSchema": True, **options}))
+    add(
+        f"csv inferred from a broken file, {labelled(options)}",
+        inferred("csv", "odd/wide", {"inferSchema": True, **options}),
+    )
     add(f"json inferred from a broken file, {labelled(options)}", inferred("json", "odd/quotes", options))
 
 
@@ -303,12 +426,20 @@ def shown(context):
 
 @case("variants instead of a schema")
 def variants(context):
-    return sorted(map(repr, context.read("json", "inference/json/mixed", singleVariantColumn="v").selectExpr("to_json(v)").collect()))
+    return sorted(
+        map(
+            repr,
+            context.read("json", "inference/json/mixed", singleVariantColumn="v").selectExpr("to_json(v)").collect(),
+        )
+    )
 
 
 @case("inference with Spark's scans", native=False)
 def inferred_by_spark(context):
-    return context.with_conf({"spark.millstream.read.enabled": "false"}, lambda: context.read("csv", "inference/csv/parts", header=True, inferSchema=True))
+    return context.with_conf(
+        {"spark.millstream.read.enabled": "false"},
+        lambda: context.read("csv", "inference/csv/parts", header=True, inferSchema=True),
+    )
 
 
 @case("parquet with summaries")
@@ -328,4 +459,6 @@ def parquet_merged(context):
 
 @case("parquet whose schemas are merged by a setting")
 def parquet_merged_by_setting(context):
-    return context.with_conf({"spark.sql.parquet.mergeSchema": "true"}, lambda: context.read("parquet", "inference/different"))
+    return context.with_conf(
+        {"spark.sql.parquet.mergeSchema": "true"}, lambda: context.read("parquet", "inference/different")
+    )

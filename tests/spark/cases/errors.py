@@ -8,7 +8,10 @@ from cases import add, case
 for format_name in ("text", "parquet", "csv"):
     add(f"{format_name} from a missing path", lambda context, f=format_name: context.read(f, "nowhere"))
     add(f"{format_name} from a glob without matches", lambda context, f=format_name: context.read(f, "layouts/none*"))
-    add(f"{format_name} from an empty directory", lambda context, f=format_name: context.read(f, "layouts/text/nothing/below/here"))
+    add(
+        f"{format_name} from an empty directory",
+        lambda context, f=format_name: context.read(f, "layouts/text/nothing/below/here"),
+    )
 
 UNREADABLE = {
     "missing path among others": ["layouts/text/flat", "nowhere"],
@@ -21,8 +24,14 @@ for name, paths in UNREADABLE.items():
     add(name, lambda context, paths=paths: context.text(*paths))
 
 for tree in ("directory", "file", "search", "partitions"):
-    add(f"forbidden {tree}", lambda context, tree=tree: context.text(f"forbidden/{tree}", recursiveFileLookup=tree != "partitions"))
-    add(f"RDD with a forbidden {tree}", lambda context, tree=tree: context.spark.sparkContext.textFile(f"{context.data}/forbidden/{tree}"))
+    add(
+        f"forbidden {tree}",
+        lambda context, tree=tree: context.text(f"forbidden/{tree}", recursiveFileLookup=tree != "partitions"),
+    )
+    add(
+        f"RDD with a forbidden {tree}",
+        lambda context, tree=tree: context.spark.sparkContext.textFile(f"{context.data}/forbidden/{tree}"),
+    )
 
 
 @case("a forbidden directory as the root")

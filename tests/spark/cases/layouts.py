@@ -1,7 +1,8 @@
 """Every format on every layout."""
 
-from cases import READ_BY_SPARK, STOCK, add, case
 from datasets import FORMATS
+
+from cases import READ_BY_SPARK, STOCK, add, case
 
 # Name, paths below layouts/<format>, options.
 LAYOUTS = [
@@ -39,7 +40,9 @@ def read_layout(format_name, paths, options):
         located = dict(options)
         if "basePath" in located:
             located["basePath"] = f"{context.data}/{top}/{located['basePath']}"
-        return context.read(format_name, *(f"{top}/{path}" for path in paths), **READ_OPTIONS.get(format_name, {}), **located)
+        return context.read(
+            format_name, *(f"{top}/{path}" for path in paths), **READ_OPTIONS.get(format_name, {}), **located
+        )
 
     return run
 
@@ -96,7 +99,11 @@ def path_option(context):
 
 @case("path as an option and as an argument")
 def path_twice(context):
-    return context.spark.read.format("text").option("path", f"{context.data}/layouts/text/flat").text(f"{context.data}/layouts/text/nested")
+    return (
+        context.spark.read.format("text")
+        .option("path", f"{context.data}/layouts/text/flat")
+        .text(f"{context.data}/layouts/text/nested")
+    )
 
 
 @case("no path", index=STOCK)
@@ -145,7 +152,9 @@ def first_csv_header(context):
 
 @case("the first of several headers, several roots")
 def first_of_roots(context):
-    return context.read("csv", *(f"first/csv/{name}" for name in "zam"), recursiveFileLookup=True, header=True).schema.simpleString()
+    return context.read(
+        "csv", *(f"first/csv/{name}" for name in "zam"), recursiveFileLookup=True, header=True
+    ).schema.simpleString()
 
 
 @case("line endings and byte order marks")

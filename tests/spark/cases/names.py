@@ -1,7 +1,8 @@
 """Names that are error-prone in URIs, globs, partition directories and encodings."""
 
-from cases import READ_BY_SPARK, add, case
 from datasets import NASTY_NAMES
+
+from cases import READ_BY_SPARK, add, case
 
 
 def escaped_glob(name):
@@ -18,8 +19,16 @@ def read(context, name, path):
 for i, name in enumerate(NASTY_NAMES):
     label = name if name.isprintable() and len(name) < 50 else f"number {i}"
     add(f"file named {label}", lambda context, i=i, name=name: read(context, name, f"names/{i}"))
-    add(f"directory named {label}", lambda context, i=i: context.text(f"directories/{i}", recursiveFileLookup=True).selectExpr("value", "input_file_name()"))
-    add(f"file named {label} as the path", lambda context, i=i, name=name: read(context, name, f"names/{i}/{escaped_glob(name)}"))
+    add(
+        f"directory named {label}",
+        lambda context, i=i: context.text(f"directories/{i}", recursiveFileLookup=True).selectExpr(
+            "value", "input_file_name()"
+        ),
+    )
+    add(
+        f"file named {label} as the path",
+        lambda context, i=i, name=name: read(context, name, f"names/{i}/{escaped_glob(name)}"),
+    )
     if len(name.encode()) < 250:
         add(f"partition named {label}", lambda context, i=i: context.text(f"partitions/{i}"))
 
@@ -27,7 +36,9 @@ for i, name in enumerate(NASTY_NAMES):
 @case("all file names")
 def all_files(context):
     readable = [f"names/{i}" for i, name in enumerate(NASTY_NAMES) if ":" not in name]
-    return context.text(*readable, recursiveFileLookup=True).selectExpr("value", "input_file_name()", "_metadata.file_path", "_metadata.file_name")
+    return context.text(*readable, recursiveFileLookup=True).selectExpr(
+        "value", "input_file_name()", "_metadata.file_path", "_metadata.file_name"
+    )
 
 
 @case("all directory names")

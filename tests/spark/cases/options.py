@@ -4,18 +4,34 @@ from cases import STOCK, add, case
 
 # Options on layouts/text/nested with recursiveFileLookup; times are those of datasets.py.
 OPTIONS = [
-    {"pathGlobFilter": "p[12]"}, {"pathGlobFilter": "none*"}, {"pathGlobFilter": "{p0,p4}"}, {"pathGlobFilter": "["},
-    {"modifiedBefore": "2020-09-13T20:00:00"}, {"modifiedAfter": "2020-09-13T20:00:00"}, {"modifiedAfter": "2030-01-01T00:00:00"},
-    {"modifiedBefore": "2020-09-13T22:00:00", "modifiedAfter": "2020-09-13T18:00:00"}, {"modifiedBefore": "yesterday"},
-    {"modifiedBefore": "2020-09-13T20:00:00", "timeZone": "Asia/Tokyo"}, {"ignoreMissingFiles": True}, {"ignoreCorruptFiles": True},
-    {"wholetext": True}, {"lineSep": "n"}, {"PATHGLOBFILTER": "p1"},
+    {"pathGlobFilter": "p[12]"},
+    {"pathGlobFilter": "none*"},
+    {"pathGlobFilter": "{p0,p4}"},
+    {"pathGlobFilter": "["},
+    {"modifiedBefore": "2020-09-13T20:00:00"},
+    {"modifiedAfter": "2020-09-13T20:00:00"},
+    {"modifiedAfter": "2030-01-01T00:00:00"},
+    {"modifiedBefore": "2020-09-13T22:00:00", "modifiedAfter": "2020-09-13T18:00:00"},
+    {"modifiedBefore": "yesterday"},
+    {"modifiedBefore": "2020-09-13T20:00:00", "timeZone": "Asia/Tokyo"},
+    {"ignoreMissingFiles": True},
+    {"ignoreCorruptFiles": True},
+    {"wholetext": True},
+    {"lineSep": "n"},
+    {"PATHGLOBFILTER": "p1"},
 ]
 for options in OPTIONS:
     label = ", ".join(f"{key}={value}" for key, value in options.items())
-    add(f"options {label}", lambda context, options=options: context.text("layouts/text/nested", recursiveFileLookup=True, **options))
+    add(
+        f"options {label}",
+        lambda context, options=options: context.text("layouts/text/nested", recursiveFileLookup=True, **options),
+    )
 
 for value in ("false", "maybe"):
-    add(f"recursiveFileLookup={value}", lambda context, value=value: context.text("layouts/text/nested", recursiveFileLookup=value))
+    add(
+        f"recursiveFileLookup={value}",
+        lambda context, value=value: context.text("layouts/text/nested", recursiveFileLookup=value),
+    )
 
 
 @case("recursiveFileLookup spelled otherwise")
@@ -69,7 +85,9 @@ def legacy_path_option(context):
 
 @case("input_file_name and the block's columns")
 def input_file(context):
-    return context.text("layouts/text/hive").selectExpr("value", "input_file_name()", "input_file_block_start()", "input_file_block_length()")
+    return context.text("layouts/text/hive").selectExpr(
+        "value", "input_file_name()", "input_file_block_start()", "input_file_block_length()"
+    )
 
 
 @case("metadata columns")
@@ -79,12 +97,20 @@ def metadata(context):
 
 @case("metadata columns filtered")
 def metadata_filtered(context):
-    return context.text("layouts/text/nested", recursiveFileLookup=True).filter("_metadata.file_name = 'p2'").select("_metadata.file_path", "value")
+    return (
+        context.text("layouts/text/nested", recursiveFileLookup=True)
+        .filter("_metadata.file_name = 'p2'")
+        .select("_metadata.file_path", "value")
+    )
 
 
 @case("metadata columns filtered by time")
 def metadata_time(context):
-    return context.text("layouts/text/flat").filter("_metadata.file_modification_time > '2020-09-13 13:30:00'").select("_metadata.file_size")
+    return (
+        context.text("layouts/text/flat")
+        .filter("_metadata.file_modification_time > '2020-09-13 13:30:00'")
+        .select("_metadata.file_size")
+    )
 
 
 @case("metadata of parquet rows")
@@ -94,7 +120,11 @@ def row_index(context):
 
 @case("binary files with their columns")
 def binary_columns(context):
-    return context.read("binaryFile", "layouts/binaryFile/hive").filter("length > 0").select("path", "modificationTime", "length", "year")
+    return (
+        context.read("binaryFile", "layouts/binaryFile/hive")
+        .filter("length > 0")
+        .select("path", "modificationTime", "length", "year")
+    )
 
 
 @case("binary files filtered by time")

@@ -1,15 +1,32 @@
 """Partition discovery, and pruning by what it found."""
 
-from cases import add, case
 from datasets import PARTITION_VALUES
+
+from cases import add, case
 
 for values in PARTITION_VALUES:
     add(f"partition values: {values}", lambda context, values=values: context.text(f"values/{values}"))
-    add(f"partition values as strings: {values}", lambda context, values=values: context.with_conf(
-        {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}, lambda: context.text(f"values/{values}")))
+    add(
+        f"partition values as strings: {values}",
+        lambda context, values=values: context.with_conf(
+            {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"},
+            lambda: context.text(f"values/{values}"),
+        ),
+    )
 
-for columns in ("case", "conflict", "depth", "beside-root-file", "beside-directory", "escaped-name", "no-name", "twice", "in-value",
-                "hidden-name", "many"):
+for columns in (
+    "case",
+    "conflict",
+    "depth",
+    "beside-root-file",
+    "beside-directory",
+    "escaped-name",
+    "no-name",
+    "twice",
+    "in-value",
+    "hidden-name",
+    "many",
+):
     add(f"partition columns: {columns}", lambda context, columns=columns: context.text(f"columns/{columns}"))
 
 
@@ -45,8 +62,10 @@ def schema_without(context):
 
 @case("type inference validated")
 def validated(context):
-    return context.with_conf({"spark.sql.sources.validatePartitionColumns": "true"},
-                             lambda: context.read("text", "values/strings", schema="value string, k int"))
+    return context.with_conf(
+        {"spark.sql.sources.validatePartitionColumns": "true"},
+        lambda: context.read("text", "values/strings", schema="value string, k int"),
+    )
 
 
 @case("time zone of partition values")
@@ -55,10 +74,19 @@ def time_zone(context):
 
 
 PRUNED = [
-    "year = 2020", "year > 2020", "month is null", "month is not null and year = 2020", "year = 2020 or month = 10", "month in (1, 10)",
-    "year = 1999", "year = 2020 and value like '%.0'", "cast(year as string) = '2020'", "year + month > 2022",
+    "year = 2020",
+    "year > 2020",
+    "month is null",
+    "month is not null and year = 2020",
+    "year = 2020 or month = 10",
+    "month in (1, 10)",
+    "year = 1999",
+    "year = 2020 and value like '%.0'",
+    "cast(year as string) = '2020'",
+    "year + month > 2022",
 ]
 for condition in PRUNED:
+
     def pruned(context, condition=condition):
         return context.text("layouts/text/hive").filter(condition)
 
@@ -74,7 +102,10 @@ def scan_metrics(context, condition):
 
 
 for condition in PRUNED[:4]:
-    add(f"metrics of the scan pruned by {condition}", lambda context, condition=condition: scan_metrics(context, condition))
+    add(
+        f"metrics of the scan pruned by {condition}",
+        lambda context, condition=condition: scan_metrics(context, condition),
+    )
 
 
 @case("dynamic partition pruning")
@@ -86,8 +117,10 @@ def dynamic_pruning(context):
 
 @case("aggregate of partition columns alone")
 def metadata_only(context):
-    return context.with_conf({"spark.sql.optimizer.metadataOnly": "true"},
-                             lambda: context.text("layouts/text/hive").select("year").distinct())
+    return context.with_conf(
+        {"spark.sql.optimizer.metadataOnly": "true"},
+        lambda: context.text("layouts/text/hive").select("year").distinct(),
+    )
 
 
 @case("merged schemas")

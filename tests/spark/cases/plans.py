@@ -38,7 +38,9 @@ def broadcast(context):
 @case("join of a path with itself")
 def self_join(context):
     frame = context.text("layouts/text/hive")
-    return sorted(map(repr, frame.alias("l").join(frame.alias("r"), "value").selectExpr("l.year", "r.month", "value").collect()))
+    return sorted(
+        map(repr, frame.alias("l").join(frame.alias("r"), "value").selectExpr("l.year", "r.month", "value").collect())
+    )
 
 
 @case("union of two paths")
@@ -62,8 +64,14 @@ def view(context):
 def subquery(context):
     context.text("layouts/text/hive").createOrReplaceTempView("for_subquery")
     context.text("columns/many").createOrReplaceTempView("outer_frame")
-    return sorted(map(repr, context.spark.sql(
-        "select * from outer_frame where a in (select month from for_subquery) and c < (select max(month) from for_subquery)").collect()))
+    return sorted(
+        map(
+            repr,
+            context.spark.sql(
+                "select * from outer_frame where a in (select month from for_subquery) and c < (select max(month) from for_subquery)"
+            ).collect(),
+        )
+    )
 
 
 @case("an explained plan names the location")

@@ -1,4 +1,6 @@
-"""Files read through Hadoop's input formats: `sc.textFile` and similar calls. The order of an RDD's elements is compared."""
+"""Files read through Hadoop's input formats: `sc.textFile` and similar calls. The order of an RDD's elements is
+compared.
+"""
 
 import gzip
 import threading
@@ -7,8 +9,9 @@ from contextlib import contextmanager
 from hashlib import md5
 from pathlib import Path
 
-from cases import add, case
 from pyspark.sql import DataFrame
+
+from cases import add, case
 
 PATHS = {
     "a directory": "layouts/text/flat",
@@ -32,8 +35,12 @@ PATHS = {
 }
 for name, path in PATHS.items():
     add(f"textFile of {name}", lambda context, path=path: context.spark.sparkContext.textFile(f"{context.data}/{path}"))
-    add(f"wholeTextFiles of {name}", lambda context, path=path: sorted(
-        context.spark.sparkContext.wholeTextFiles(f"{context.data}/{path}").collect()))
+    add(
+        f"wholeTextFiles of {name}",
+        lambda context, path=path: sorted(
+            context.spark.sparkContext.wholeTextFiles(f"{context.data}/{path}").collect()
+        ),
+    )
 
 
 @case("textFile of several directories")
@@ -53,7 +60,9 @@ def recursive(context):
     conf = sc._jsc.hadoopConfiguration()
     conf.set("mapreduce.input.fileinputformat.input.dir.recursive", "true")
     try:
-        return sorted(sc.textFile(f"{context.data}/layouts/text/nested").collect()), sorted(sc.textFile(f"{context.data}/siblings").collect())
+        return sorted(sc.textFile(f"{context.data}/layouts/text/nested").collect()), sorted(
+            sc.textFile(f"{context.data}/siblings").collect()
+        )
     finally:
         conf.unset("mapreduce.input.fileinputformat.input.dir.recursive")
 
@@ -76,9 +85,14 @@ def binary_files(context):
 
 @case("newAPIHadoopFile")
 def new_api(context):
-    return sorted(context.spark.sparkContext.newAPIHadoopFile(
-        f"{context.data}/siblings/*/*", "org.apache.hadoop.mapreduce.lib.input.TextInputFormat", "org.apache.hadoop.io.LongWritable",
-        "org.apache.hadoop.io.Text").collect())
+    return sorted(
+        context.spark.sparkContext.newAPIHadoopFile(
+            f"{context.data}/siblings/*/*",
+            "org.apache.hadoop.mapreduce.lib.input.TextInputFormat",
+            "org.apache.hadoop.io.LongWritable",
+            "org.apache.hadoop.io.Text",
+        ).collect()
+    )
 
 
 @case("saved as text and read back")
@@ -98,10 +112,15 @@ def shipped(context):
         return file.read()
 
 
-# Files that are packed into tasks. Millstream makes at least four tasks for each core, so packing needs more than eight splits.
+# Files that are packed into tasks. Millstream makes at least four tasks for each core, so packing needs more than eight
+# splits.
 
 SWITCH = "spark.millstream.rdd.enabled"
-INPUT_FORMAT = ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.io.LongWritable", "org.apache.hadoop.io.Text")
+INPUT_FORMAT = (
+    "org.apache.hadoop.mapred.TextInputFormat",
+    "org.apache.hadoop.io.LongWritable",
+    "org.apache.hadoop.io.Text",
+)
 
 
 @contextmanager
@@ -131,27 +150,49 @@ def spark_setting(context, key, value):
 def many_files(context, folder="d", count=30, lines=4):
     """A directory of small files, and the RDD of their lines, not planned yet."""
     for i in range(count):
-        context.write(f"{folder}/f{i:02}", "".join(f"{folder} {i} {line} {'x' * (i * 7 % 50)}\n" for line in range(lines)))
+        context.write(
+            f"{folder}/f{i:02}", "".join(f"{folder} {i} {line} {'x' * (i * 7 % 50)}\n" for line in range(lines))
+        )
     return context.spark.sparkContext.textFile(f"{context.scratch}/{folder}")
 
 
 def described(context, jrdd):
     """Lines of a JVM RDD with Spark's file and block for them."""
-    dataset = context.spark._jsparkSession.createDataset(jrdd.rdd(), context.spark._jvm.org.apache.spark.sql.Encoders.STRING())
+    dataset = context.spark._jsparkSession.createDataset(
+        jrdd.rdd(), context.spark._jvm.org.apache.spark.sql.Encoders.STRING()
+    )
     frame = DataFrame(dataset.toDF(), context.spark)
     columns = ("value", "input_file_name()", "input_file_block_start()", "input_file_block_length()")
     return [tuple(row) for row in frame.selectExpr(*columns).collect()]
 
 
 for splits in (1, 40, 250):
-    add(f"textFile of all contents, at least {splits} splits", lambda context, n=splits: context.spark.sparkContext.textFile(
-        f"{context.data}/contents", n), native=True)
+    add(
+        f"textFile of all contents, at least {splits} splits",
+        lambda context, n=splits: context.spark.sparkContext.textFile(f"{context.data}/contents", n),
+        native=True,
+    )
 for tree in ("contents", "batches", "long-lines", "compressed"):
-    add(f"places of lines in {tree}", lambda context, tree=tree: [
-        (place, len(line), md5(line.encode()).hexdigest()) for place, line in context.spark.sparkContext.hadoopFile(f"{context.data}/{tree}", *INPUT_FORMAT).collect()])
+    add(
+        f"places of lines in {tree}",
+        lambda context, tree=tree: [
+            (place, len(line), md5(line.encode()).hexdigest())
+            for place, line in context.spark.sparkContext.hadoopFile(f"{context.data}/{tree}", *INPUT_FORMAT).collect()
+        ],
+    )
 for tree in ("siblings/*/*", "{siblings/*/*,sizes/a,contents/lf}", "layouts/text/empties/*", "hidden"):
-    add(f"textFile of the JVM: {tree}", lambda context, tree=tree: list(context.spark.sparkContext._jsc.textFile(f"{context.data}/{tree}", 5).collect()))
-    add(f"file names of textFile: {tree}", lambda context, tree=tree: described(context, context.spark.sparkContext._jsc.textFile(f"{context.data}/{tree}", 5)))
+    add(
+        f"textFile of the JVM: {tree}",
+        lambda context, tree=tree: list(
+            context.spark.sparkContext._jsc.textFile(f"{context.data}/{tree}", 5).collect()
+        ),
+    )
+    add(
+        f"file names of textFile: {tree}",
+        lambda context, tree=tree: described(
+            context, context.spark.sparkContext._jsc.textFile(f"{context.data}/{tree}", 5)
+        ),
+    )
 
 
 @case("textFile of many files", native=True)
@@ -168,7 +209,9 @@ def many_names(context):
 @case("as many partitions as were asked for")
 def least_partitions(context):
     rdd = many_files(context, count=60)
-    return [context.spark.sparkContext.textFile(f"{context.scratch}/d", n).getNumPartitions() >= n for n in (1, 20, 59)], rdd.count()
+    return [
+        context.spark.sparkContext.textFile(f"{context.scratch}/d", n).getNumPartitions() >= n for n in (1, 20, 59)
+    ], rdd.count()
 
 
 @case("compressed files among many", native=True)
@@ -256,17 +299,25 @@ for name, conf in {
     "least bytes of a split": {"mapreduce.input.fileinputformat.split.minsize": "400"},
     "a filter of paths": {"mapreduce.input.pathFilter.class": "org.apache.hadoop.mapred.OutputLogFilter"},
 }.items():
+
     @case(f"textFile with {name}")
     def with_hadoop_settings(context, conf=conf):
         many_files(context)
         with hadoop_settings(context, conf):
-            return [context.spark.sparkContext.textFile(path, 3).collect() for path in (f"{context.scratch}/d", f"{context.data}/contents")]
+            return [
+                context.spark.sparkContext.textFile(path, 3).collect()
+                for path in (f"{context.scratch}/d", f"{context.data}/contents")
+            ]
 
 
 @case("the first lines of many files")
 def first_lines(context):
     rdd = context.spark.sparkContext.textFile(f"{context.data}/batches")
-    return [rdd.take(n) for n in (1, 3, 9000)], rdd.first(), list(context.spark.sparkContext._jsc.textFile(f"{context.data}/batches").take(5))
+    return (
+        [rdd.take(n) for n in (1, 3, 9000)],
+        rdd.first(),
+        list(context.spark.sparkContext._jsc.textFile(f"{context.data}/batches").take(5)),
+    )
 
 
 @case("a job on many files that is cancelled")
@@ -306,7 +357,11 @@ def zipped(context):
 @case("a command that is told the file")
 def piped(context):
     many_files(context)
-    return sorted(context.spark.sparkContext._jsc.textFile(f"{context.scratch}/d").pipe("printenv mapreduce_map_input_file").collect())
+    return sorted(
+        context.spark.sparkContext._jsc.textFile(f"{context.scratch}/d")
+        .pipe("printenv mapreduce_map_input_file")
+        .collect()
+    )
 
 
 @case("splits that a caller may look at")

@@ -4,8 +4,9 @@ import gzip
 import random
 from pathlib import Path
 
-from cases import add
 from datasets import FORMATS
+
+from cases import add
 
 SCHEMA = "a int, b string, c double"
 CORRUPT = SCHEMA + ", _corrupt_record string"
@@ -84,49 +85,130 @@ OPTIONS = {
 }
 for format_name, contents in CONTENTS.items():
     for name, options in OPTIONS.items():
-        add(f"{format_name} {name}", lambda context, f=format_name, c=contents, o=options: seen(read(context, f, c, **o)))
-    add(f"{format_name} with what is corrupt", lambda context, f=format_name, c=contents:
-        read(context, f, c, CORRUPT).selectExpr("a", "md5(b)", "c", "hex(substr(_corrupt_record, 1, 30))"))
-    add(f"{format_name} of what is corrupt alone", lambda context, f=format_name, c=contents: read(context, f, c, CORRUPT).select("_corrupt_record"))
-    add(f"{format_name} that must not be malformed", lambda context, f=format_name: read(context, f, {"bad": CONTENTS[f]["bad"]}, mode="FAILFAST"))
+        add(
+            f"{format_name} {name}",
+            lambda context, f=format_name, c=contents, o=options: seen(read(context, f, c, **o)),
+        )
+    add(
+        f"{format_name} with what is corrupt",
+        lambda context, f=format_name, c=contents: read(context, f, c, CORRUPT).selectExpr(
+            "a", "md5(b)", "c", "hex(substr(_corrupt_record, 1, 30))"
+        ),
+    )
+    add(
+        f"{format_name} of what is corrupt alone",
+        lambda context, f=format_name, c=contents: read(context, f, c, CORRUPT).select("_corrupt_record"),
+    )
+    add(
+        f"{format_name} that must not be malformed",
+        lambda context, f=format_name: read(context, f, {"bad": CONTENTS[f]["bad"]}, mode="FAILFAST"),
+    )
     add(f"{format_name} counted", lambda context, f=format_name, c=contents: read(context, f, c).groupBy().count())
-    add(f"{format_name} with a condition", lambda context, f=format_name, c=contents: seen(read(context, f, c).filter("a > 4 and b is not null")))
+    add(
+        f"{format_name} with a condition",
+        lambda context, f=format_name, c=contents: seen(read(context, f, c).filter("a > 4 and b is not null")),
+    )
     add(f"{format_name}, one column", lambda context, f=format_name, c=contents: read(context, f, c).select("a"))
-    add(f"{format_name} whose names are asked for", lambda context, f=format_name, c=contents: read(context, f, c).selectExpr(
-        "a", "substring_index(input_file_name(), '/', -1)", "input_file_block_start()", "input_file_block_length()",
-        "_metadata.file_name", "_metadata.file_size"))
-    add(f"{format_name} inferred", lambda context, f=format_name: context.spark.read.format(f).load(write(context, {"x": LINES[f], "y": LINES[f] * 3})))
-    add(f"{format_name} beside compressed", lambda context, f=format_name: read(
-        context, f, {"p": LINES[f], f"q.{f}.gz": gzip.compress(LINES[f], mtime=0), "r.txt": LINES[f]}))
-    add(f"{format_name} broken in compression, left out", lambda context, f=format_name: read(
-        context, f, {"p": LINES[f], "q.gz": gzip.compress(LINES[f] * 1000, mtime=0)[:40]}, ignoreCorruptFiles=True))
-    add(f"{format_name} cut off in the middle, the rest left out", lambda context, f=format_name: read(
-        context, f, {"p": LINES[f], "q.gz": long_gzip(f)[:300_000]}, ignoreCorruptFiles=True).selectExpr("count(*)", "sum(hash(*))"))
-    add(f"{format_name} in tasks of 7 bytes", lambda context, f=format_name: context.with_conf(
-        {"spark.sql.files.maxPartitionBytes": "7", "spark.sql.files.openCostInBytes": "0", "spark.millstream.read.openCostInBytes": "0"},
-        lambda: seen(read(context, f, {name: CONTENTS[f][name] for name in ("plain", "no-end", "crlf", "cr", "mark", "blank")}))))
+    add(
+        f"{format_name} whose names are asked for",
+        lambda context, f=format_name, c=contents: read(context, f, c).selectExpr(
+            "a",
+            "substring_index(input_file_name(), '/', -1)",
+            "input_file_block_start()",
+            "input_file_block_length()",
+            "_metadata.file_name",
+            "_metadata.file_size",
+        ),
+    )
+    add(
+        f"{format_name} inferred",
+        lambda context, f=format_name: context.spark.read.format(f).load(
+            write(context, {"x": LINES[f], "y": LINES[f] * 3})
+        ),
+    )
+    add(
+        f"{format_name} beside compressed",
+        lambda context, f=format_name: read(
+            context, f, {"p": LINES[f], f"q.{f}.gz": gzip.compress(LINES[f], mtime=0), "r.txt": LINES[f]}
+        ),
+    )
+    add(
+        f"{format_name} broken in compression, left out",
+        lambda context, f=format_name: read(
+            context, f, {"p": LINES[f], "q.gz": gzip.compress(LINES[f] * 1000, mtime=0)[:40]}, ignoreCorruptFiles=True
+        ),
+    )
+    add(
+        f"{format_name} cut off in the middle, the rest left out",
+        lambda context, f=format_name: read(
+            context, f, {"p": LINES[f], "q.gz": long_gzip(f)[:300_000]}, ignoreCorruptFiles=True
+        ).selectExpr("count(*)", "sum(hash(*))"),
+    )
+    add(
+        f"{format_name} in tasks of 7 bytes",
+        lambda context, f=format_name: context.with_conf(
+            {
+                "spark.sql.files.maxPartitionBytes": "7",
+                "spark.sql.files.openCostInBytes": "0",
+                "spark.millstream.read.openCostInBytes": "0",
+            },
+            lambda: seen(
+                read(
+                    context, f, {name: CONTENTS[f][name] for name in ("plain", "no-end", "crlf", "cr", "mark", "blank")}
+                )
+            ),
+        ),
+    )
 
 for name, options in {
-    "with a header": {"header": True}, "with a header, columns not pruned": {"header": True, "enforceSchema": False},
+    "with a header": {"header": True},
+    "with a header, columns not pruned": {"header": True, "enforceSchema": False},
 }.items():
     add(f"csv {name}", lambda context, o=options: read(context, "csv", HEADERS, **o))
     add(f"csv {name} that differs", lambda context, o=options: read(context, "csv", OTHER_HEADERS, **o))
     add(f"csv {name}, one column of it", lambda context, o=options: read(context, "csv", HEADERS, **o).select("b"))
-add("csv, rows as variants with the names in the header", lambda context: context.spark.read.options(header=True, singleVariantColumn="v").csv(
-    write(context, HEADERS)).selectExpr("to_json(v)"))
-add("binaryFile by size", lambda context: context.read("binaryFile", "sizes").filter("length < 1000").selectExpr("length(content)", "path"))
-add("csv of a file named twice", lambda context: context.spark.read.schema(SCHEMA).csv(
-    [f"{write(context, {'p': LINES['csv'], 'q': LINES['csv'] * 2})}/{name}" for name in "ppq"]))
+add(
+    "csv, rows as variants with the names in the header",
+    lambda context: (
+        context.spark.read.options(header=True, singleVariantColumn="v")
+        .csv(write(context, HEADERS))
+        .selectExpr("to_json(v)")
+    ),
+)
+add(
+    "binaryFile by size",
+    lambda context: context.read("binaryFile", "sizes").filter("length < 1000").selectExpr("length(content)", "path"),
+)
+add(
+    "csv of a file named twice",
+    lambda context: context.spark.read.schema(SCHEMA).csv(
+        [f"{write(context, {'p': LINES['csv'], 'q': LINES['csv'] * 2})}/{name}" for name in "ppq"]
+    ),
+)
 for name, options in {
-    "comments": {"comment": "#"}, "spaces cut": {"ignoreLeadingWhiteSpace": True, "ignoreTrailingWhiteSpace": True},
-    "short columns": {"maxCharsPerColumn": 1000}, "nulls": {"nullValue": "x", "emptyValue": "e"}, "tabs": {"sep": "\t"},
+    "comments": {"comment": "#"},
+    "spaces cut": {"ignoreLeadingWhiteSpace": True, "ignoreTrailingWhiteSpace": True},
+    "short columns": {"maxCharsPerColumn": 1000},
+    "nulls": {"nullValue": "x", "emptyValue": "e"},
+    "tabs": {"sep": "\t"},
 }.items():
     add(f"csv, {name}", lambda context, o=options: seen(read(context, "csv", CSV, **o)))
 add("csv, more columns than may be", lambda context: read(context, "csv", {"wide": CSV["wide"]}, maxColumns=3))
-add("csv, all of every row", lambda context: context.with_conf({"spark.sql.csv.parser.columnPruning.enabled": "false"}, lambda: seen(read(context, "csv", CSV))))
-for name, options in {"comments": {"allowComments": True, "allowSingleQuotes": False}, "primitives as strings": {"primitivesAsString": True}}.items():
+add(
+    "csv, all of every row",
+    lambda context: context.with_conf(
+        {"spark.sql.csv.parser.columnPruning.enabled": "false"}, lambda: seen(read(context, "csv", CSV))
+    ),
+)
+for name, options in {
+    "comments": {"allowComments": True, "allowSingleQuotes": False},
+    "primitives as strings": {"primitivesAsString": True},
+}.items():
     add(f"json, {name}", lambda context, o=options: seen(read(context, "json", JSON, **o)))
-add("json of nested columns", lambda context: read(context, "json", JSON, "a struct<x:int>, b string, c map<string,int>"))
+add(
+    "json of nested columns",
+    lambda context: read(context, "json", JSON, "a struct<x:int>, b string, c map<string,int>"),
+)
 
 
 def vanished(context, format_name, **options):
@@ -169,32 +251,99 @@ def cached(context, frame):
 
 for format_name in CONTENTS:
     add(f"{format_name}: a file is gone", lambda context, f=format_name: vanished(context, f))
-    add(f"{format_name}: a file is gone, left out", lambda context, f=format_name: vanished(context, f, ignoreMissingFiles=True))
+    add(
+        f"{format_name}: a file is gone, left out",
+        lambda context, f=format_name: vanished(context, f, ignoreMissingFiles=True),
+    )
     add(f"{format_name}: a file has grown", lambda context, f=format_name: grown(context, f))
     add(f"{format_name}: a file has shrunk", lambda context, f=format_name: shrunk(context, f))
     add(f"{format_name}: checksums are right", lambda context, f=format_name: with_checksums(context, f))
-    add(f"{format_name}: checksums are wrong", lambda context, f=format_name: with_checksums(context, f, lambda content: content.replace(b"1", b"2")))
+    add(
+        f"{format_name}: checksums are wrong",
+        lambda context, f=format_name: with_checksums(context, f, lambda content: content.replace(b"1", b"2")),
+    )
 
 # Every format that is read in packed tasks, by partition columns, in parts, with the names of its files.
 for format_name in FORMATS:
     columns = "length(content)" if format_name == "binaryFile" else "*"
     if format_name != "text":
-        add(f"packed {format_name} of partitions", lambda context, f=format_name, c=columns: context.read(f, f"layouts/{f}/hive").selectExpr(c, "year", "month"))
-        add(f"packed {format_name} of one partition", lambda context, f=format_name, c=columns: context.read(f, f"layouts/{f}/hive").filter("year = 2020 and month = 2").selectExpr(c))
-        add(f"packed {format_name}, counted by partition", lambda context, f=format_name: context.read(f, f"layouts/{f}/hive").groupBy("year", "month").count())
-        add(f"packed {format_name}, a list of names", lambda context, f=format_name: context.read(f, f"layouts/{f}/nested", recursiveFileLookup=True).selectExpr(
-            "input_file_name()", "_metadata.file_path", "_metadata.file_modification_time"))
-        add(f"packed {format_name}, cached", lambda context, f=format_name, c=columns: cached(context, context.read(f, f"layouts/{f}/flat").selectExpr(c)))
-        add(f"packed {format_name}, joined with itself", lambda context, f=format_name: context.read(f, f"layouts/{f}/hive").alias("l").join(
-            context.read(f, f"layouts/{f}/hive").alias("r"), ["year", "month"]).groupBy("year").count())
-        add(f"packed {format_name}, pruned dynamically", lambda context, f=format_name: context.read(f, f"layouts/{f}/hive").join(
-            context.spark.createDataFrame([(2, "x")], "month int, label string").filter("label = 'x'"), "month").groupBy("year", "label").count())
+        add(
+            f"packed {format_name} of partitions",
+            lambda context, f=format_name, c=columns: context.read(f, f"layouts/{f}/hive").selectExpr(
+                c, "year", "month"
+            ),
+        )
+        add(
+            f"packed {format_name} of one partition",
+            lambda context, f=format_name, c=columns: (
+                context.read(f, f"layouts/{f}/hive").filter("year = 2020 and month = 2").selectExpr(c)
+            ),
+        )
+        add(
+            f"packed {format_name}, counted by partition",
+            lambda context, f=format_name: context.read(f, f"layouts/{f}/hive").groupBy("year", "month").count(),
+        )
+        add(
+            f"packed {format_name}, a list of names",
+            lambda context, f=format_name: context.read(f, f"layouts/{f}/nested", recursiveFileLookup=True).selectExpr(
+                "input_file_name()", "_metadata.file_path", "_metadata.file_modification_time"
+            ),
+        )
+        add(
+            f"packed {format_name}, cached",
+            lambda context, f=format_name, c=columns: cached(
+                context, context.read(f, f"layouts/{f}/flat").selectExpr(c)
+            ),
+        )
+        add(
+            f"packed {format_name}, joined with itself",
+            lambda context, f=format_name: (
+                context.read(f, f"layouts/{f}/hive")
+                .alias("l")
+                .join(context.read(f, f"layouts/{f}/hive").alias("r"), ["year", "month"])
+                .groupBy("year")
+                .count()
+            ),
+        )
+        add(
+            f"packed {format_name}, pruned dynamically",
+            lambda context, f=format_name: (
+                context.read(f, f"layouts/{f}/hive")
+                .join(
+                    context.spark.createDataFrame([(2, "x")], "month int, label string").filter("label = 'x'"), "month"
+                )
+                .groupBy("year", "label")
+                .count()
+            ),
+        )
 for format_name in ("parquet", "orc"):
-    add(f"packed {format_name} as rows", lambda context, f=format_name: context.with_conf(
-        {f"spark.sql.{f}.enableVectorizedReader": "false"}, lambda: context.read(f, f"layouts/{f}/hive")))
-    add(f"packed {format_name} as rows of batches", lambda context, f=format_name: context.with_conf(
-        {"spark.sql.codegen.wholeStage": "false"}, lambda: context.read(f, f"layouts/{f}/hive")))
-    add(f"packed {format_name} with a condition", lambda context, f=format_name: context.read(f, f"layouts/{f}/flat").filter("id >= 1 and name is not null"))
-add("packed parquet with the numbers of rows", lambda context: context.read("parquet", "layouts/parquet/hive").selectExpr("id", "_metadata.row_index"))
-add("text of another encoding", lambda context: context.spark.read.option("encoding", "ISO-8859-1").text(write(context, {"p": CSV["latin"]})))
-add("text with the names of files", lambda context: context.text("layouts/text/nested", recursiveFileLookup=True).selectExpr("value", "_metadata.file_name"))
+    add(
+        f"packed {format_name} as rows",
+        lambda context, f=format_name: context.with_conf(
+            {f"spark.sql.{f}.enableVectorizedReader": "false"}, lambda: context.read(f, f"layouts/{f}/hive")
+        ),
+    )
+    add(
+        f"packed {format_name} as rows of batches",
+        lambda context, f=format_name: context.with_conf(
+            {"spark.sql.codegen.wholeStage": "false"}, lambda: context.read(f, f"layouts/{f}/hive")
+        ),
+    )
+    add(
+        f"packed {format_name} with a condition",
+        lambda context, f=format_name: context.read(f, f"layouts/{f}/flat").filter("id >= 1 and name is not null"),
+    )
+add(
+    "packed parquet with the numbers of rows",
+    lambda context: context.read("parquet", "layouts/parquet/hive").selectExpr("id", "_metadata.row_index"),
+)
+add(
+    "text of another encoding",
+    lambda context: context.spark.read.option("encoding", "ISO-8859-1").text(write(context, {"p": CSV["latin"]})),
+)
+add(
+    "text with the names of files",
+    lambda context: context.text("layouts/text/nested", recursiveFileLookup=True).selectExpr(
+        "value", "_metadata.file_name"
+    ),
+)

@@ -1,4 +1,6 @@
-"""The options of the file source of streams: which files are in which batch, and what becomes of files that have been read."""
+"""The options of the file source of streams: which files are in which batch, and what becomes of files that have been
+read.
+"""
 
 import re
 
@@ -25,7 +27,12 @@ def batches(context, path="in/x", fails=False, columns=("value",), **options):
             raise ValueError("this batch fails")
 
     stream = context.spark.readStream.options(**options).text(f"{context.scratch}/{path}").selectExpr(*columns)
-    query = stream.writeStream.option("checkpointLocation", f"{context.scratch}/checkpoint").trigger(availableNow=True).foreachBatch(take).start()
+    query = (
+        stream.writeStream.option("checkpointLocation", f"{context.scratch}/checkpoint")
+        .trigger(availableNow=True)
+        .foreachBatch(take)
+        .start()
+    )
     try:
         query.awaitTermination()
     except Exception as error:
@@ -42,7 +49,9 @@ def oldest(context):
 @case("a stream, the latest files first")
 def latest(context):
     put(context)
-    return batches(context, maxFilesPerTrigger=2, latestFirst=True), batches(context, maxFilesPerTrigger=2, latestFirst=True)
+    return batches(context, maxFilesPerTrigger=2, latestFirst=True), batches(
+        context, maxFilesPerTrigger=2, latestFirst=True
+    )
 
 
 @case("a stream, the latest files first, whatever their age")
@@ -86,14 +95,18 @@ def written_again(context):
 @case("a stream of the metadata of files")
 def metadata(context):
     put(context)
-    return batches(context, columns=("value", "_metadata.file_name", "_metadata.file_size", "_metadata.file_block_start"), maxFilesPerTrigger=2)
+    return batches(
+        context,
+        columns=("value", "_metadata.file_name", "_metadata.file_size", "_metadata.file_block_start"),
+        maxFilesPerTrigger=2,
+    )
 
 
 def cleaned(context, *runs, **options):
     """The batches of each run, and the files after it. Files are written before all of them but the last."""
     found = []
     with context.settings(SYNCHRONOUS):
-        for number, names in enumerate(runs):
+        for names in runs:
             put(context, names)
             rows = batches(context, "in/*", maxFilesPerTrigger=1, **options)
             found.append((rows, context.files.names("in"), context.files.names("archive")))
@@ -107,12 +120,16 @@ def deleting(context):
 
 @case("a stream that archives what it has read")
 def archiving(context):
-    return cleaned(context, FILES, [*FILES, "in/y/f"], [], cleanSource="archive", sourceArchiveDir=f"{context.scratch}/archive")
+    return cleaned(
+        context, FILES, [*FILES, "in/y/f"], [], cleanSource="archive", sourceArchiveDir=f"{context.scratch}/archive"
+    )
 
 
 @case("a stream that archives what it has read, the latest files first")
 def archiving_latest(context):
-    return cleaned(context, FILES, [], cleanSource="archive", sourceArchiveDir=f"{context.scratch}/archive", latestFirst=True)
+    return cleaned(
+        context, FILES, [], cleanSource="archive", sourceArchiveDir=f"{context.scratch}/archive", latestFirst=True
+    )
 
 
 @case("a stream that archives into what it reads")
@@ -149,7 +166,14 @@ def deleted_in_batch(context):
         context.files.remove(FILES[number])
         found.append((number, sorted(map(str, batch.collect()))))
 
-    stream = context.spark.readStream.options(maxFilesPerTrigger=1, ignoreMissingFiles=True).text(f"{context.scratch}/in/x")
-    query = stream.writeStream.option("checkpointLocation", f"{context.scratch}/checkpoint").trigger(availableNow=True).foreachBatch(take).start()
+    stream = context.spark.readStream.options(maxFilesPerTrigger=1, ignoreMissingFiles=True).text(
+        f"{context.scratch}/in/x"
+    )
+    query = (
+        stream.writeStream.option("checkpointLocation", f"{context.scratch}/checkpoint")
+        .trigger(availableNow=True)
+        .foreachBatch(take)
+        .start()
+    )
     query.awaitTermination()
     return found

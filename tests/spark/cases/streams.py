@@ -7,8 +7,10 @@ def drained(context, stream):
     """All rows that a stream gives until it has caught up."""
     rows = []
     query = (
-        stream.writeStream.option("checkpointLocation", f"{context.scratch}/checkpoint").trigger(availableNow=True)
-        .foreachBatch(lambda batch, _: rows.extend(map(repr, batch.collect()))).start()
+        stream.writeStream.option("checkpointLocation", f"{context.scratch}/checkpoint")
+        .trigger(availableNow=True)
+        .foreachBatch(lambda batch, _: rows.extend(map(repr, batch.collect())))
+        .start()
     )
     query.awaitTermination()
     return sorted(rows)
@@ -21,17 +23,28 @@ def flat(context):
 
 @case("stream from partitions")
 def partitions(context):
-    return drained(context, context.spark.readStream.schema("id long, name string, year int, month int").json(f"{context.data}/layouts/json/hive"))
+    return drained(
+        context,
+        context.spark.readStream.schema("id long, name string, year int, month int").json(
+            f"{context.data}/layouts/json/hive"
+        ),
+    )
 
 
 @case("stream from a nested directory")
 def nested(context):
-    return drained(context, context.spark.readStream.option("recursiveFileLookup", True).text(f"{context.data}/layouts/text/nested"))
+    return drained(
+        context,
+        context.spark.readStream.option("recursiveFileLookup", True).text(f"{context.data}/layouts/text/nested"),
+    )
 
 
 @case("stream from a glob, few files at a time")
 def glob(context):
-    return drained(context, context.spark.readStream.option("maxFilesPerTrigger", 1).text(f"{context.data}/layouts/text/flat/part-*"))
+    return drained(
+        context,
+        context.spark.readStream.option("maxFilesPerTrigger", 1).text(f"{context.data}/layouts/text/flat/part-*"),
+    )
 
 
 @case("stream from a directory that grows")
@@ -52,7 +65,12 @@ def missing(context):
 def output(context):
     stream = context.spark.readStream.text(f"{context.data}/layouts/text/flat")
     out = f"{context.scratch}/out"
-    query = stream.writeStream.format("text").option("checkpointLocation", f"{context.scratch}/checkpoint").trigger(availableNow=True).start(out)
+    query = (
+        stream.writeStream.format("text")
+        .option("checkpointLocation", f"{context.scratch}/checkpoint")
+        .trigger(availableNow=True)
+        .start(out)
+    )
     query.awaitTermination()
     context.write("out/not-committed", "not committed\n")
     frame = context.spark.read.text(out)

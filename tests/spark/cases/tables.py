@@ -22,7 +22,11 @@ SQL_PATHS = {
     "read_files_that_are_no_function": STOCK,
 }
 for source, index in SQL_PATHS.items():
-    add(f"select from {source}", lambda context, source=source: context.spark.sql("select * from " + source.format(data=context.data)), index)
+    add(
+        f"select from {source}",
+        lambda context, source=source: context.spark.sql("select * from " + source.format(data=context.data)),
+        index,
+    )
 
 
 def table(context, name, definition):
@@ -48,7 +52,9 @@ def located_hidden(context):
 
 @case("table of hidden partitions", index=STOCK)
 def located_hidden_partitions(context):
-    return table(context, "located_hidden_partitions", "using text options (recursiveFileLookup true) location '{data}/hidden'")
+    return table(
+        context, "located_hidden_partitions", "using text options (recursiveFileLookup true) location '{data}/hidden'"
+    )
 
 
 @case("table on a missing location", index=STOCK)
@@ -57,7 +63,11 @@ def located_missing(context):
 
 
 def recovered(context, name, command):
-    frame = table(context, name, "(id long, name string, year int, month int) using json partitioned by (year, month) location '{data}/layouts/json/hive'")
+    frame = table(
+        context,
+        name,
+        "(id long, name string, year int, month int) using json partitioned by (year, month) location '{data}/layouts/json/hive'",
+    )
     before = frame.count()
     context.spark.sql(command.format(name=name))
     return before, name
@@ -83,9 +93,15 @@ def partitions_shown(context):
 
 @case("recovery by many small listings")
 def recover_many(context):
-    table(context, "many", "(value string, a int, b int, c int) using text partitioned by (a, b, c) location '{data}/columns/many'")
+    table(
+        context,
+        "many",
+        "(value string, a int, b int, c int) using text partitioned by (a, b, c) location '{data}/columns/many'",
+    )
     context.spark.sql("msck repair table many")
-    return sorted(map(repr, context.spark.sql("select a, count(*), sum(c) from many where b != 2 group by a").collect()))
+    return sorted(
+        map(repr, context.spark.sql("select a, count(*), sum(c) from many where b != 2 group by a").collect())
+    )
 
 
 @case("table analysed")
@@ -120,7 +136,9 @@ def external(context):
 
 @case("temporary view over a path")
 def temporary_view(context):
-    context.spark.sql(f"create or replace temporary view over_path using text options (path '{context.data}/layouts/text/hive')")
+    context.spark.sql(
+        f"create or replace temporary view over_path using text options (path '{context.data}/layouts/text/hive')"
+    )
     return context.spark.table("over_path")
 
 
@@ -134,7 +152,9 @@ def as_select(context):
 @case("table saved with a path")
 def saved_with_path(context):
     context.spark.sql("drop table if exists saved")
-    context.text("layouts/text/hive").write.option("path", f"{context.scratch}/saved").partitionBy("year").saveAsTable("saved")
+    context.text("layouts/text/hive").write.option("path", f"{context.scratch}/saved").partitionBy("year").saveAsTable(
+        "saved"
+    )
     return sorted(map(repr, context.spark.table("saved").collect()))
 
 

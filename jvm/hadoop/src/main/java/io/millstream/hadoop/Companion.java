@@ -1,11 +1,11 @@
 package io.millstream.hadoop;
 
 /**
- * Additional set-up for a JVM that uses our {@code file:} file system: {@link #start} is called once, when the first {@link
- * MillstreamLocalFileSystem} is initialized. Implementations are found by {@link java.util.ServiceLoader}, because this
- * module knows no Spark.
+ * Additional set-up for a JVM that uses our {@code file:} file system: {@link #start} is called once, when the first
+ * {@link MillstreamLocalFileSystem} is initialized. Implementations are found by {@link java.util.ServiceLoader},
+ * because this module knows no Spark.
  */
 public interface Companion {
-  /** Must neither fail nor wait for the file system. */
-  void start();
+    /** Must neither fail nor wait for the file system. */
+    void start();
 }

@@ -4,31 +4,38 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes Hadoop use {@link MillstreamLocalFileSystem} for {@code file:} in every JVM that has the jar, without a setting.
+ * Makes Hadoop use {@link MillstreamLocalFileSystem} for {@code file:} in every JVM that has the jar, without a
+ * setting.
  *
- * <p>A setting ({@code fs.file.impl}) would reach JVMs that lack the jar, such as spark-submit's own in cluster mode, and break them.
- * Instead, the jar names the class in {@code META-INF/services}, where Hadoop looks for file systems before it creates the first one. Of
- * several classes for a scheme, Hadoop takes the last one that it finds, and Java skips a class that was named before. Our entry follows
- * one for {@code LocalFileSystem}, so it comes after Hadoop's in any order of the class path. Hive's entry may still come later; then
- * Hadoop's constructor cache gives it our class. {@code fs.file.impl}, where somebody sets it, precedes all entries.
+ * <p>A setting ({@code fs.file.impl}) would reach JVMs that lack the jar, such as spark-submit's own in cluster mode,
+ * and break them. Instead, the jar names the class in {@code META-INF/services}, where Hadoop looks for file systems
+ * before it creates the first one. Of several classes for a scheme, Hadoop takes the last one that it finds, and Java
+ * skips a class that was named before. Our entry follows one for {@code LocalFileSystem}, so it comes after Hadoop's in
+ * any order of the class path. Hive's entry may still come later; then Hadoop's constructor cache gives it our class.
+ * {@code fs.file.impl}, where somebody sets it, precedes all entries.
  */
 final class FileSystemService {
-  private static final Logger LOG = LoggerFactory.getLogger(FileSystemService.class);
-  private static final String HIVES = "org.apache.hadoop.hive.ql.io.ProxyLocalFileSystem";
+    private static final Logger LOG = LoggerFactory.getLogger(FileSystemService.class);
+    private static final String HIVES = "org.apache.hadoop.hive.ql.io.ProxyLocalFileSystem";
 
-  private FileSystemService() {}
+    private FileSystemService() {}
 
-  /** To be called before Hadoop creates its first file system. Returns whether ours stands in for Hive's. */
-  static boolean replaceHives() {
-    try {
-      HadoopConstructors.replace(Class.forName(HIVES, false, FileSystemService.class.getClassLoader()), MillstreamLocalFileSystem.class);
-      return true;
-    } catch (ClassNotFoundException e) {
-      return false;
-    } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
-      LOG.warn("Millstream does not support this Hadoop, so local files are listed and opened by Hive's class, at its usual speed; results are "
-          + "the same. Setting spark.hadoop.fs.file.impl to {} may help. Cause: {}", MillstreamLocalFileSystem.class.getName(), e.toString());
-      return false;
+    /** To be called before Hadoop creates its first file system. Returns whether ours stands in for Hive's. */
+    static boolean replaceHives() {
+        try {
+            HadoopConstructors.replace(
+                    Class.forName(HIVES, false, FileSystemService.class.getClassLoader()),
+                    MillstreamLocalFileSystem.class);
+            return true;
+        } catch (ClassNotFoundException e) {
+            return false;
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+            LOG.warn(
+                    "Millstream does not support this Hadoop, so local files are listed and opened by Hive's class, at its usual speed; results are "
+                            + "the same. Setting spark.hadoop.fs.file.impl to {} may help. Cause: {}",
+                    MillstreamLocalFileSystem.class.getName(),
+                    e.toString());
+            return false;
+        }
     }
-  }
 }

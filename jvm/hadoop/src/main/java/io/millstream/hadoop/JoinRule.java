@@ -7,11 +7,11 @@ package io.millstream.hadoop;
  * @param json whether lines are JSON values
  */
 public record JoinRule(boolean header, boolean json) {
-  /** Files that stay as they are, or have nothing in common. */
-  public static final JoinRule NONE = new JoinRule(false, false);
+    /** Files that stay as they are, or have nothing in common. */
+    public static final JoinRule NONE = new JoinRule(false, false);
 
-  /** As native code takes it. */
-  int bits() {
-    return (header ? 1 : 0) | (json ? 2 : 0);
-  }
+    /** As native code takes it. */
+    int bits() {
+        return (header ? 1 : 0) | (json ? 2 : 0);
+    }
 }

@@ -5,20 +5,20 @@ import java.io.IOException;
 
 /** Paths of local files for native code, which wants the file system's bytes ({@link FileNames}). */
 final class LocalPaths {
-  private LocalPaths() {}
+    private LocalPaths() {}
 
-  /** The bytes of a file's path, or null if the locale's encoding cannot express it. */
-  static byte[] encode(File file) {
-    byte[] bytes = FileNames.LOCAL.bytes(file.getPath());
-    return file.getPath().equals(new String(bytes, FileNames.LOCAL.charset())) ? bytes : null;
-  }
-
-  /** The bytes of a path for native code. */
-  static byte[] require(String path) throws IOException {
-    byte[] bytes = encode(new File(path));
-    if (bytes == null) {
-      throw new IOException(path + ": not a name in this JVM's encoding; use a UTF-8 locale");
+    /** The bytes of a file's path, or null if the locale's encoding cannot express it. */
+    static byte[] encode(File file) {
+        byte[] bytes = FileNames.LOCAL.bytes(file.getPath());
+        return file.getPath().equals(new String(bytes, FileNames.LOCAL.charset())) ? bytes : null;
     }
-    return bytes;
-  }
+
+    /** The bytes of a path for native code. */
+    static byte[] require(String path) throws IOException {
+        byte[] bytes = encode(new File(path));
+        if (bytes == null) {
+            throw new IOException(path + ": not a name in this JVM's encoding; use a UTF-8 locale");
+        }
+        return bytes;
+    }
 }

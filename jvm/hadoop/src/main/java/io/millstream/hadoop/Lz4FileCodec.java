@@ -8,13 +8,13 @@ import org.apache.hadoop.io.compress.Lz4Codec;
 
 /** Reads {@code .lz4} files of Hadoop and of the {@code lz4} command, and writes what Hadoop's codec does. */
 public class Lz4FileCodec extends Lz4Codec implements FileCodec {
-  @Override
-  public CompressionInputStream createInputStream(InputStream in) throws IOException {
-    return FileCodec.decoded(TextCodec.LZ4, in, super::createInputStream);
-  }
+    @Override
+    public CompressionInputStream createInputStream(InputStream in) throws IOException {
+        return FileCodec.decoded(TextCodec.LZ4, in, super::createInputStream);
+    }
 
-  @Override
-  public CompressionInputStream createInputStream(InputStream in, Decompressor decompressor) throws IOException {
-    return FileCodec.decoded(TextCodec.LZ4, in, whole -> super.createInputStream(whole, decompressor));
-  }
+    @Override
+    public CompressionInputStream createInputStream(InputStream in, Decompressor decompressor) throws IOException {
+        return FileCodec.decoded(TextCodec.LZ4, in, whole -> super.createInputStream(whole, decompressor));
+    }
 }

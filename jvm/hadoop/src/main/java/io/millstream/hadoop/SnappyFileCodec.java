@@ -8,13 +8,13 @@ import org.apache.hadoop.io.compress.SnappyCodec;
 
 /** Reads {@code .snappy} files of Hadoop, and those in the framing format, and writes what Hadoop's codec does. */
 public class SnappyFileCodec extends SnappyCodec implements FileCodec {
-  @Override
-  public CompressionInputStream createInputStream(InputStream in) throws IOException {
-    return FileCodec.decoded(TextCodec.SNAPPY, in, super::createInputStream);
-  }
+    @Override
+    public CompressionInputStream createInputStream(InputStream in) throws IOException {
+        return FileCodec.decoded(TextCodec.SNAPPY, in, super::createInputStream);
+    }
 
-  @Override
-  public CompressionInputStream createInputStream(InputStream in, Decompressor decompressor) throws IOException {
-    return FileCodec.decoded(TextCodec.SNAPPY, in, whole -> super.createInputStream(whole, decompressor));
-  }
+    @Override
+    public CompressionInputStream createInputStream(InputStream in, Decompressor decompressor) throws IOException {
+        return FileCodec.decoded(TextCodec.SNAPPY, in, whole -> super.createInputStream(whole, decompressor));
+    }
 }

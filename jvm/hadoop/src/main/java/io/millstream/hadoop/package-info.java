@@ -9,7 +9,7 @@
  *                                                                   └─ bytes ──► RemoteFiles ◄── native threads of NativeScan and JoinedFiles
  * </pre>
  *
- * If native code cannot answer exactly as Hadoop's own file system would, the superclass answers: the result is
- * never different, only slower.
+ * If native code cannot answer exactly as Hadoop's own file system would, the superclass answers: the result is never
+ * different, only slower.
  */
 package io.millstream.hadoop;

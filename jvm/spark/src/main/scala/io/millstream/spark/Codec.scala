@@ -36,11 +36,13 @@ object Codec {
   private[spark] val OfLines: Seq[Codec] = All.filter(codec => codec == Uncompressed || codec.hadoop.nonEmpty)
   private[spark] val OfParquet: Seq[Codec] = All.filter(_.parquet.nonEmpty)
 
-  def named(name: String, among: Seq[Codec]): Option[Codec] = among.find(_.names.contains(name.toLowerCase(Locale.ROOT)))
+  def named(name: String, among: Seq[Codec]): Option[Codec] =
+    among.find(_.names.contains(name.toLowerCase(Locale.ROOT)))
 
   /** Hadoop's codec of this name; an IOException if it is not configured or not built in. */
   def ofHadoop(name: String, codecs: CompressionCodecFactory): CompressionCodec =
-    Option(codecs.getCodecByName(name)).getOrElse(throw new IOException(s"Hadoop has no codec $name here: see io.compression.codecs"))
+    Option(codecs.getCodecByName(name)).getOrElse(throw new IOException(
+      s"Hadoop has no codec $name here: see io.compression.codecs"))
 
   /**
    * The codec that Hadoop uses to read a file of this name. A Hadoop path would take a colon as the end of a scheme.

@@ -31,6 +31,7 @@ object Compact {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Compact")
   private[spark] val StagingName = ".millstream-compact"
   private val MaxName = 255
+
   /** Threads that move outputs into place. */
   private val ApplyThreads = 16
 
@@ -39,13 +40,14 @@ object Compact {
     run(spark, CompactOptions.of(settings.asScala.toMap)).json
 
   /**
-   * @param tell receives warnings before the work starts: files that a new destination will lack or have unmerged, and headers that would
-   *     become lines
+   * @param tell receives warnings before the work starts: files that a new destination will lack or have unmerged, and
+   *     headers that would become lines
    */
   def run(spark: SparkSession, given: CompactOptions, tell: String => Unit = Log.warn): CompactSummary = {
     val start = System.nanoTime()
     val options = CompactTables.resolved(spark, given)
-    val summary = if (CompactRemote.concerns(options)) CompactRemote.run(spark, options, tell) else runLocally(spark, options, tell)
+    val summary =
+      if (CompactRemote.concerns(options)) CompactRemote.run(spark, options, tell) else runLocally(spark, options, tell)
     val timed = summary.copy(milliseconds = (System.nanoTime() - start) / 1000000)
     Log.info(s"Millstream compacted ${timed.source}: ${timed.text}")
     timed
@@ -59,11 +61,18 @@ object Compact {
         case CompactAction.Merge if options.dryRun => look(spark, options, source, target, tell)
         case action =>
           try action match {
-            case CompactAction.Merge => compact(spark, options, source, target, tell)
-            case CompactAction.Undo =>
-              afterRecovery(spark, options, target)(CompactUndo.undo(options, target, _, opening(_, target), checkEarlier(spark, options, target, "undone")))
-            case CompactAction.Purge => afterRecovery(spark, options, target)(CompactUndo.purge(options, target, _, opening(_, target)))
-          } finally forgetListings(spark, target)
+              case CompactAction.Merge => compact(spark, options, source, target, tell)
+              case CompactAction.Undo =>
+                afterRecovery(spark, options, target)(CompactUndo.undo(
+                  options,
+                  target,
+                  _,
+                  opening(_, target),
+                  checkEarlier(spark, options, target, "undone")))
+              case CompactAction.Purge =>
+                afterRecovery(spark, options, target)(CompactUndo.purge(options, target, _, opening(_, target)))
+            }
+          finally forgetListings(spark, target)
       }
     } catch {
       case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again once that is fixed")
@@ -92,7 +101,10 @@ object Compact {
     new LocalTree(source, local(options.source).normalize, spark.sparkContext.hadoopConfiguration)
 
   /** Undoes or removes earlier compactions of a tree, once they are finished. */
-  private def afterRecovery(spark: SparkSession, options: CompactOptions, target: Path)(action: Seq[Path] => CompactSummary): CompactSummary = {
+  private def afterRecovery(
+      spark: SparkSession,
+      options: CompactOptions,
+      target: Path)(action: Seq[Path] => CompactSummary): CompactSummary = {
     val places = stagingPlaces(options, target)
     if (options.dryRun) refuseUnfinished(places) else recover(spark, options, target)
     action(places.filter(place => Files.isWritable(place.getParent)))
@@ -106,12 +118,25 @@ object Compact {
     }
 
   /** Refuses to change what an earlier compaction in place has changed, unless the tree is still one of plain files. */
-  private def checkEarlier(spark: SparkSession, options: CompactOptions, target: Path, whatIsNot: String)(place: Path): Unit =
+  private def checkEarlier(
+      spark: SparkSession,
+      options: CompactOptions,
+      target: Path,
+      whatIsNot: String)(place: Path): Unit =
     CompactTables.checkEarlier(tree(spark, options, target), place, whatIsNot)
 
   /** Predicts the result from names, sizes, the beginnings of files, and schemas. */
-  private def look(spark: SparkSession, options: CompactOptions, source: Path, target: Path, tell: String => Unit): CompactSummary = {
-    val tasks = new CompactTasks(spark, Site(options.header, options.codec), spark.sparkContext.hadoopConfiguration, s"Millstream compact --dry-run $source")
+  private def look(
+      spark: SparkSession,
+      options: CompactOptions,
+      source: Path,
+      target: Path,
+      tell: String => Unit): CompactSummary = {
+    val tasks = new CompactTasks(
+      spark,
+      Site(options.header, options.codec),
+      spark.sparkContext.hadoopConfiguration,
+      s"Millstream compact --dry-run $source")
     val planned = planner(spark, options, source).plan()
     CompactResult.warnings(options, planned, spark.sparkContext.hadoopConfiguration).foreach(tell)
     val (plan, made) = CompactResult.withCopies(options, planned, tasks.check)
@@ -120,7 +145,12 @@ object Compact {
     result(options, source, target, plan, wouldBeMade, None, 0)
   }
 
-  private def compact(spark: SparkSession, options: CompactOptions, source: Path, target: Path, tell: String => Unit): CompactSummary = {
+  private def compact(
+      spark: SparkSession,
+      options: CompactOptions,
+      source: Path,
+      target: Path,
+      tell: String => Unit): CompactSummary = {
     val recovered = recover(spark, options, target)
     if (recovered.nonEmpty && !options.inPlace) {
       val plan = CompactPlan(0, 0, 0, Vector.empty, 0, recovered.flatMap(_.left))
@@ -138,7 +168,8 @@ object Compact {
       if (!options.inPlace) CompactResult.foretell(planned, source.toString, target.toString).foreach(tell)
       val out = place.resolve(NativeCompaction.OUT)
       val site = Site(options.header, options.codec)
-      val tasks = new LocalTasks(spark, site, out.toString, spark.sparkContext.hadoopConfiguration, s"Millstream compact $source")
+      val tasks =
+        new LocalTasks(spark, site, out.toString, spark.sparkContext.hadoopConfiguration, s"Millstream compact $source")
       val (plan, made) = CompactResult.withCopies(options, planned, tasks.make)
       if (!options.inPlace) CompactLeft.write(out, plan.left ++ CompactResult.failures(source.toString, plan, made))
       // The tree may have become a table meanwhile, or another compaction may have moved files while they were listed.
@@ -167,7 +198,8 @@ object Compact {
       plan: CompactPlan,
       made: Seq[Made[String]]): NativeCompaction.Applied = {
     val root = target.toString
-    val journal = if (options.inPlace) NativeCompaction.Journal.inPlace(root, CompactUndo.keepUntil(options)) else NativeCompaction.Journal.ofNewTree(root)
+    val journal = if (options.inPlace) NativeCompaction.Journal.inPlace(root, CompactUndo.keepUntil(options))
+    else NativeCompaction.Journal.ofNewTree(root)
     val staged = made.flatMap(one => one.staged.toOption.map(plan.outputs(one.output) -> _))
       .sortBy { case (output, _) => (output.directory, output.id) }
     staged.foreach { case (output, name) => journal.add(name, output.directory, output.name) }
@@ -179,8 +211,9 @@ object Compact {
     try {
       staging.apply(ApplyThreads)
     } catch {
-      case e: IOException => throw new CompactFailure(s"${e.getMessage}; no line is lost, but $target is partly old and partly new: " +
-        "run the same command again once that is fixed, and it will finish the work")
+      case e: IOException =>
+        throw new CompactFailure(s"${e.getMessage}; no line is lost, but $target is partly old and partly new: " +
+          "run the same command again once that is fixed, and it will finish the work")
     }
 
   private def result(
@@ -194,13 +227,17 @@ object Compact {
     val summary = CompactResult.of(options, source.toString, target.toString, plan, made, recovered)
     applied.fold(summary) { applied =>
       val left = applied.left.asScala.toSeq
-      summary.copy(outputs = applied.outputs, merged = summary.merged - CompactSummary.filesOf(left), left = summary.left ++ left,
+      summary.copy(
+        outputs = applied.outputs,
+        merged = summary.merged - CompactSummary.filesOf(left),
+        left = summary.left ++ left,
         keepSeconds = if (applied.outputs > 0) summary.keepSeconds else 0)
     }
   }
 
   private[spark] def local(path: String): Path =
-    if (path.startsWith("file:")) Paths.get(new org.apache.hadoop.fs.Path(path).toUri.getPath) else Paths.get(path).toAbsolutePath
+    if (path.startsWith("file:")) Paths.get(new org.apache.hadoop.fs.Path(path).toUri.getPath)
+    else Paths.get(path).toAbsolutePath
 
   private[spark] def realDirectory(path: String): Path = {
     val given = local(path)
@@ -214,17 +251,23 @@ object Compact {
     // Its nearest existing ancestor determines its real path.
     val existing = Iterator.iterate(given)(_.getParent).dropWhile(p => p != null && !Files.exists(p)).next()
     val real = existing.toRealPath().resolve(existing.relativize(given)).normalize
-    if (real == source) throw new CompactFailure(s"$given: is the source itself; use --in-place (in_place=True) to replace its files")
-    if (real.startsWith(source)) throw new CompactFailure(s"$given: is inside the source $source; choose a destination outside it")
+    if (real == source)
+      throw new CompactFailure(s"$given: is the source itself; use --in-place (in_place=True) to replace its files")
+    if (real.startsWith(source))
+      throw new CompactFailure(s"$given: is inside the source $source; choose a destination outside it")
     if (Files.exists(real)) {
       if (!Files.isDirectory(real)) throw new CompactFailure(s"$given: exists and is not a directory")
       val listed = Files.newDirectoryStream(real)
-      val isEmpty = try !listed.iterator.hasNext finally listed.close()
+      val isEmpty =
+        try !listed.iterator.hasNext
+        finally listed.close()
       if (!isEmpty && !Files.exists(real.resolve(StagingName))) throw notEmpty(real)
     } else if (dryRun) {
-      if (!Files.isWritable(existing)) throw new CompactFailure(s"$given: cannot be made: no permission to write to $existing")
+      if (!Files.isWritable(existing))
+        throw new CompactFailure(s"$given: cannot be made: no permission to write to $existing")
     } else {
-      try Files.createDirectories(real) catch {
+      try Files.createDirectories(real)
+      catch {
         case e: IOException => throw new CompactFailure(s"$given: cannot be made: ${reason(e)}")
       }
     }
@@ -233,7 +276,8 @@ object Compact {
 
   private def holdsOthers(target: Path): Boolean = {
     val listed = Files.newDirectoryStream(target)
-    try listed.asScala.exists(_.getFileName.toString != StagingName) finally listed.close()
+    try listed.asScala.exists(_.getFileName.toString != StagingName)
+    finally listed.close()
   }
 
   private[spark] def notEmpty(target: Any) =
@@ -242,7 +286,8 @@ object Compact {
   /** Possible staging directories: inside the tree or, for a compaction in place, also beside it. */
   private def stagingPlaces(options: CompactOptions, target: Path): Seq[Path] = {
     val inside = target.resolve(StagingName)
-    val beside = Option(target.getParent).filter(_ => options.inPlace).map(_.resolve(s".${target.getFileName}$StagingName"))
+    val beside =
+      Option(target.getParent).filter(_ => options.inPlace).map(_.resolve(s".${target.getFileName}$StagingName"))
     beside.filter(_.getFileName.toString.getBytes.length <= MaxName).toSeq :+ inside
   }
 
@@ -281,7 +326,8 @@ object Compact {
       }
     }
 
-  private[spark] def reason(e: IOException): String = s"${e.getClass.getSimpleName.stripSuffix("Exception")}: ${e.getMessage}"
+  private[spark] def reason(e: IOException): String =
+    s"${e.getClass.getSimpleName.stripSuffix("Exception")}: ${e.getMessage}"
 
   private val Usage = "usage: Compact [--json] key=value..."
 
@@ -291,24 +337,25 @@ object Compact {
     val pairs = settings.map(_.split("=", 2)).collect { case Array(key, value) => key -> value }.toMap
     if (pairs.size != settings.length) throw new IllegalArgumentException(Usage)
     ConsoleLog.withoutTraces()
-    val code = try {
-      val options = CompactOptions.of(pairs)
-      val builder = SparkSession.builder().appName(s"millstream compact ${options.table.getOrElse(options.source)}")
-      // Tables are in the Hive metastore; the in-memory catalog of this process is always empty.
-      val spark = (if (options.table.isEmpty) builder else builder.enableHiveSupport()).getOrCreate()
+    val code =
       try {
-        val tell = if (flags.nonEmpty) (_: String) => () else say _
-        report(run(spark, options, tell), flags.nonEmpty)
-      } finally spark.stop()
-    } catch {
-      case e: CompactFailure =>
-        say(e.getMessage)
-        1
-      case NonFatal(e) =>
-        Log.info("The compaction failed", e)
-        say(s"${CompactTasks.oneLine(e)}; -v shows Spark's log")
-        1
-    }
+        val options = CompactOptions.of(pairs)
+        val builder = SparkSession.builder().appName(s"millstream compact ${options.table.getOrElse(options.source)}")
+        // Tables are in the Hive metastore; the in-memory catalog of this process is always empty.
+        val spark = (if (options.table.isEmpty) builder else builder.enableHiveSupport()).getOrCreate()
+        try {
+          val tell = if (flags.nonEmpty) (_: String) => () else say _
+          report(run(spark, options, tell), flags.nonEmpty)
+        } finally spark.stop()
+      } catch {
+        case e: CompactFailure =>
+          say(e.getMessage)
+          1
+        case NonFatal(e) =>
+          Log.info("The compaction failed", e)
+          say(s"${CompactTasks.oneLine(e)}; -v shows Spark's log")
+          1
+      }
     System.out.flush()
     if (code != 0) System.exit(code)
   }

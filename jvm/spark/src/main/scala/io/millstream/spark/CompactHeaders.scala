@@ -19,7 +19,8 @@ private[spark] object CompactHeaders {
 
   /** A warning if the first two files of one of the first outputs that are CSV or TSV begin with the same line. */
   def foretell(options: CompactOptions, plan: CompactPlan, conf: Configuration): Option[String] = {
-    def outputs = plan.outputs.iterator.filter(output => output.files > 1 && !output.isUnmerged && isDelimited(output.members.next().name))
+    def outputs = plan.outputs.iterator.filter(output =>
+      output.files > 1 && !output.isUnmerged && isDelimited(output.members.next().name))
     if (options.header) None else outputs.take(MaxOutputs).flatMap(sameLine(_, conf)).nextOption()
   }
 

@@ -10,6 +10,7 @@ import io.millstream.hadoop.NativeCompaction
 
 /** Finds obstacles to a compaction in place, as far as they show in advance. */
 private[spark] object CompactInPlace {
+
   /** Number of directories examined at once. */
   private val Threads = 16
 
@@ -47,7 +48,8 @@ private[spark] object CompactInPlace {
     val obstacles = NativeCompaction.obstacles(directory.toString)
     for {
       output <- outputs
-      reason <- if (obstacles.isEmpty) None else output.members.map(member => obstacles.get(member.name)).find(_ != null)
+      reason <-
+        if (obstacles.isEmpty) None else output.members.map(member => obstacles.get(member.name)).find(_ != null)
     } yield output.id -> reason
   }
 }

@@ -16,10 +16,15 @@ import org.apache.spark.{TaskContext, TaskKilledException}
 import org.apache.spark.sql.SparkSession
 
 /**
- * Makes outputs in a staging directory on a local or mounted file system, each with its manifest. They are staged in `out`, under hidden
- * names: a pattern matches that directory.
+ * Makes outputs in a staging directory on a local or mounted file system, each with its manifest. They are staged in
+ * `out`, under hidden names: a pattern matches that directory.
  */
-private[spark] final class LocalTasks(spark: SparkSession, site: Site, out: String, conf: Configuration, description: String)
+private[spark] final class LocalTasks(
+    spark: SparkSession,
+    site: Site,
+    out: String,
+    conf: Configuration,
+    description: String)
     extends CompactTasks(spark, site, conf, description) {
   import CompactTasks._
   import LocalTasks._
@@ -38,7 +43,8 @@ private[spark] final class LocalTasks(spark: SparkSession, site: Site, out: Stri
       val rewriting = rewritingOf(output)
       import rewriting.{codec, toParquet}
       val rows = rewriting.rows
-      val frameWriter = codec.foldLeft(rewriting.frame.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
+      val frameWriter = codec.foldLeft(rewriting.frame.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) =>
+        to.option("compression", codec))
       frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
       val part = single(folder)
       val found = if (toParquet) rowsOf(new HadoopPath(part.toUri)) else reader(spark).text(uri(part.toString)).count()
@@ -57,7 +63,13 @@ private[spark] final class LocalTasks(spark: SparkSession, site: Site, out: Stri
 private[spark] object LocalTasks {
   import CompactTasks._
 
-  def makeOne(out: String, output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made[String] = {
+  def makeOne(
+      out: String,
+      output: Output,
+      site: Site,
+      maxReaders: Int,
+      conf: Configuration,
+      counters: Counters): Made[String] = {
     // Each attempt uses a name of its own; only the attempt whose result arrives counts.
     val context = TaskContext.get()
     if (context.isInterrupted()) throw new TaskKilledException("the compaction was cancelled")
@@ -66,7 +78,12 @@ private[spark] object LocalTasks {
     try {
       val length = output.making match {
         case Recode(codec) => recoded(output, site, codec, conf, target)
-        case _ => NativeCompaction.concatenate(output.inputs, site.rule(output), target, maxReaders, () => context.isInterrupted())
+        case _ => NativeCompaction.concatenate(
+            output.inputs,
+            site.rule(output),
+            target,
+            maxReaders,
+            () => context.isInterrupted())
       }
       counters.add(output, length)
       Made(output.id, Right(staged), length)
@@ -90,15 +107,17 @@ private[spark] object LocalTasks {
   /** On disk when this returns. */
   def sync(file: Path): Unit = {
     val channel = FileChannel.open(file, StandardOpenOption.WRITE)
-    try channel.force(true) finally channel.close()
+    try channel.force(true)
+    finally channel.close()
   }
 
   private def single(folder: String): Path = {
     val listed = Files.newDirectoryStream(Paths.get(folder), "part-*")
     try listed.asScala.toSeq match {
-      case Seq(one) => one
-      case others => throw new IOException(s"$folder: Spark wrote ${others.length} files, not one")
-    } finally listed.close()
+        case Seq(one) => one
+        case others => throw new IOException(s"$folder: Spark wrote ${others.length} files, not one")
+      }
+    finally listed.close()
   }
 
   /** A URI for Hadoop's paths, which are not escaped. */

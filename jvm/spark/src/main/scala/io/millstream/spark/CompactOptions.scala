@@ -8,6 +8,7 @@ import org.apache.spark.network.util.JavaUtils
 private[spark] sealed trait CompactAction
 
 private[spark] object CompactAction {
+
   /** Files are merged. */
   case object Merge extends CompactAction
 
@@ -22,6 +23,7 @@ private[spark] object CompactAction {
 private[spark] sealed trait FirstLines
 
 private[spark] object FirstLines {
+
   /** They are headers. */
   case object Headers extends FirstLines
 
@@ -70,8 +72,23 @@ object CompactOptions {
   val Text = "text"
   val Parquet = "parquet"
 
-  private val Known = Set("source", "destination", "in-place", "target-size", "format", "codec", "header", "no-header", "lines", "copy-left", "dry-run", "table",
-    "plain-files", "keep-for", "undo", "purge")
+  private val Known = Set(
+    "source",
+    "destination",
+    "in-place",
+    "target-size",
+    "format",
+    "codec",
+    "header",
+    "no-header",
+    "lines",
+    "copy-left",
+    "dry-run",
+    "table",
+    "plain-files",
+    "keep-for",
+    "undo",
+    "purge")
   private val Ending = """\.[a-z0-9_-]+""".r
 
   /** Parses names and values from the command line or from Python. */
@@ -82,34 +99,57 @@ object CompactOptions {
     val action = actionOf(isTrue("undo"), isTrue("purge"), isTrue("in-place"), destination)
     requireUsable(settings, action, destination, isTrue)
     val format = settings.getOrElse("format", Same)
-    if (!Set(Same, Text, Parquet)(format)) throw new CompactFailure(s"$format: not a format; choose same, text or parquet")
+    if (!Set(Same, Text, Parquet)(format))
+      throw new CompactFailure(s"$format: not a format; choose same, text or parquet")
     val (codecs, of) = if (format == Parquet) (Codec.OfParquet, " of Parquet") else (Codec.OfLines, "")
-    val codec = settings.get("codec").map(name => Codec.named(name, codecs).getOrElse(
-      throw new CompactFailure(s"$name: not a codec$of; choose from ${codecs.mkString(", ")}")))
-    if (format == Parquet && isTrue("header")) throw new CompactFailure("a header applies to text files, not to Parquet")
-    CompactOptions(action, settings.getOrElse("source", ""), destination, sizeOf(settings.getOrElse("target-size", "128m")), format, codec,
-      firstLinesOf(isTrue("header"), isTrue("no-header")), settings.get("lines").fold(Set.empty[String])(endingsOf), isTrue("copy-left"), isTrue("dry-run"),
-      settings.get("table"), isTrue("plain-files"), if (isTrue("purge")) 0 else durationOf(settings.getOrElse("keep-for", "7d")))
+    val codec = settings.get("codec").map(name =>
+      Codec.named(name, codecs).getOrElse(
+        throw new CompactFailure(s"$name: not a codec$of; choose from ${codecs.mkString(", ")}")))
+    if (format == Parquet && isTrue("header"))
+      throw new CompactFailure("a header applies to text files, not to Parquet")
+    CompactOptions(
+      action,
+      settings.getOrElse("source", ""),
+      destination,
+      sizeOf(settings.getOrElse("target-size", "128m")),
+      format,
+      codec,
+      firstLinesOf(isTrue("header"), isTrue("no-header")),
+      settings.get("lines").fold(Set.empty[String])(endingsOf),
+      isTrue("copy-left"),
+      isTrue("dry-run"),
+      settings.get("table"),
+      isTrue("plain-files"),
+      if (isTrue("purge")) 0 else durationOf(settings.getOrElse("keep-for", "7d")))
   }
 
   private def actionOf(undo: Boolean, purge: Boolean, inPlace: Boolean, destination: Option[String]): CompactAction =
-    if (undo && (purge || inPlace || destination.nonEmpty)) throw new CompactFailure("--undo (undo=True) goes with a directory alone")
+    if (undo && (purge || inPlace || destination.nonEmpty))
+      throw new CompactFailure("--undo (undo=True) goes with a directory alone")
     else if (undo) CompactAction.Undo
     else if (purge && !inPlace && destination.isEmpty) CompactAction.Purge
     else CompactAction.Merge
 
-  private def requireUsable(settings: Map[String, String], action: CompactAction, destination: Option[String], isTrue: String => Boolean): Unit = {
+  private def requireUsable(
+      settings: Map[String, String],
+      action: CompactAction,
+      destination: Option[String],
+      isTrue: String => Boolean): Unit = {
     val table = settings.get("table")
-    if (settings.get("source").isEmpty && (table.isEmpty || action != CompactAction.Merge)) throw new CompactFailure("no directory was given")
+    if (settings.get("source").isEmpty && (table.isEmpty || action != CompactAction.Merge))
+      throw new CompactFailure("no directory was given")
     if (action == CompactAction.Merge) {
-      if (destination.isEmpty != isTrue("in-place")) throw new CompactFailure("specify either a destination or --in-place (in_place=True)")
+      if (destination.isEmpty != isTrue("in-place"))
+        throw new CompactFailure("specify either a destination or --in-place (in_place=True)")
       if (destination.isEmpty && isTrue("copy-left")) {
         throw new CompactFailure("there is nothing to copy in place: files that cannot be merged stay where they are")
       }
       if (destination.nonEmpty) {
-        Seq("table", "plain-files", "keep-for", "purge").find(settings.contains).foreach(key => throw new CompactFailure(s"--$key is for a compaction in place"))
+        Seq("table", "plain-files", "keep-for", "purge").find(settings.contains).foreach(key =>
+          throw new CompactFailure(s"--$key is for a compaction in place"))
       }
-      if (table.nonEmpty && isTrue("plain-files")) throw new CompactFailure("--table and --plain-files exclude each other: the catalog knows what a table is")
+      if (table.nonEmpty && isTrue("plain-files"))
+        throw new CompactFailure("--table and --plain-files exclude each other: the catalog knows what a table is")
     }
   }
 
@@ -120,9 +160,11 @@ object CompactOptions {
     else FirstLines.Unknown
 
   private def sizeOf(text: String): Long = {
-    val bytes = try JavaUtils.byteStringAsBytes(text) catch {
-      case _: IllegalArgumentException => throw new CompactFailure(s"$text: not a size; write it like 128M")
-    }
+    val bytes =
+      try JavaUtils.byteStringAsBytes(text)
+      catch {
+        case _: IllegalArgumentException => throw new CompactFailure(s"$text: not a size; write it like 128M")
+      }
     if (bytes <= 0) throw new CompactFailure(s"$text: the target size must be positive")
     bytes
   }
@@ -131,9 +173,11 @@ object CompactOptions {
     def refused = new CompactFailure(s"$text: not a duration; write it like 7d, 12h or 30min")
     // To Spark, a number alone is so many seconds.
     if (text.trim.forall(_.isDigit) && text.exists(_ != '0')) throw refused
-    val seconds = try JavaUtils.timeStringAsSec(text) catch {
-      case _: IllegalArgumentException => throw refused
-    }
+    val seconds =
+      try JavaUtils.timeStringAsSec(text)
+      catch {
+        case _: IllegalArgumentException => throw refused
+      }
     if (seconds < 0) throw new CompactFailure(s"$text: the time that files are kept must not be negative")
     seconds
   }

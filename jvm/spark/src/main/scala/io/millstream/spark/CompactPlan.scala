@@ -91,10 +91,14 @@ private[spark] final case class CompactPlan(
 /**
  * Groups the files of each directory into outputs.
  *
- * Files of one kind are collected in name order until they reach the target size. A file that is about that large already is
- * kept, and so is a single small one.
+ * Files of one kind are collected in name order until they reach the target size. A file that is about that large
+ * already is kept, and so is a single small one.
  */
-private[spark] final class CompactPlanner(options: CompactOptions, tree: SourceTree, conf: Configuration, runId: String) {
+private[spark] final class CompactPlanner(
+    options: CompactOptions,
+    tree: SourceTree,
+    conf: Configuration,
+    runId: String) {
   import CompactPlanner._
 
   private val codecs = new CompressionCodecFactory(conf)
@@ -106,11 +110,19 @@ private[spark] final class CompactPlanner(options: CompactOptions, tree: SourceT
     val warning = CompactTables.check(tree, options)
     val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
     val (expressible, others) = tree.listings().partition(_.directory != null)
-    if (others.nonEmpty) left += new NativeCompaction.Left(tree.name, others.length, "directories, whose names this JVM cannot express")
+    if (others.nonEmpty)
+      left += new NativeCompaction.Left(tree.name, others.length, "directories, whose names this JVM cannot express")
     expressible.foreach(part => byDirectory.getOrElseUpdate(part.directory, mutable.ArrayBuffer.empty) += part)
     tree.refuseWrites(byDirectory.keys.toSeq)
     byDirectory.foreach { case (directory, parts) => planDirectory(tree.relative(directory), parts) }
-    CompactPlan(byDirectory.count(_._2.exists(_.count > 0)), files, bytes, outputs.toIndexedSeq, keptFiles, left.toSeq, warning)
+    CompactPlan(
+      byDirectory.count(_._2.exists(_.count > 0)),
+      files,
+      bytes,
+      outputs.toIndexedSeq,
+      keptFiles,
+      left.toSeq,
+      warning)
   }
 
   private def planDirectory(relative: String, parts: collection.Seq[DirectoryListing]): Unit = {
@@ -131,7 +143,8 @@ private[spark] final class CompactPlanner(options: CompactOptions, tree: SourceT
     val names = new Names(relative)
     entries.groupBy(entry => familyOf(entry.name)).toSeq.sortBy(_._1.toString).foreach {
       case (Unknown(reason), of) if options.copyLeft =>
-        of.sortBy(_.name).foreach(entry => outputs += output(relative, entry.name, Concatenate, Seq(entry)).copy(unmerged = Some(reason)))
+        of.sortBy(_.name).foreach(entry =>
+          outputs += output(relative, entry.name, Concatenate, Seq(entry)).copy(unmerged = Some(reason)))
       case (Unknown(reason), of) =>
         left += new NativeCompaction.Left(directory, of.length, reason)
       case (family: Known, of) => planFamily(relative, family, of.sortBy(_.name), names)
@@ -152,7 +165,8 @@ private[spark] final class CompactPlanner(options: CompactOptions, tree: SourceT
     groups.foreach { group =>
       val members = group.map(entries)
       if (!isKept(group)) {
-        val making = if (members.exists(entry => Codec.ofFile(entry.name, codecs).nonEmpty)) family.recoding else family.making
+        val making =
+          if (members.exists(entry => Codec.ofFile(entry.name, codecs).nonEmpty)) family.recoding else family.making
         outputs += output(relative, names.next(family), making, members).copy(isJson = family.isJson)
       } else if (!options.inPlace) {
         outputs += output(relative, members.head.name, Concatenate, members)
@@ -203,8 +217,10 @@ private[spark] final class CompactPlanner(options: CompactOptions, tree: SourceT
 }
 
 private[spark] object CompactPlanner {
+
   /** A file of at least this fraction of the target size is kept. */
   private val Large = 0.75
+
   /** An output has at most this multiple of the target size. */
   private val Overfull = 1.25
 
@@ -212,11 +228,22 @@ private[spark] object CompactPlanner {
   private val Word = """\.[a-z][a-z0-9_]*""".r
   private val Delimited = Set(".csv", ".tsv")
   private val OfJson = Set(".json", ".jsonl", ".ndjson")
-  /** Endings of files of lines. Hive, Hadoop and Spark write some without any: `000000_0`, `part-m-00000`, `part-00000-UUID-c000`. */
+
+  /**
+   * Endings of files of lines. Hive, Hadoop and Spark write some without any: `000000_0`, `part-m-00000`,
+   * `part-00000-UUID-c000`.
+   */
   private val OfLines = Set("", ".txt", ".text", ".log") ++ Delimited ++ OfJson
-  /** Spark's names for files of dynamic partitions, to which Hive's text tables add no ending. Elsewhere it writes `-c000`. */
+
+  /**
+   * Spark's names for files of dynamic partitions, to which Hive's text tables add no ending. Elsewhere it writes
+   * `-c000`.
+   */
   private val OfPartition = """part-\d+-[0-9a-f-]{36}\.c\d{3,}""".r
-  /** What Spark's names for files of buckets begin with: `part-00000-UUID_00003.c000.txt`. Names may have line breaks. */
+
+  /**
+   * What Spark's names for files of buckets begin with: `part-00000-UUID_00003.c000.txt`. Names may have line breaks.
+   */
   private val Bucket = """(?s)part-\d+-[0-9a-f-]{36}_\d{5}(\D.*)?""".r
 
   private final case class Entry(listing: DirectoryListing, index: Int) {
@@ -236,9 +263,11 @@ private[spark] object CompactPlanner {
   private sealed trait Known extends Family {
     def making: Making
     def recoding: Making
+
     /** Whether a file must be rewritten even if it is large enough. */
     def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean
     def suffix(codecs: CompressionCodecFactory): String
+
     /** Whether each line must be a JSON value. */
     def isJson: Boolean = false
   }
@@ -257,17 +286,23 @@ private[spark] object CompactPlanner {
   }
 
   /** @param linesCodec Hadoop's name of the codec for output lines */
-  private final case class Rows(fromParquet: Boolean, toParquet: Boolean, linesCodec: Option[String], override val isJson: Boolean = false) extends Known {
+  private final case class Rows(
+      fromParquet: Boolean,
+      toParquet: Boolean,
+      linesCodec: Option[String],
+      override val isJson: Boolean = false) extends Known {
     override def making: Making = Rewrite(fromParquet, toParquet)
     override def recoding: Making = making
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
       fromParquet != toParquet || options.codec.nonEmpty
-    override def suffix(codecs: CompressionCodecFactory): String = if (toParquet) ".parquet" else ".txt" + endingOf(linesCodec, codecs)
+    override def suffix(codecs: CompressionCodecFactory): String =
+      if (toParquet) ".parquet" else ".txt" + endingOf(linesCodec, codecs)
   }
 
   private object Family {
-    private val NoEnding = Unknown("what follows the last dot of the name is no ending, as in data.csv.1, data.csv~ or data.2024-01-01; if these are files " +
-      "of lines, rename them so that they have one (data.1.csv) or no dot")
+    private val NoEnding =
+      Unknown("what follows the last dot of the name is no ending, as in data.csv.1, data.csv~ or data.2024-01-01; if these are files " +
+        "of lines, rename them so that they have one (data.1.csv) or no dot")
 
     def of(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Family = {
       val lower = name.toLowerCase(Locale.ROOT)
@@ -295,16 +330,21 @@ private[spark] object CompactPlanner {
     private def whyNotLines(ending: String, options: CompactOptions): Option[Unknown] =
       if (options.lines(ending)) None
       else if (ending.nonEmpty && !Word.matches(ending)) Some(NoEnding)
-      else if (!OfLines(ending)) Some(Unknown(s"$ending is not an ending of files of lines; if they are, add --lines=$ending (lines=[\"$ending\"])"))
+      else if (!OfLines(ending)) Some(
+        Unknown(s"$ending is not an ending of files of lines; if they are, add --lines=$ending (lines=[\"$ending\"])"))
       else if (Delimited(ending) && options.firstLines == FirstLines.Unknown) {
-        Some(Unknown(s"$ending files may begin with a header: say so with --header (header=True) or --no-header (header=False)"))
+        Some(Unknown(
+          s"$ending files may begin with a header: say so with --header (header=True) or --no-header (header=False)"))
       } else None
 
     /** Hadoop's name of the codec that a file's name indicates. */
     def codecOf(name: String, codecs: CompressionCodecFactory): Option[String] =
       Codec.ofFile(name, codecs).map(FileCodec.hadoops(_).getSimpleName.stripSuffix("Codec").toLowerCase(Locale.ROOT))
 
-    /** All that follows the last dot of a name, with the dot, not counting a codec's ending; "" if there is no dot but that of Spark's number. */
+    /**
+     * All that follows the last dot of a name, with the dot, not counting a codec's ending; "" if there is no dot but
+     * that of Spark's number.
+     */
     private def extension(name: String, codecs: CompressionCodecFactory): String = {
       val ending = Codec.ofFile(name, codecs).map(_.getDefaultExtension).getOrElse("")
       val bare = name.dropRight(ending.length)

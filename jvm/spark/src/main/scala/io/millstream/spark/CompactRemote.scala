@@ -23,33 +23,39 @@ import org.apache.spark.sql.SparkSession
 /**
  * A compaction from or to S3, HDFS or another file system of Hadoop's, into a new tree.
  *
- * The outputs are the files of one direct write (docs/direct-writes-protocol.md) to the destination, which nobody sees before it is
- * committed, and which any later run finishes if its driver dies after that. A marker in the destination tells that run that the files there
- * are those of a compaction.
+ * The outputs are the files of one direct write (docs/direct-writes-protocol.md) to the destination, which nobody sees
+ * before it is committed, and which any later run finishes if its driver dies after that. A marker in the destination
+ * tells that run that the files there are those of a compaction.
  */
 private[spark] object CompactRemote {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Compact")
   private val Remote = "(?s)(?!file:)[A-Za-z][A-Za-z0-9+.-]*://.*"
 
   /** Whether the source or the destination is on a file system other than the local one. */
-  def concerns(options: CompactOptions): Boolean = (options.destination.toSeq :+ options.source).exists(_.matches(Remote))
+  def concerns(options: CompactOptions): Boolean =
+    (options.destination.toSeq :+ options.source).exists(_.matches(Remote))
 
   def run(spark: SparkSession, options: CompactOptions, tell: String => Unit): CompactSummary = {
-    val to = options.destination.getOrElse(throw new CompactFailure(s"${options.source}: files can be replaced in place only on local and mounted file " +
-      "systems; compact them into a new tree, or rewrite the table by INSERT OVERWRITE with direct writes"))
+    val to = options.destination.getOrElse(throw new CompactFailure(
+      s"${options.source}: files can be replaced in place only on local and mounted file " +
+        "systems; compact them into a new tree, or rewrite the table by INSERT OVERWRITE with direct writes"))
     val conf = spark.sessionState.newHadoopConf()
     Placement.prepare(conf)
     try {
-      val source = if (options.source.matches(Remote)) HadoopTree.at(options.source, conf) else new LocalTree(Compact.realDirectory(options.source), Compact.local(options.source).normalize, conf)
+      val source = if (options.source.matches(Remote)) HadoopTree.at(options.source, conf)
+      else new LocalTree(Compact.realDirectory(options.source), Compact.local(options.source).normalize, conf)
       val destination = new Destination(to, conf)
       destination.requireOutside(source)
       if (options.dryRun) look(spark, options, conf, source, destination, tell)
-      else try new Compaction(spark, options, conf, source, destination, tell).run() finally spark.catalog.refreshByPath(destination.path.toString)
+      else
+        try new Compaction(spark, options, conf, source, destination, tell).run()
+        finally spark.catalog.refreshByPath(destination.path.toString)
     } catch {
       case e: CommittedException =>
         throw new CompactFailure(s"${e.getMessage}; no line is lost, but $to is not complete: run the same command again, and it will finish the work")
       case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again once that is fixed")
-      case e: SparkException => throw new CompactFailure(s"Spark could not run the job, and $to is unchanged: ${CompactTasks.oneLine(e)}")
+      case e: SparkException =>
+        throw new CompactFailure(s"Spark could not run the job, and $to is unchanged: ${CompactTasks.oneLine(e)}")
     }
   }
 
@@ -61,7 +67,8 @@ private[spark] object CompactRemote {
       destination: Destination,
       tell: String => Unit): CompactSummary = {
     destination.requireNew()
-    val tasks = new CompactTasks(spark, Site(options.header, options.codec), conf, s"Millstream compact --dry-run ${source.name}")
+    val tasks =
+      new CompactTasks(spark, Site(options.header, options.codec), conf, s"Millstream compact --dry-run ${source.name}")
     val planned = new CompactPlanner(options, source, conf, "").plan()
     CompactResult.warnings(options, planned, conf).foreach(tell)
     val (plan, made) = CompactResult.withCopies(options, planned, tasks.check)
@@ -70,21 +77,26 @@ private[spark] object CompactRemote {
 
   /** The new tree. */
   private final class Destination(given: String, conf: Configuration) {
-    val path: HadoopPath = HadoopTree.qualified(if (given.matches(Remote)) given else s"file://${Compact.local(given).normalize}", conf)
+    val path: HadoopPath =
+      HadoopTree.qualified(if (given.matches(Remote)) given else s"file://${Compact.local(given).normalize}", conf)
     val name: String = CompactTasks.shown(path).stripSuffix("/")
     private val fs = path.getFileSystem(conf)
     private val marker = new HadoopPath(path, Compact.StagingName)
 
-    DirectJob.whyNot(fs).ifPresent(reason => throw new CompactFailure(s"$given: nothing can be compacted to it: $reason"))
+    DirectJob.whyNot(fs).ifPresent(reason =>
+      throw new CompactFailure(s"$given: nothing can be compacted to it: $reason"))
 
     def requireOutside(source: SourceTree): Unit = if (fs.getUri == source.fileSystem) {
       val below = source.path
       val own = path.toUri.getPath.stripSuffix("/")
       if (own == below) throw new CompactFailure(s"$given: is the source itself; choose another destination")
-      if (own.startsWith(s"$below/")) throw new CompactFailure(s"$given: is inside the source ${source.name}; choose a destination outside it")
+      if (own.startsWith(s"$below/"))
+        throw new CompactFailure(s"$given: is inside the source ${source.name}; choose a destination outside it")
     }
 
-    private def found(file: HadoopPath): Option[FileStatus] = try Some(fs.getFileStatus(file)) catch { case _: FileNotFoundException => None }
+    private def found(file: HadoopPath): Option[FileStatus] =
+      try Some(fs.getFileStatus(file))
+      catch { case _: FileNotFoundException => None }
 
     /** Whether a compaction to here has not ended, or has ended without removing its mark. */
     def isMarked: Boolean = found(marker).exists(_.isFile)
@@ -98,7 +110,8 @@ private[spark] object CompactRemote {
     private def holdsNothing: Boolean =
       try {
         val entries = fs.listStatusIterator(path)
-        Iterator.continually(entries).takeWhile(_.hasNext).map(_.next()).forall(entry => entry.getPath == marker || entry.getPath.getName == Store.JOURNAL)
+        Iterator.continually(entries).takeWhile(_.hasNext).map(_.next()).forall(entry =>
+          entry.getPath == marker || entry.getPath.getName == Store.JOURNAL)
       } catch {
         case _: FileNotFoundException => true
       }
@@ -107,7 +120,8 @@ private[spark] object CompactRemote {
     def visibleFiles: Set[String] =
       try {
         val files = fs.listFiles(path, true)
-        val names = Iterator.continually(files).takeWhile(_.hasNext).map(file => path.toUri.relativize(file.next().getPath.toUri).getPath)
+        val names = Iterator.continually(files).takeWhile(_.hasNext).map(file =>
+          path.toUri.relativize(file.next().getPath.toUri).getPath)
         names.filterNot(_.split('/').exists(DatasetNames.isHidden)).toSet
       } catch {
         case _: FileNotFoundException => Set.empty
@@ -121,12 +135,15 @@ private[spark] object CompactRemote {
      */
     def mark(mark: Mark, isReplaceable: Option[Mark] => Boolean): Unit = {
       if (!isReplaceable(readMark)) {
-        throw new CompactFailure(s"$name: another compaction to it has begun, because this one did not renew its lease; nothing is written")
+        throw new CompactFailure(
+          s"$name: another compaction to it has begun, because this one did not renew its lease; nothing is written")
       }
       Using.resource(fs.create(marker, true))(_.write(mark.encoded))
     }
 
-    def readMark: Option[Mark] = try Mark.decoded(Using.resource(fs.open(marker))(_.readAllBytes())) catch { case _: FileNotFoundException => None }
+    def readMark: Option[Mark] =
+      try Mark.decoded(Using.resource(fs.open(marker))(_.readAllBytes()))
+      catch { case _: FileNotFoundException => None }
 
     /** Removes the mark of a job, but not that of another. */
     def unmark(job: String): Unit = if (!isOfAnother(job)) fs.delete(marker, false)
@@ -152,16 +169,23 @@ private[spark] object CompactRemote {
    */
   private final case class Mark(job: String, left: Seq[NativeCompaction.Left], outputs: Seq[String]) {
     def encoded: Array[Byte] =
-      Seq(job, new String(CompactLeft.encoded(left), UTF_8), new ObjectMapper().writeValueAsString(outputs.asJava)).mkString("\n").getBytes(UTF_8)
+      Seq(
+        job,
+        new String(CompactLeft.encoded(left), UTF_8),
+        new ObjectMapper().writeValueAsString(outputs.asJava)).mkString("\n").getBytes(UTF_8)
   }
 
   private object Mark {
+
     /** None if it was not written to its end. */
     def decoded(content: Array[Byte]): Option[Mark] = new String(content, UTF_8).split("\n", -1) match {
       case Array(job, left, outputs) =>
         try {
           val names = new ObjectMapper().readTree(outputs)
-          Option.when(names.isArray)(Mark(job, CompactLeft.decoded(left.getBytes(UTF_8)), names.elements.asScala.map(_.asText).toSeq))
+          Option.when(names.isArray)(Mark(
+            job,
+            CompactLeft.decoded(left.getBytes(UTF_8)),
+            names.elements.asScala.map(_.asText).toSeq))
         } catch {
           case _: JsonProcessingException => None
         }
@@ -196,18 +220,28 @@ private[spark] object CompactRemote {
       val (mark, ending) = known.getOrElse(throw Compact.notEmpty(destination.name))
       val (missing, others) = (mark.outputs.filterNot(found), (found -- mark.outputs).toSeq.sorted)
       val reasons = Seq(
-        Option.when(missing.nonEmpty)(s"${missing.length} of its ${mark.outputs.length} outputs are missing (${someOf(missing)})"),
+        Option.when(missing.nonEmpty)(
+          s"${missing.length} of its ${mark.outputs.length} outputs are missing (${someOf(missing)})"),
         Option.when(others.nonEmpty)(s"${others.length} files there are not its outputs (${someOf(others)})"),
-        Option.when(ending.outcome != Ending.Outcome.COMPLETE)(s"it ended as ${ending.outcome}: ${ending.detail}")).flatten
+        Option.when(
+          ending.outcome != Ending.Outcome.COMPLETE)(s"it ended as ${ending.outcome}: ${ending.detail}")).flatten
       if (reasons.nonEmpty) {
-        throw new CompactFailure(s"${destination.name}: an earlier compaction to it was committed, but ${reasons.mkString("; ")}. " +
-          "If the source still has all lines, remove the directory, or choose another destination, and run the command again")
+        throw new CompactFailure(
+          s"${destination.name}: an earlier compaction to it was committed, but ${reasons.mkString("; ")}. " +
+            "If the source still has all lines, remove the directory, or choose another destination, and run the command again")
       }
       destination.unmark(mark.job)
-      CompactResult.of(options, source.name, destination.name, CompactPlan(0, 0, 0, Vector.empty, 0, mark.left), Nil, found.size)
+      CompactResult.of(
+        options,
+        source.name,
+        destination.name,
+        CompactPlan(0, 0, 0, Vector.empty, 0, mark.left),
+        Nil,
+        found.size)
     }
 
-    private def someOf(names: Seq[String]): String = names.head + (if (names.length > 1) s" and ${names.length - 1} more" else "")
+    private def someOf(names: Seq[String]): String =
+      names.head + (if (names.length > 1) s" and ${names.length - 1} more" else "")
 
     private def compact(before: ReadGuard): CompactSummary = {
       val abandoned = if (destination.isMarked) destination.readMark else None
@@ -224,7 +258,12 @@ private[spark] object CompactRemote {
         discardLeftovers(planned)
         CompactResult.warnings(options, planned, conf).foreach(tell)
         CompactResult.foretell(planned, source.name, destination.name).foreach(tell)
-        val tasks = new StagedTasks(spark, Site(options.header, options.codec), job.placement, conf, s"Millstream compact ${source.name}")
+        val tasks = new StagedTasks(
+          spark,
+          Site(options.header, options.codec),
+          job.placement,
+          conf,
+          s"Millstream compact ${source.name}")
         begun = Some(planned)
         val (plan, made) = CompactResult.withCopies(options, planned, tasks.make)
         begun = Some(plan)
@@ -251,28 +290,37 @@ private[spark] object CompactRemote {
     /** Refuses to run beside another compaction to the same destination, or a statement that writes there. */
     private def requireAlone(): Unit = {
       val resolution = new Resolution(TableAccess.of(destination.path, conf, null))
-      Journal.of(store).jobs.asScala.find(job => job.id != id && !job.isFinished && (job.hasBegun || resolution.isCommitted(job))).foreach { job =>
+      Journal.of(store).jobs.asScala.find(job =>
+        job.id != id && !job.isFinished && (job.hasBegun || resolution.isCommitted(job))).foreach { job =>
         val owner = Option(store.read(Journal.begin(job.id))).fold("another process")(Journal.Begin.of(_, 0).owner)
-        throw new CompactFailure(s"${destination.name}: $owner may still be writing to it; if it is dead, run the same command again in " +
-          s"${new WriteOptions(conf).leaseMillis / 1000} s")
+        throw new CompactFailure(
+          s"${destination.name}: $owner may still be writing to it; if it is dead, run the same command again in " +
+            s"${new WriteOptions(conf).leaseMillis / 1000} s")
       }
     }
 
     private def commit(job: DirectJob, files: Seq[StagedFile], before: ReadGuard): Unit =
-      try job.commit(new CommitPlan(files.asJava, Overwrite.nothing()).hasRead(before.version)) catch {
+      try job.commit(new CommitPlan(files.asJava, Overwrite.nothing()).hasRead(before.version))
+      catch {
         case e: ConflictException =>
           destination.unmark(id)
           throw e
       }
 
     private def forget(): Unit =
-      try destination.forget(id) catch {
-        case e: IOException => Log.warn(s"Remains of a compaction are left in ${destination.name} for the next one to remove: ${e.getMessage}")
+      try destination.forget(id)
+      catch {
+        case e: IOException => Log.warn(
+            s"Remains of a compaction are left in ${destination.name} for the next one to remove: ${e.getMessage}")
       }
 
-    /** Files of attempts that failed or were repeated. Those of copies may be an earlier run's, whose names on S3 do not tell that. */
+    /**
+     * Files of attempts that failed or were repeated. Those of copies may be an earlier run's, whose names on S3 do not
+     * tell that.
+     */
     private def discardLeftovers(plan: CompactPlan): Unit = {
-      val copies = plan.outputs.iterator.filter(_.isCopy).map(copy => if (copy.directory.isEmpty) copy.name else s"${copy.directory}/${copy.name}").toSet
+      val copies = plan.outputs.iterator.filter(_.isCopy).map(copy =>
+        if (copy.directory.isEmpty) copy.name else s"${copy.directory}/${copy.name}").toSet
       val found = store.leftovers("", job => job == id || job.isEmpty).asScala
       store.discard(found.filter(left => left.job == id || copies(left.path)).asJava)
     }
@@ -281,7 +329,8 @@ private[spark] object CompactRemote {
       try {
         if (!destination.isOfAnother(id)) discardLeftovers(plan)
       } catch {
-        case e: IOException => Log.warn(s"Copies in ${destination.name} are left for the next compaction to remove: ${e.getMessage}")
+        case e: IOException =>
+          Log.warn(s"Copies in ${destination.name} are left for the next compaction to remove: ${e.getMessage}")
       }
 
     private def end(plan: CompactPlan): Unit =
@@ -289,7 +338,8 @@ private[spark] object CompactRemote {
         discardLeftovers(plan)
         destination.unmark(id)
       } catch {
-        case e: IOException => Log.warn(s"${destination.name} is complete, but remains of its compaction are left: ${e.getMessage}")
+        case e: IOException =>
+          Log.warn(s"${destination.name} is complete, but remains of its compaction are left: ${e.getMessage}")
       }
   }
 }

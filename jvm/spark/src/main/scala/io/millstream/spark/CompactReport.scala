@@ -50,8 +50,19 @@ final case class CompactSummary(
     val fields = new java.util.LinkedHashMap[String, Any]
     fields.put("source", source)
     fields.put("destination", destination)
-    Seq("directories" -> directories, "files" -> files, "bytes" -> bytes, "outputs" -> outputs, "output_bytes" -> outputBytes,
-      "merged" -> merged, "merged_bytes" -> mergedBytes, "kept" -> kept, "recovered" -> recovered, "restored" -> restored, "removed" -> removed, "purged" -> purged).foreach { case (name, value) => fields.put(name, value) }
+    Seq(
+      "directories" -> directories,
+      "files" -> files,
+      "bytes" -> bytes,
+      "outputs" -> outputs,
+      "output_bytes" -> outputBytes,
+      "merged" -> merged,
+      "merged_bytes" -> mergedBytes,
+      "kept" -> kept,
+      "recovered" -> recovered,
+      "restored" -> restored,
+      "removed" -> removed,
+      "purged" -> purged).foreach { case (name, value) => fields.put(name, value) }
     fields.put("dry_run", dryRun)
     fields.put("milliseconds", milliseconds)
     Seq("copied" -> copied, "left" -> left).foreach { case (name, groups) => fields.put(name, groupsAsJava(groups)) }
@@ -59,7 +70,8 @@ final case class CompactSummary(
   }
 
   def text: String = {
-    if (restored > 0) return s"$restored files ${if (dryRun) "would be" else "were"} put back in place of $removed outputs"
+    if (restored > 0)
+      return s"$restored files ${if (dryRun) "would be" else "were"} put back in place of $removed outputs"
     if (purged > 0) return s"the replaced files of $purged compactions ${if (dryRun) "would be" else "were"} removed"
     val would = if (dryRun) "would become" else "became"
     val again = if (recovered > 0) s"; $recovered outputs of an interrupted compaction were moved into place" else ""
@@ -76,12 +88,14 @@ final case class CompactSummary(
 
   /** One line for each reason why files were not merged, and advice. */
   def remarks: Seq[String] = {
-    val (copying, leaving) = (if (dryRun) "to be copied as they are" else "copied as they are", (inPlace, dryRun) match {
-      case (true, true) => "to be left as they are"
-      case (true, false) => "left as they were"
-      case (false, true) => s"to be missing from $destination"
-      case (false, false) => s"missing from $destination"
-    })
+    val (copying, leaving) = (
+      if (dryRun) "to be copied as they are" else "copied as they are",
+      (inPlace, dryRun) match {
+        case (true, true) => "to be left as they are"
+        case (true, false) => "left as they were"
+        case (false, true) => s"to be missing from $destination"
+        case (false, false) => s"missing from $destination"
+      })
     byReason(copying, copied) ++ byReason(leaving, left) ++ advice
   }
 
@@ -89,16 +103,20 @@ final case class CompactSummary(
     if (dryRun && inPlace) "the rest would be compacted"
     else if (dryRun) s"--copy-left copies what can be copied"
     else if (inPlace) "run the same command again once the cause is fixed"
-    else s"to get them there, remove $destination and run the command again with --copy-left, or once the cause is fixed"
+    else
+      s"to get them there, remove $destination and run the command again with --copy-left, or once the cause is fixed"
   }
 }
 
 private[spark] object CompactSummary {
-  val NotLookedAt: String = "not looked at: the files beyond their beginnings (damaged data, checksums), free space, and changes before the run"
+  val NotLookedAt: String =
+    "not looked at: the files beyond their beginnings (damaged data, checksums), free space, and changes before the run"
 
   /** A time in the largest unit in which it is a whole number, as `--keep-for` takes it. */
   private def duration(seconds: Long): String =
-    Seq(86400 -> "d", 3600 -> "h", 60 -> "min").find { case (unit, _) => seconds % unit == 0 }.fold(s"${seconds}s") { case (unit, name) => s"${seconds / unit}$name" }
+    Seq(86400 -> "d", 3600 -> "h", 60 -> "min").find { case (unit, _) => seconds % unit == 0 }.fold(s"${seconds}s") {
+      case (unit, name) => s"${seconds / unit}$name"
+    }
 
   def filesOf(groups: Seq[NativeCompaction.Left]): Long = groups.iterator.map(_.files).sum
 
@@ -108,30 +126,39 @@ private[spark] object CompactSummary {
       s"$what: ${filesOf(same)} files in ${same.head.directory}$more: $reason"
     }
 
-  def groupsAsJava(groups: Seq[NativeCompaction.Left]): java.util.List[java.util.Map[String, Any]] = groups.map { group =>
-    java.util.Map.of[String, Any]("directory", group.directory, "files", group.files, "reason", group.reason)
+  def groupsAsJava(groups: Seq[NativeCompaction.Left]): java.util.List[java.util.Map[String, Any]] = groups.map {
+    group =>
+      java.util.Map.of[String, Any]("directory", group.directory, "files", group.files, "reason", group.reason)
   }.asJava
 }
 
 /** The result of making the outputs of a plan. */
 private[spark] object CompactResult {
+
   /** Messages about the files that are read. */
-  def warnings(options: CompactOptions, plan: CompactPlan, conf: Configuration): Seq[String] = plan.warning.toSeq ++ CompactHeaders.foretell(options, plan, conf)
+  def warnings(options: CompactOptions, plan: CompactPlan, conf: Configuration): Seq[String] =
+    plan.warning.toSeq ++ CompactHeaders.foretell(options, plan, conf)
 
   def asScala(left: java.util.List[NativeCompaction.Left]): Seq[NativeCompaction.Left] = left.asScala.toSeq
 
   /** Messages about a new destination that are known before anything is read. */
   def foretell(plan: CompactPlan, source: String, target: String): Seq[String] =
-    CompactSummary.byReason(s"will be missing from $target, unless it is made with --copy-left (copy_left=True)", plan.left) ++
+    CompactSummary.byReason(
+      s"will be missing from $target, unless it is made with --copy-left (copy_left=True)",
+      plan.left) ++
       CompactSummary.byReason("will be copied as they are", copied(source, plan.outputs))
 
   /**
-   * Makes the outputs of a plan. If copies are wanted, the inputs of each output that could not be made become outputs of their own,
-   * copied unchanged.
+   * Makes the outputs of a plan. If copies are wanted, the inputs of each output that could not be made become outputs
+   * of their own, copied unchanged.
    */
-  def withCopies[T](options: CompactOptions, plan: CompactPlan, make: IndexedSeq[Output] => Seq[Made[T]]): (CompactPlan, Seq[Made[T]]) = {
+  def withCopies[T](
+      options: CompactOptions,
+      plan: CompactPlan,
+      make: IndexedSeq[Output] => Seq[Made[T]]): (CompactPlan, Seq[Made[T]]) = {
     val made = make(plan.outputs)
-    val (failed, others) = made.partition(one => options.copyLeft && one.staged.isLeft && !plan.outputs(one.output).isCopy)
+    val (failed, others) =
+      made.partition(one => options.copyLeft && one.staged.isLeft && !plan.outputs(one.output).isCopy)
     val copies = failed.flatMap(one => one.staged.left.toSeq.flatMap(plan.outputs(one.output).copies(_)))
     val numbered = copies.zipWithIndex.map { case (copy, i) => copy.copy(id = plan.outputs.length + i) }
     val all = plan.copy(outputs = plan.outputs ++ numbered)
@@ -139,7 +166,13 @@ private[spark] object CompactResult {
   }
 
   /** @param recovered outputs of an earlier compaction that were moved into place */
-  def of(options: CompactOptions, source: String, target: String, plan: CompactPlan, made: Seq[Made[_]], recovered: Long): CompactSummary = {
+  def of(
+      options: CompactOptions,
+      source: String,
+      target: String,
+      plan: CompactPlan,
+      made: Seq[Made[_]],
+      recovered: Long): CompactSummary = {
     val ready = made.filter(_.staged.isRight).map(one => plan.outputs(one.output))
     CompactSummary(
       source = source,
@@ -180,6 +213,7 @@ private[spark] object CompactResult {
 /** The files that a compaction leaves, recorded in the destination so that a recovery can report them. */
 private[spark] object CompactLeft {
   private val Name = ".left.json"
+
   /** What earlier versions called it. */
   private val VisibleName = "left.json"
 
@@ -195,7 +229,8 @@ private[spark] object CompactLeft {
     file.fold(Seq.empty[NativeCompaction.Left])(file => decoded(Files.readAllBytes(file)))
   }
 
-  def encoded(left: Seq[NativeCompaction.Left]): Array[Byte] = new ObjectMapper().writeValueAsBytes(CompactSummary.groupsAsJava(left))
+  def encoded(left: Seq[NativeCompaction.Left]): Array[Byte] =
+    new ObjectMapper().writeValueAsBytes(CompactSummary.groupsAsJava(left))
 
   def decoded(record: Array[Byte]): Seq[NativeCompaction.Left] =
     new ObjectMapper().readTree(record).elements.asScala.map { group =>

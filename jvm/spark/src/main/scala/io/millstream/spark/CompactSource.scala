@@ -8,7 +8,14 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
-import io.millstream.hadoop.{DatasetNames, DirectoryListing, ListedFileSystem, MillstreamLocalFileSystem, TableLogs, Versions}
+import io.millstream.hadoop.{
+  DatasetNames,
+  DirectoryListing,
+  ListedFileSystem,
+  MillstreamLocalFileSystem,
+  TableLogs,
+  Versions
+}
 import io.millstream.write.protocol.{Journal, ReadGuard, Resolution, TableAccess, TableVersion}
 import io.millstream.write.store.Store
 import org.apache.hadoop.conf.Configuration
@@ -17,6 +24,7 @@ import org.apache.hadoop.security.AccessControlException
 
 /** The tree that a compaction reads. */
 private[spark] trait SourceTree {
+
   /** As messages name it, without a slash at its end. */
   def name: String
 
@@ -36,7 +44,10 @@ private[spark] trait SourceTree {
    */
   def tableLog(isReplaced: Boolean): Option[TableLogs.Evidence]
 
-  /** Refuses the compaction if a statement with direct writes is not over in one of these directories, which are in the tree, or above it. */
+  /**
+   * Refuses the compaction if a statement with direct writes is not over in one of these directories, which are in the
+   * tree, or above it.
+   */
   def refuseWrites(directories: Seq[String]): Unit
 
   /** The directories at or above its root in which there is a journal of direct writes. */
@@ -47,39 +58,47 @@ private[spark] trait SourceTree {
 }
 
 private[spark] object SourceTree {
+
   /**
-   * Refuses a directory with a journal in which a statement is not over: only some of its files may be visible, and it looks for them under
-   * their names.
+   * Refuses a directory with a journal in which a statement is not over: only some of its files may be visible, and it
+   * looks for them under their names.
    */
   def refuseUnfinishedWrites(directory: HadoopPath, name: String, conf: Configuration): Unit = {
     val table = TableAccess.of(directory, conf, null)
     val resolution = new Resolution(table)
-    Journal.of(table.store).jobs.asScala.find(job => !job.isFinished && (job.hasBegun || resolution.isCommitted(job))).foreach { job =>
+    Journal.of(table.store).jobs.asScala.find(job =>
+      !job.isFinished && (job.hasBegun || resolution.isCommitted(job))).foreach { job =>
       throw new CompactFailure(s"$name: statement ${job.id} with direct writes is not over; wait until it is, or run `millstream recover` on the table")
     }
   }
 }
 
 /**
- * Guards a compaction against statements with direct writes that change its source meanwhile. Those that have begun before are refused, not
- * finished ([[SourceTree.refuseWrites]]): nothing is written to a source.
+ * Guards a compaction against statements with direct writes that change its source meanwhile. Those that have begun
+ * before are refused, not finished ([[SourceTree.refuseWrites]]): nothing is written to a source.
  *
  * It is made before the source is listed.
  */
 private[spark] final class SourceGuard(source: SourceTree, conf: Configuration) {
   private val before = source.journals.map(directory => directory -> versionOf(directory)).toMap
 
-  private def versionOf(directory: HadoopPath): TableVersion = Journal.of(TableAccess.of(directory, conf, null).store).version
+  private def versionOf(directory: HadoopPath): TableVersion =
+    Journal.of(TableAccess.of(directory, conf, null).store).version
 
   private def versionBefore(directory: HadoopPath): TableVersion = before.getOrElse(directory, new TableVersion(0, 0))
 
-  /** Refuses a listing of which some directories may be older than a write, and others newer. No write may be under way now. */
-  def requireUnchanged(): Unit = source.journals.find(directory => versionOf(directory) != versionBefore(directory)).foreach { directory =>
+  /**
+   * Refuses a listing of which some directories may be older than a write, and others newer. No write may be under way
+   * now.
+   */
+  def requireUnchanged(): Unit = source.journals.find(directory =>
+    versionOf(directory) != versionBefore(directory)).foreach { directory =>
     throw new CompactFailure(s"${CompactTasks.shown(directory)}: a statement with direct writes has changed it while it was listed; run the same command again")
   }
 
   /** Refuses the commit if files that were listed may have been replaced; `ReadGuard` has the rule. */
-  def check(): Unit = source.journals.foreach(directory => new ReadGuard(directory, versionBefore(directory), false).check(conf))
+  def check(): Unit =
+    source.journals.foreach(directory => new ReadGuard(directory, versionBefore(directory), false).check(conf))
 }
 
 /**
@@ -98,11 +117,13 @@ private[spark] final class LocalTree(root: Path, given: Path, conf: Configuratio
     val fileSystem = new MillstreamLocalFileSystem
     fileSystem.initialize(this.fileSystem, conf)
     Option(fileSystem.listDatasetAndInexpressible(java.util.List.of(new HadoopPath(root.toUri)))).getOrElse {
-      throw new CompactFailure(s"$root: cannot be listed natively; an earlier warning says why, or its name needs a UTF-8 locale")
+      throw new CompactFailure(
+        s"$root: cannot be listed natively; an earlier warning says why, or its name needs a UTF-8 locale")
     }.asScala
   }
 
-  override def tableLog(isReplaced: Boolean): Option[TableLogs.Evidence] = TableLogs.ofLocal(root.toString, given.toString, isReplaced).toScala
+  override def tableLog(isReplaced: Boolean): Option[TableLogs.Evidence] =
+    TableLogs.ofLocal(root.toString, given.toString, isReplaced).toScala
 
   override def refuseWrites(directories: Seq[String]): Unit = {
     Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).foreach(above => refuseWrites(above.toString))
@@ -110,12 +131,14 @@ private[spark] final class LocalTree(root: Path, given: Path, conf: Configuratio
   }
 
   override def journals: Seq[HadoopPath] =
-    Iterator.iterate(root)(_.getParent).takeWhile(_ != null).filter(hasJournal).map(directory => new HadoopPath(directory.toUri)).toSeq
+    Iterator.iterate(root)(_.getParent).takeWhile(_ != null).filter(hasJournal).map(directory =>
+      new HadoopPath(directory.toUri)).toSeq
 
   private def hasJournal(directory: Path): Boolean = Files.isDirectory(directory.resolve(Store.JOURNAL))
 
   private def refuseWrites(directory: String): Unit =
-    if (hasJournal(Paths.get(directory))) refuseUnfinishedWrites(new HadoopPath(Paths.get(directory).toUri), directory, conf)
+    if (hasJournal(Paths.get(directory)))
+      refuseUnfinishedWrites(new HadoopPath(Paths.get(directory).toUri), directory, conf)
 }
 
 /**
@@ -135,7 +158,8 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
 
   override def listings(): collection.Seq[DirectoryListing] = fs match {
     case ours: ListedFileSystem if ours.listsNatively =>
-      Option(ours.listDataset(java.util.List.of(root))).fold[collection.Seq[DirectoryListing]](listedByHadoop)(_.asScala)
+      Option(
+        ours.listDataset(java.util.List.of(root))).fold[collection.Seq[DirectoryListing]](listedByHadoop)(_.asScala)
     case _ => listedByHadoop
   }
 
@@ -157,8 +181,10 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
 
   /** A directory with the name of a partition is taken for part of a table, and asked for nothing. */
   override def refuseWrites(directories: Seq[String]): Unit = {
-    val ours = directories.flatMap(directory => upTo(path, directory)).distinct.filter(directory => !isPartition(directory) || directory == path)
-    CompactTasks.inParallel(ours.map(directory => () => if (exists(directory, Store.JOURNAL)) refuseWrites(at(directory))) ++
+    val ours = directories.flatMap(directory => upTo(path, directory)).distinct.filter(directory =>
+      !isPartition(directory) || directory == path)
+    CompactTasks.inParallel(ours.map(directory =>
+      () => if (exists(directory, Store.JOURNAL)) refuseWrites(at(directory))) ++
       above.map(directory => () => if (existsAbove(directory)) refuseWrites(directory)))
   }
 
@@ -171,18 +197,24 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
 
   private def above: Seq[HadoopPath] = Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).toSeq
 
-  /** Whether there is a journal above the tree. Credentials may be for the tree alone: then nobody who has them could have written one. */
+  /**
+   * Whether there is a journal above the tree. Credentials may be for the tree alone: then nobody who has them could
+   * have written one.
+   */
   private def existsAbove(directory: HadoopPath): Boolean =
-    try fs.exists(new HadoopPath(directory, Store.JOURNAL)) catch {
+    try fs.exists(new HadoopPath(directory, Store.JOURNAL))
+    catch {
       case _: AccessDeniedException | _: AccessControlException => false
     }
 
-  private def at(directory: String): HadoopPath = new HadoopPath(root.toUri.getScheme, root.toUri.getAuthority, if (directory.isEmpty) "/" else directory)
+  private def at(directory: String): HadoopPath =
+    new HadoopPath(root.toUri.getScheme, root.toUri.getAuthority, if (directory.isEmpty) "/" else directory)
 
   private def exists(directory: String, name: String): Boolean = fs.exists(new HadoopPath(at(directory), name))
 }
 
 private[spark] object HadoopTree {
+
   /**
    * The tree at a path.
    *
@@ -190,9 +222,11 @@ private[spark] object HadoopTree {
    */
   def at(path: String, conf: Configuration): HadoopTree = {
     val root = qualified(path, conf)
-    val status = try root.getFileSystem(conf).getFileStatus(root) catch {
-      case _: FileNotFoundException => throw new CompactFailure(s"$path: there is no such directory")
-    }
+    val status =
+      try root.getFileSystem(conf).getFileStatus(root)
+      catch {
+        case _: FileNotFoundException => throw new CompactFailure(s"$path: there is no such directory")
+      }
     if (!status.isDirectory) throw new CompactFailure(s"$path: not a directory")
     new HadoopTree(root, conf)
   }
@@ -204,18 +238,23 @@ private[spark] object HadoopTree {
    */
   def qualified(path: String, conf: Configuration): HadoopPath = {
     val given = new HadoopPath(path)
-    val fs = try given.getFileSystem(conf) catch {
-      case e: RuntimeException if e.getCause.isInstanceOf[ClassNotFoundException] =>
-        throw new CompactFailure(s"$path: Hadoop's classes for this file system are missing: ${CompactTasks.oneLine(e.getCause)}")
-    }
+    val fs =
+      try given.getFileSystem(conf)
+      catch {
+        case e: RuntimeException if e.getCause.isInstanceOf[ClassNotFoundException] =>
+          throw new CompactFailure(
+            s"$path: Hadoop's classes for this file system are missing: ${CompactTasks.oneLine(e.getCause)}")
+      }
     fs.makeQualified(if (given.toUri.getPath.isEmpty) new HadoopPath(given, "/") else given)
   }
 
-  private def isPartition(directory: String): Boolean = directory.substring(directory.lastIndexOf('/') + 1).contains("=")
+  private def isPartition(directory: String): Boolean =
+    directory.substring(directory.lastIndexOf('/') + 1).contains("=")
 
   /** A directory and those above it, to a root. */
   private def upTo(root: String, directory: String): Seq[String] =
-    Iterator.iterate(directory)(below => below.substring(0, math.max(0, below.lastIndexOf('/')))).takeWhile(_.length > root.length).toSeq :+ root
+    Iterator.iterate(directory)(below => below.substring(0, math.max(0, below.lastIndexOf('/')))).takeWhile(
+      _.length > root.length).toSeq :+ root
 
   private def versionOf(status: FileStatus): Array[Byte] = status match {
     case tagged: EtagSource => Versions.pack(tagged.getEtag)

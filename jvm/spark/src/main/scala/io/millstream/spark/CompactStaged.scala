@@ -28,12 +28,17 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Makes outputs as files of a direct write, which no reader sees before its commit: hidden files, or unfinished uploads on S3. Inputs may be
- * on any file system.
+ * Makes outputs as files of a direct write, which no reader sees before its commit: hidden files, or unfinished uploads
+ * on S3. Inputs may be on any file system.
  *
  * @param conf prepared for writers ([[Placement.prepare]])
  */
-private[spark] final class StagedTasks(spark: SparkSession, site: Site, placement: Placement, conf: Configuration, description: String)
+private[spark] final class StagedTasks(
+    spark: SparkSession,
+    site: Site,
+    placement: Placement,
+    conf: Configuration,
+    description: String)
     extends CompactTasks(spark, site, conf, description) {
   import CompactTasks._
   import StagedTasks._
@@ -48,7 +53,8 @@ private[spark] final class StagedTasks(spark: SparkSession, site: Site, placemen
       val rewriting = rewritingOf(output)
       val expected = rewriting.rows
       val written = write(output, rewriting)
-      if (written.rows != expected) throw new IOException(s"${output.name}: wrote ${written.rows} rows, but read $expected")
+      if (written.rows != expected)
+        throw new IOException(s"${output.name}: wrote ${written.rows} rows, but read $expected")
       if (rewriting.toParquet && !written.file.isUpload && rowsOf(new HadoopPath(written.path)) != expected) {
         throw new IOException(s"${output.name}: the file reads back differently from the rows written")
       }
@@ -67,7 +73,8 @@ private[spark] final class StagedTasks(spark: SparkSession, site: Site, placemen
     val (placement, writing) = (this.placement, new SerializableConfiguration(job.getConfiguration))
     val execution = rewriting.frame.coalesce(1).asInstanceOf[classic.Dataset[Row]].queryExecution
     SQLExecution.withNewExecutionId(execution) {
-      execution.toRdd.mapPartitions(rows => Iterator(writeRows(placement, output, factory, schema, writing.value, rows))).collect().head
+      execution.toRdd.mapPartitions(rows =>
+        Iterator(writeRows(placement, output, factory, schema, writing.value, rows))).collect().head
     }
   }
 }
@@ -82,7 +89,8 @@ private[spark] object StagedTasks {
    * Makes an output.
    *
    * @param attempts how often a task may fail
-   * @throws IOException if Spark is to try again: neither the contents of the inputs nor a change of them is the reason, and it may
+   * @throws IOException if Spark is to try again: neither the contents of the inputs nor a change of them is the
+   *     reason, and it may
    */
   def makeOne(
       placement: Placement,
@@ -104,7 +112,13 @@ private[spark] object StagedTasks {
         Using.resource(out) { out =>
           output.making match {
             case Recode(_) =>
-              Using.resource(new FileReadAhead(output.inputs, conf, 1, false, maxReaders, () => context.isInterrupted()))(
+              Using.resource(new FileReadAhead(
+                output.inputs,
+                conf,
+                1,
+                false,
+                maxReaders,
+                () => context.isInterrupted()))(
                 _.serve(() => recode(output, site.rule(output), codec, conf, out)))
               requireListed(output, conf)
             case _ =>
@@ -114,7 +128,8 @@ private[spark] object StagedTasks {
         }
         out
       } { (path, file, out) =>
-        if (file.bytes != out.length) throw new IOException(s"$path: has ${file.bytes} bytes, but ${out.length} were written")
+        if (file.bytes != out.length)
+          throw new IOException(s"$path: has ${file.bytes} bytes, but ${out.length} were written")
         // An upload cannot be read before it is completed.
         if (!file.isUpload && checksum(path, None, conf) != out.checksum) {
           throw new IOException(s"$path: the file reads back differently from the data written")
@@ -175,15 +190,21 @@ private[spark] object StagedTasks {
   }
 
   private def pathOf(attempt: TaskAttempt, output: Output): HadoopPath =
-    if (output.isCopy) attempt.fileOfAnyName(output.directory, output.name) else attempt.file(output.directory, output.name)
+    if (output.isCopy) attempt.fileOfAnyName(output.directory, output.name)
+    else attempt.file(output.directory, output.name)
 
-  /** Fails if an input that the JVM has read is no longer the listed file. It was opened since, and what is read of an open file is one version. */
+  /**
+   * Fails if an input that the JVM has read is no longer the listed file. It was opened since, and what is read of an
+   * open file is one version.
+   */
   def requireListed(output: Output, conf: Configuration): Unit = inParallel(output.members.toSeq.map { member => () =>
     val file = member.file.cursor()
     file.next()
-    val now = try file.path.getFileSystem(conf).getFileStatus(file.path) catch {
-      case e: FileNotFoundException => throw new UnfitFileException(e.getMessage, e)
-    }
+    val now =
+      try file.path.getFileSystem(conf).getFileStatus(file.path)
+      catch {
+        case e: FileNotFoundException => throw new UnfitFileException(e.getMessage, e)
+      }
     if (!file.isStill(now)) throw new UnfitFileException(s"${shown(file.path)}: has changed since it was listed")
   })
 

@@ -11,11 +11,13 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 
 /**
- * Decides whether the files of a tree may be merged or replaced: not if the log of a table names them. A log that shows in a directory is
- * found by [[TableLogs]]. One that does not (an Iceberg table whose metadata are elsewhere, a catalog in a database) is known to the user alone,
- * so in place the user has to name a table of plain files, or to say that the files are plain.
+ * Decides whether the files of a tree may be merged or replaced: not if the log of a table names them. A log that shows
+ * in a directory is found by [[TableLogs]]. One that does not (an Iceberg table whose metadata are elsewhere, a catalog
+ * in a database) is known to the user alone, so in place the user has to name a table of plain files, or to say that
+ * the files are plain.
  */
 private[spark] object CompactTables {
+
   /**
    * Refuses what may not be done.
    *
@@ -31,14 +33,16 @@ private[spark] object CompactTables {
   }
 
   /**
-   * Refuses to finish or undo an earlier compaction in place if the tree has become a table since, or is being written to.
+   * Refuses to finish or undo an earlier compaction in place if the tree has become a table since, or is being written
+   * to.
    *
    * @param place the staging directory of the compaction
    */
   def checkEarlier(tree: SourceTree, place: Path, whatIsNot: String): Unit = {
     // One of two unfinished compactions has to be the first; each knows the files that it has read.
     tree.tableLog(true).filterNot(_.isUnfinished).foreach { evidence =>
-      throw new CompactFailure(s"${evidence.message}; the earlier compaction with the staging directory $place is not $whatIsNot")
+      throw new CompactFailure(
+        s"${evidence.message}; the earlier compaction with the staging directory $place is not $whatIsNot")
     }
     tree.refuseWrites(tree.listings().map(_.directory).filter(_ != null).distinct.toSeq)
   }
@@ -61,7 +65,8 @@ private[spark] object CompactTables {
         case Seq("spark_catalog", database, table) => TableIdentifier(table, Some(database))
         case Seq(database, table) => TableIdentifier(table, Some(database))
         case Seq(table) => TableIdentifier(table)
-        case _ => throw new CompactFailure(s"$name: not a table of the session's catalog (DATABASE.TABLE); tables of other catalogs have their own logs")
+        case _ => throw new CompactFailure(
+            s"$name: not a table of the session's catalog (DATABASE.TABLE); tables of other catalogs have their own logs")
       }
       spark.sessionState.catalog.getTableMetadata(identifier)
     } catch {
@@ -82,32 +87,43 @@ private[spark] object CompactTables {
     }
 
   private val PlainFormats = Set("text", "csv", "json", "parquet")
-  private val PlainInputs = Set("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat")
+  private val PlainInputs =
+    Set("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat")
   private val Utf8 = Set("utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1")
 
   /** Why the files of a table cannot be replaced by others with the same lines or rows. */
   private def whyNotPlain(table: CatalogTable): Option[String] = {
-    val settings = (table.properties ++ table.storage.properties).map { case (key, value) => key.toLowerCase(Locale.ROOT) -> value }
+    val settings = (table.properties ++ table.storage.properties).map { case (key, value) =>
+      key.toLowerCase(Locale.ROOT) -> value
+    }
     def isTrue(key: String) = settings.get(key).exists(_.equalsIgnoreCase("true"))
     val provider = table.provider.fold("")(_.toLowerCase(Locale.ROOT))
-    val format = if (provider == "hive") table.storage.inputFormat.filterNot(PlainInputs) else Some(provider).filterNot(PlainFormats)
+    val format = if (provider == "hive") table.storage.inputFormat.filterNot(PlainInputs)
+    else Some(provider).filterNot(PlainFormats)
     Seq(
       Option.when(table.tableType == CatalogTableType.VIEW)("is a view"),
-      format.map(other => s"is not a table of text, csv, json or Parquet files, but of ${if (other.isEmpty) "an unknown format" else other}"),
-      settings.get("table_type").filterNot(kind => Set("MANAGED_TABLE", "EXTERNAL_TABLE")(kind.toUpperCase(Locale.ROOT))).map(kind => s"is a table of $kind"),
+      format.map(other =>
+        s"is not a table of text, csv, json or Parquet files, but of ${if (other.isEmpty) "an unknown format" else other}"),
+      settings.get("table_type").filterNot(kind =>
+        Set("MANAGED_TABLE", "EXTERNAL_TABLE")(kind.toUpperCase(Locale.ROOT))).map(kind => s"is a table of $kind"),
       settings.get("storage_handler").map(handler => s"is read by $handler"),
       settings.get("metadata_location").map(_ => "has a location of metadata, so a log names its files"),
       Option.when(isTrue("transactional"))("is a transactional table of Hive"),
       table.bucketSpec.map(_ => "is in buckets, whose numbers are in the names of its files"),
       Option.when(isTrue("multiline") && provider == "json")("has JSON documents of several lines (multiLine)"),
       Option.when(isTrue("wholetext"))("takes each file for one row (wholetext)"),
-      Seq("linesep", "line.delim").flatMap(settings.get).find(!Set("\n", "\\n", "10")(_)).map(_ => "has a custom line separator"),
-      Seq("encoding", "charset").flatMap(settings.get).find(name => !Utf8(name.toLowerCase(Locale.ROOT))).map(name => s"is encoded in $name"),
-      Seq("skip.header.line.count", "skip.footer.line.count").find(key => settings.get(key).exists(_ != "0")).map(key => s"has $key")).flatten.headOption
+      Seq("linesep", "line.delim").flatMap(settings.get).find(!Set("\n", "\\n", "10")(_)).map(_ =>
+        "has a custom line separator"),
+      Seq("encoding", "charset").flatMap(settings.get).find(name => !Utf8(name.toLowerCase(Locale.ROOT))).map(name =>
+        s"is encoded in $name"),
+      Seq("skip.header.line.count", "skip.footer.line.count").find(key => settings.get(key).exists(_ != "0")).map(key =>
+        s"has $key")).flatten.headOption
   }
 
   private def firstLinesOf(table: CatalogTable): FirstLines = {
-    val hasHeader = table.storage.properties.exists { case (key, value) => key.equalsIgnoreCase("header") && value.equalsIgnoreCase("true") }
+    val hasHeader = table.storage.properties.exists { case (key, value) =>
+      key.equalsIgnoreCase("header") && value.equalsIgnoreCase("true")
+    }
     if (hasHeader) FirstLines.Headers else FirstLines.Lines
   }
 }

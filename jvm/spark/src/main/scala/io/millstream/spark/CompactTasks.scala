@@ -1,6 +1,15 @@
 package io.millstream.spark
 
-import java.io.{BufferedOutputStream, ByteArrayInputStream, File, FileNotFoundException, InputStream, InterruptedIOException, IOException, OutputStream}
+import java.io.{
+  BufferedOutputStream,
+  ByteArrayInputStream,
+  File,
+  FileNotFoundException,
+  InputStream,
+  InterruptedIOException,
+  IOException,
+  OutputStream
+}
 import java.util.concurrent.{Callable, ExecutionException, Executors}
 import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
 
@@ -30,9 +39,11 @@ private[spark] final case class Made[+T](output: Int, staged: Either[String, T],
 
 /** Parameters of a compaction that its tasks need. */
 private[spark] final case class Site(header: Boolean, codec: Option[Codec]) {
+
   /** How the inputs of an output are joined; a single file with a codec of its own is decoded and encoded, too. */
   def rule(output: Output): JoinRule =
-    if (output.isCopy) JoinRule.NONE else new JoinRule(header && (output.files > 1 || output.making != Concatenate), output.isJson)
+    if (output.isCopy) JoinRule.NONE
+    else new JoinRule(header && (output.files > 1 || output.making != Concatenate), output.isJson)
 }
 
 /** Checks whether outputs could be made. */
@@ -41,14 +52,20 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
 
   private val context = spark.sparkContext
   protected final val counters: Counters =
-    Counters(context.longAccumulator("files read"), context.longAccumulator("bytes read"), context.longAccumulator("bytes written"))
+    Counters(
+      context.longAccumulator("files read"),
+      context.longAccumulator("bytes read"),
+      context.longAccumulator("bytes written"))
   private val codecs = new CompressionCodecFactory(conf)
 
   /** Reads only the beginnings of inputs, and schemas; writes nothing. */
   final def check(outputs: IndexedSeq[Output]): Seq[Made[Unit]] = inJobs(outputs, checkOne, checkRewriting)
 
   /** Runs `inTask` for outputs that tasks make, and `asJob` for those that each are a job. */
-  protected final def inJobs[T](outputs: IndexedSeq[Output], inTask: InTask[T], asJob: Output => Made[T]): Seq[Made[T]] = {
+  protected final def inJobs[T](
+      outputs: IndexedSeq[Output],
+      inTask: InTask[T],
+      asJob: Output => Made[T]): Seq[Made[T]] = {
     val (rewritten, joined) = outputs.partition(_.making.isInstanceOf[Rewrite])
     join(joined, inTask) ++ rewrite(rewritten, asJob)
   }
@@ -73,16 +90,19 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
 
   private def describing[T](what: String)(job: => T): T = {
     context.setJobDescription(what)
-    try job finally context.setJobDescription(null)
+    try job
+    finally context.setJobDescription(null)
   }
 
   /** Runs one job per output, as many at once as there are cores. */
   private def rewrite[T](outputs: Seq[Output], asJob: Output => Made[T]): Seq[Made[T]] = {
     val threads = Executors.newFixedThreadPool(context.defaultParallelism.max(1).min(outputs.length.max(1)))
     try {
-      val jobs = outputs.map(output => new Callable[Made[T]] {
-        override def call(): Made[T] = describing(s"$description: ${output.files} files become ${output.name}")(asJob(output))
-      })
+      val jobs = outputs.map(output =>
+        new Callable[Made[T]] {
+          override def call(): Made[T] =
+            describing(s"$description: ${output.files} files become ${output.name}")(asJob(output))
+        })
       threads.invokeAll(jobs.asJava).asScala.map(_.get).toSeq
     } finally {
       threads.shutdownNow()
@@ -109,7 +129,11 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
       if (toParquet) site.codec.orElse(if (fromParquet) parquetCodec(inputs.head) else None).flatMap(_.parquet)
       else site.codec.map(_.hadoop.fold("none")(Codec.ofHadoop(_, codecs).getClass.getName))
     if (fromParquet) {
-      new Rewriting(parquet(inputs, toParquet), inParallel(inputs.map(input => () => rowsOf(input))).sum, toParquet, codec)
+      new Rewriting(
+        parquet(inputs, toParquet),
+        inParallel(inputs.map(input => () => rowsOf(input))).sum,
+        toParquet,
+        codec)
     } else {
       // A Parquet file may lack its extension.
       inParallel(inputs.map(input => () => lookAt(Seq(input), new JoinRule(false, output.isJson), conf)))
@@ -131,12 +155,14 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
   protected final def rowsOf(file: HadoopPath): Long = withFooter(file)(_.getRecordCount)
 
   private def parquetCodec(file: HadoopPath): Option[Codec] = withFooter(file) { reader =>
-    reader.getFooter.getBlocks.asScala.headOption.flatMap(block => Codec.named(block.getColumns.get(0).getCodec.name, Codec.OfParquet))
+    reader.getFooter.getBlocks.asScala.headOption.flatMap(block =>
+      Codec.named(block.getColumns.get(0).getCodec.name, Codec.OfParquet))
   }
 
   private def withFooter[T](file: HadoopPath)(read: ParquetFileReader => T): T = {
     val reader = ParquetFileReader.open(HadoopInputFile.fromPath(file, conf))
-    try read(reader) finally reader.close()
+    try read(reader)
+    finally reader.close()
   }
 }
 
@@ -145,8 +171,10 @@ private[spark] object CompactTasks {
   private val WaitingThreads = 32
   private val MaxMessageLength = 400
   private val BufferBytes = 1 << 16
+
   /** More than the bytes in which native code looks for signs of a binary format. */
   private val BeginningBytes = 8192
+
   /** The size of the piece in which [[NativeJoiner]] looks for the first line. */
   private val LineBytes = 1 << 20
 
@@ -163,6 +191,7 @@ private[spark] object CompactTasks {
   }
 
   final case class Counters(files: LongAccumulator, bytes: LongAccumulator, written: LongAccumulator) {
+
     /** Counts an output of this many bytes. */
     def add(output: Output, size: Long): Unit = {
       files.add(output.files)
@@ -194,25 +223,30 @@ private[spark] object CompactTasks {
     val codecs = new CompressionCodecFactory(conf)
     val joiner = new NativeJoiner(rule)
     try {
-      inputs.foreach(input => appending(input) {
-        val in = decompressed(input, codecOf(input, codecs), conf)
-        val beginning = try in.readNBytes(if (rule == JoinRule.NONE) BeginningBytes else LineBytes) finally in.close()
-        joiner.append(new ByteArrayInputStream(beginning), OutputStream.nullOutputStream())
-      })
+      inputs.foreach(input =>
+        appending(input) {
+          val in = decompressed(input, codecOf(input, codecs), conf)
+          val beginning =
+            try in.readNBytes(if (rule == JoinRule.NONE) BeginningBytes else LineBytes)
+            finally in.close()
+          joiner.append(new ByteArrayInputStream(beginning), OutputStream.nullOutputStream())
+        })
     } finally {
       joiner.close()
     }
   }
 
   private def appending(input: HadoopPath)(append: => Unit): Unit =
-    try append catch {
+    try append
+    catch {
       case e: IOException => throw new IOException(s"${shown(input)}: ${Option(e.getMessage).getOrElse(e.toString)}", e)
     }
 
   /** An error's message on one line, without stack trace. */
   def oneLine(error: Throwable): String = {
     val lines = Option(error.getMessage).getOrElse(error.toString).linesIterator.map(_.trim)
-    val words = lines.takeWhile(line => !line.startsWith("at ") && line != "Driver stacktrace:").filter(_.nonEmpty).mkString(" ")
+    val words =
+      lines.takeWhile(line => !line.startsWith("at ") && line != "Driver stacktrace:").filter(_.nonEmpty).mkString(" ")
     if (words.length > MaxMessageLength) s"${words.take(MaxMessageLength)} ..." else words
   }
 
@@ -220,7 +254,8 @@ private[spark] object CompactTasks {
   def inParallel[T](calls: Seq[() => T]): Seq[T] = {
     val threads = Executors.newFixedThreadPool(WaitingThreads.min(calls.length.max(1)))
     try {
-      threads.invokeAll(calls.map(work => new Callable[T] { override def call(): T = work() }).asJava).asScala.map(_.get).toSeq
+      threads.invokeAll(
+        calls.map(work => new Callable[T] { override def call(): T = work() }).asJava).asScala.map(_.get).toSeq
     } catch {
       case e: ExecutionException if NonFatal(e.getCause) => throw e.getCause
     } finally {
@@ -235,7 +270,12 @@ private[spark] object CompactTasks {
    *
    * @return their checksum, before compression
    */
-  def recode(output: Output, rule: JoinRule, codec: Option[CompressionCodec], conf: Configuration, to: OutputStream): Long = {
+  def recode(
+      output: Output,
+      rule: JoinRule,
+      codec: Option[CompressionCodec],
+      conf: Configuration,
+      to: OutputStream): Long = {
     val codecs = new CompressionCodecFactory(conf)
     val plain = new CRC32
     val out = new CheckedOutputStream(compressed(to, codec, conf), plain)
@@ -245,7 +285,8 @@ private[spark] object CompactTasks {
         if (TaskContext.get().isInterrupted()) throw new InterruptedIOException("interrupted")
         appending(input) {
           val in = decompressed(input, codecOf(input, codecs), conf)
-          try joiner.append(in, out) finally in.close()
+          try joiner.append(in, out)
+          finally in.close()
         }
       }
     } finally {
@@ -259,22 +300,30 @@ private[spark] object CompactTasks {
   def checksum(file: HadoopPath, codec: Option[CompressionCodec], conf: Configuration): Long = {
     val sum = new CRC32
     val in = new CheckedInputStream(decompressed(file, codec, conf), sum)
-    try in.transferTo(OutputStream.nullOutputStream()) finally in.close()
+    try in.transferTo(OutputStream.nullOutputStream())
+    finally in.close()
     sum.getValue
   }
 
-  def codecOf(file: HadoopPath, codecs: CompressionCodecFactory): Option[CompressionCodec] = Codec.ofFile(file.getName, codecs)
+  def codecOf(file: HadoopPath, codecs: CompressionCodecFactory): Option[CompressionCodec] =
+    Codec.ofFile(file.getName, codecs)
 
   /** Fails if no files can be written with Hadoop's codec of this name. */
   private def requireWriter(codec: String, conf: Configuration): Unit =
     CodecPool.returnCompressor(compressorOf(Codec.ofHadoop(codec, new CompressionCodecFactory(conf)), conf))
 
-  /** A compressor, to be returned to the pool. Some codecs need Hadoop's native library, and say so with exceptions of their own. */
+  /**
+   * A compressor, to be returned to the pool. Some codecs need Hadoop's native library, and say so with exceptions of
+   * their own.
+   */
   private def compressorOf(codec: CompressionCodec, conf: Configuration): Compressor =
-    try CodecPool.getCompressor(codec, conf) catch {
+    try CodecPool.getCompressor(codec, conf)
+    catch {
       case e @ (_: RuntimeException | _: LinkageError) =>
-        throw new IOException(s"Hadoop cannot write ${codec.getDefaultExtension} files here: ${oneLine(e)}; choose another codec, such as " +
-          "--codec=gzip (codec=\"gzip\"), or give Hadoop its native library", e)
+        throw new IOException(
+          s"Hadoop cannot write ${codec.getDefaultExtension} files here: ${oneLine(e)}; choose another codec, such as " +
+            "--codec=gzip (codec=\"gzip\"), or give Hadoop its native library",
+          e)
     }
 
   private def compressed(out: OutputStream, codec: Option[CompressionCodec], conf: Configuration): OutputStream = {
@@ -283,33 +332,42 @@ private[spark] object CompactTasks {
       val compressor = compressorOf(codec, conf)
       new java.io.FilterOutputStream(codec.createOutputStream(buffered, compressor)) {
         override def write(bytes: Array[Byte], start: Int, length: Int): Unit = out.write(bytes, start, length)
-        override def close(): Unit = try out.close() finally CodecPool.returnCompressor(compressor)
+        override def close(): Unit =
+          try out.close()
+          finally CodecPool.returnCompressor(compressor)
       }
     }
   }
 
   /**
-   * The bytes of a file, which local files are verified for where they have checksums. Hadoop's codecs would return some damaged files
-   * without their lines, or with some of them, so they decode only what native code does not know.
+   * The bytes of a file, which local files are verified for where they have checksums. Hadoop's codecs would return
+   * some damaged files without their lines, or with some of them, so they decode only what native code does not know.
    */
   def decompressed(file: HadoopPath, codec: Option[CompressionCodec], conf: Configuration): InputStream = {
     val in = open(file, conf)
-    codec.fold[InputStream](in)(codec => Option(TextCodec.of(codec)).fold(byHadoop(codec, in))(new DecodedInputStream(_, in)))
+    codec.fold[InputStream](in)(codec =>
+      Option(TextCodec.of(codec)).fold(byHadoop(codec, in))(new DecodedInputStream(_, in)))
   }
 
   private def byHadoop(codec: CompressionCodec, in: InputStream): InputStream = {
     val decompressor = CodecPool.getDecompressor(codec)
     new java.io.FilterInputStream(codec.createInputStream(in, decompressor)) {
-      override def close(): Unit = try super.close() finally CodecPool.returnDecompressor(decompressor)
+      override def close(): Unit =
+        try super.close()
+        finally CodecPool.returnDecompressor(decompressor)
     }
   }
 
   private def open(file: HadoopPath, conf: Configuration): InputStream =
-    try if (file.toUri.getScheme == "file") openLocal(file, conf) else file.getFileSystem(conf).open(file) catch {
+    try if (file.toUri.getScheme == "file") openLocal(file, conf) else file.getFileSystem(conf).open(file)
+    catch {
       case e: FileNotFoundException => throw new UnfitFileException(e.getMessage, e)
     }
 
-  /** Hadoop's own local file system verifies checksums, but takes a colon in the name of a checksum file for the end of a scheme. */
+  /**
+   * Hadoop's own local file system verifies checksums, but takes a colon in the name of a checksum file for the end of
+   * a scheme.
+   */
   private def openLocal(file: HadoopPath, conf: Configuration): InputStream = {
     val fs = FileSystem.getLocal(conf)
     if (!file.getName.contains(":")) return fs.open(file)
@@ -323,8 +381,13 @@ private[spark] object CompactTasks {
   /** A file's path as messages name it. */
   def shown(file: HadoopPath): String = if (file.toUri.getScheme == "file") file.toUri.getPath else file.toString
 
-  /** Takes paths literally, infers no partition columns, and fails on errors instead of dropping rows, whatever is switched off. */
+  /**
+   * Takes paths literally, infers no partition columns, and fails on errors instead of dropping rows, whatever is
+   * switched off.
+   */
   def reader(spark: SparkSession) =
-    spark.read.option("recursiveFileLookup", true).option("__globPaths__", false).option("ignoreCorruptFiles", false).option("ignoreMissingFiles", false)
+    spark.read.option(
+      "recursiveFileLookup",
+      true).option("__globPaths__", false).option("ignoreCorruptFiles", false).option("ignoreMissingFiles", false)
       .option(IO_COMPRESSION_CODECS_KEY, FileCodecClasses.withOurs(spark.sparkContext.hadoopConfiguration))
 }

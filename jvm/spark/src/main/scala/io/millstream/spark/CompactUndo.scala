@@ -7,6 +7,7 @@ import io.millstream.hadoop.NativeCompaction
 
 /** Files that compactions in place replaced: how long they are kept, and how they are put back or removed. */
 private[spark] object CompactUndo {
+
   /** When the files that a compaction replaces may be removed. */
   def keepUntil(options: CompactOptions): OptionalLong =
     if (options.keepSeconds == 0) OptionalLong.empty else OptionalLong.of(nowSeconds + options.keepSeconds)
@@ -20,7 +21,12 @@ private[spark] object CompactUndo {
    * @param open opens one of them
    * @param check refuses to undo what has this staging directory
    */
-  def undo(options: CompactOptions, source: Path, places: Seq[Path], open: Path => NativeCompaction, check: Path => Unit): CompactSummary = {
+  def undo(
+      options: CompactOptions,
+      source: Path,
+      places: Seq[Path],
+      open: Path => NativeCompaction,
+      check: Path => Unit): CompactSummary = {
     def undone(place: Path) = {
       check(place)
       if (options.dryRun) NativeCompaction.predictUndo(place.toString) else withOpened(place, open)(_.undo())
@@ -31,7 +37,11 @@ private[spark] object CompactUndo {
   }
 
   /** Removes what earlier compactions of a tree replaced. */
-  def purge(options: CompactOptions, source: Path, places: Seq[Path], open: Path => NativeCompaction): CompactSummary = {
+  def purge(
+      options: CompactOptions,
+      source: Path,
+      places: Seq[Path],
+      open: Path => NativeCompaction): CompactSummary = {
     val counts = places.map { place =>
       if (options.dryRun) NativeCompaction.predictPurge(place.toString) else withOpened(place, open)(_.purgeAll())
     }
@@ -40,7 +50,8 @@ private[spark] object CompactUndo {
 
   private def withOpened[T](place: Path, open: Path => NativeCompaction)(action: NativeCompaction => T): T = {
     val staging = open(place)
-    try action(staging) finally staging.remove()
+    try action(staging)
+    finally staging.remove()
   }
 
   private def of(options: CompactOptions, source: Path): CompactSummary =

@@ -14,12 +14,15 @@ import org.apache.spark.internal.Logging
 /** The log of a command whose user wants to know what it did, and not where in Spark a task failed. */
 private[spark] object ConsoleLog extends Logging {
   private val Detailed = Set("ALL", "TRACE", "DEBUG", "INFO")
+
   /** Also of Hadoop and Parquet. */
   private val OfSpark = "org.apache."
+
   /** It says in other words what the summary says of an output. */
   private val OfFailedTasks = "org.apache.spark.scheduler.TaskSetManager"
 
-  def isDetailed(conf: SparkConf): Boolean = Detailed(conf.get("spark.log.level", "WARN").toUpperCase(java.util.Locale.ROOT))
+  def isDetailed(conf: SparkConf): Boolean =
+    Detailed(conf.get("spark.log.level", "WARN").toUpperCase(java.util.Locale.ROOT))
 
   /** Sets the level, as a session would, for a command that makes none. */
   def setLevel(conf: SparkConf): Unit = {

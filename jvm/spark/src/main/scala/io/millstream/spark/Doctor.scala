@@ -12,15 +12,23 @@ import org.apache.spark.sql.execution.datasources.millstream.Diagnosis
 
 /** `millstream doctor`: shows on one screen whether Millstream works in a session, and how to fix what does not. */
 object Doctor {
-  /** The argument that says that the session has the settings of `millstream.enable`, since the installation has none of Millstream's. */
+
+  /**
+   * The argument that says that the session has the settings of `millstream.enable`, since the installation has none of
+   * Millstream's.
+   */
   private val Enabled = "--enabled"
-  private val NotInstalled = Diagnosis("settings",
-    "spark-defaults.conf has none of Millstream's: it is off, except in programs that call millstream.enable, as this check does", None)
+  private val NotInstalled = Diagnosis(
+    "settings",
+    "spark-defaults.conf has none of Millstream's: it is off, except in programs that call millstream.enable, as this check does",
+    None)
 
   /** Exits with 1 if a check fails. */
   def main(arguments: Array[String]): Unit = {
     val spark = SparkSession.builder().appName("millstream doctor").getOrCreate()
-    val found = try Option.when(arguments.contains(Enabled))(NotInstalled) ++: Diagnosis.of(spark) finally spark.stop()
+    val found =
+      try Option.when(arguments.contains(Enabled))(NotInstalled) ++: Diagnosis.of(spark)
+      finally spark.stop()
     println(if (arguments.contains("--json")) json(found) else text(found))
     System.out.flush()
     if (found.exists(_.cure.nonEmpty)) System.exit(1)
@@ -36,13 +44,18 @@ object Doctor {
     val width = found.map(_.what.length).max
     found.flatMap { diagnosis =>
       val mark = if (diagnosis.cure.isEmpty) "ok  " else "FIX "
-      s"$mark  ${diagnosis.what.padTo(width, ' ')}  ${diagnosis.found}" +: diagnosis.cure.map(cure => s"      ${" " * width}  $cure").toSeq
+      s"$mark  ${diagnosis.what.padTo(width, ' ')}  ${diagnosis.found}" +: diagnosis.cure.map(cure =>
+        s"      ${" " * width}  $cure").toSeq
     }.mkString("\n")
   }
 
   private def json(found: Seq[Diagnosis]): String = new ObjectMapper().writeValueAsString(records(found))
 
   private def records(found: Seq[Diagnosis]): JavaList[JavaMap[String, Any]] = found.map { diagnosis =>
-    ListMap[String, Any]("what" -> diagnosis.what, "found" -> diagnosis.found, "ok" -> diagnosis.cure.isEmpty, "cure" -> diagnosis.cure.orNull).asJava
+    ListMap[String, Any](
+      "what" -> diagnosis.what,
+      "found" -> diagnosis.found,
+      "ok" -> diagnosis.cure.isEmpty,
+      "cure" -> diagnosis.cure.orNull).asJava
   }.asJava
 }

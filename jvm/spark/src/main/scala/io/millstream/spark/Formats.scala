@@ -28,12 +28,16 @@ import FormatsRow._
 object Formats {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Formats")
   private val WarmUpBytes = 4L << 20
+
   /** Where a file's index is, beside it. */
   private val Index = "_millstream"
 
   /** For Python: names and values in, a JSON object out. */
   def runJson(spark: SparkSession, settings: java.util.Map[String, String]): String =
-    run(spark.sparkContext.getConf, spark.sparkContext.hadoopConfiguration, FormatsOptions.of(settings.asScala.toMap)).json
+    run(
+      spark.sparkContext.getConf,
+      spark.sparkContext.hadoopConfiguration,
+      FormatsOptions.of(settings.asScala.toMap)).json
 
   /** Ends the comparisons that run in this JVM. */
   def stop(): Unit = FormatsWork.stopAll()
@@ -44,21 +48,23 @@ object Formats {
     val pairs = settings.map(_.split("=", 2)).collect { case Array(key, value) => key -> value }.toMap
     // The terminal's encoding is the command's business, which says whether it is ASCII.
     val out = new PrintStream(System.out, true, UTF_8)
-    val code = try {
-      val (conf, options) = (new SparkConf, FormatsOptions.of(pairs))
-      ConsoleLog.setLevel(conf)
-      val report = run(conf, hadoopConfiguration(conf), options)
-      out.println(if (flags.nonEmpty) report.json else if (options.dryRun) plan(options, report) else report.text(options.ascii))
-      if (report.hasFailed) 1 else 0
-    } catch {
-      case e: FormatsFailure =>
-        System.err.println(s"millstream: ${e.getMessage}")
-        1
-      case NonFatal(e) =>
-        Log.info("The comparison failed", e)
-        System.err.println(s"millstream: ${CompactTasks.oneLine(e)}; -v shows Spark's log")
-        1
-    }
+    val code =
+      try {
+        val (conf, options) = (new SparkConf, FormatsOptions.of(pairs))
+        ConsoleLog.setLevel(conf)
+        val report = run(conf, hadoopConfiguration(conf), options)
+        out.println(if (flags.nonEmpty) report.json
+        else if (options.dryRun) plan(options, report) else report.text(options.ascii))
+        if (report.hasFailed) 1 else 0
+      } catch {
+        case e: FormatsFailure =>
+          System.err.println(s"millstream: ${e.getMessage}")
+          1
+        case NonFatal(e) =>
+          Log.info("The comparison failed", e)
+          System.err.println(s"millstream: ${CompactTasks.oneLine(e)}; -v shows Spark's log")
+          1
+      }
     if (code != 0) System.exit(code)
   }
 
@@ -96,10 +102,14 @@ object Formats {
 
   /** The runs over a file, in order: the first read of a file may make an index, which later reads use. */
   private def runs(codec: FormatsCodec): Seq[(String, String)] =
-    Seq(Read -> Stock) ++ Option.when(codec.name != "none")(FirstRead -> Millstream) ++ Seq(Read -> Millstream, Repartition -> Stock, Repartition -> Millstream)
+    Seq(Read -> Stock) ++ Option.when(codec.name != "none")(FirstRead -> Millstream) ++ Seq(
+      Read -> Millstream,
+      Repartition -> Stock,
+      Repartition -> Millstream)
 
   private def plan(options: FormatsOptions, report: FormatsReport): String = {
-    val lines = report.rows.map(row => s"  ${row.format} from ${row.source}: ${row.job} with ${FormatsText.engine(row.engine)}")
+    val lines =
+      report.rows.map(row => s"  ${row.format} from ${row.source}: ${row.job} with ${FormatsText.engine(row.engine)}")
     val sample = s"would take a sample of up to ${FormatsText.bytes(options.sampleBytes)}"
     (s"${options.path}: $sample, and measure in ${options.rounds} rounds each:" +: lines).mkString("\n")
   }
@@ -109,32 +119,40 @@ object Formats {
     private val warmUp = work.scratch.resolve("warm-up.txt")
     private val progress = new FormatsProgress(1 + options.codecs.length, planned(options).length, options)
 
-    def report(): FormatsReport = try {
-      progress.step("sample")
-      FormatsSample.take(options.path, WarmUpBytes, warmUp, hadoop, () => work.check())
-      val sample = FormatsSample.take(options.path, options.sampleBytes, plain, hadoop, () => work.check())
-      options.codecs.foreach(write)
-      val runs = new FormatsRuns(conf, work, options)
-      val rows = for {
-        source <- work.sources
-        codec <- options.codecs
-        (job, engine) <- Formats.runs(codec)
-        row <- measured(runs, sample, source, codec, job, engine)
-      } yield row
-      FormatsReport(options.path, Some(sample), rows, FormatsAdvice.of(rows, runs.cores), options.rounds)
-    } finally progress.end()
+    def report(): FormatsReport =
+      try {
+        progress.step("sample")
+        FormatsSample.take(options.path, WarmUpBytes, warmUp, hadoop, () => work.check())
+        val sample = FormatsSample.take(options.path, options.sampleBytes, plain, hadoop, () => work.check())
+        options.codecs.foreach(write)
+        val runs = new FormatsRuns(conf, work, options)
+        val rows = for {
+          source <- work.sources
+          codec <- options.codecs
+          (job, engine) <- Formats.runs(codec)
+          row <- measured(runs, sample, source, codec, job, engine)
+        } yield row
+        FormatsReport(options.path, Some(sample), rows, FormatsAdvice.of(rows, runs.cores), options.rounds)
+      } finally progress.end()
 
     private def write(codec: FormatsCodec): Unit = {
       progress.step(s"write ${codec.name}")
       FormatsSample.compress(plain, work.fileOf(codec), codec, hadoop, () => work.check())
-      work.sources.tail.foreach(source => FormatsSample.upload(work.fileOf(codec), source.fileOf(codec), hadoop, () => work.check()))
+      work.sources.tail.foreach(source =>
+        FormatsSample.upload(work.fileOf(codec), source.fileOf(codec), hadoop, () => work.check()))
     }
 
     private def measured(
-        runs: FormatsRuns, sample: FormatsSample, source: FormatsSource, codec: FormatsCodec, job: String, engine: String): Option[FormatsRow] = {
+        runs: FormatsRuns,
+        sample: FormatsSample,
+        source: FormatsSource,
+        codec: FormatsCodec,
+        job: String,
+        engine: String): Option[FormatsRow] = {
       progress.step(s"${source.name}: ${codec.name}, $job, ${FormatsText.engine(engine)}")
       val path = source.fileOf(codec).toString
-      val unmeasured = FormatsRow(source.name, codec.name, job, engine, Files.size(work.fileOf(codec)), sample.lines, None, None)
+      val unmeasured =
+        FormatsRow(source.name, codec.name, job, engine, Files.size(work.fileOf(codec)), sample.lines, None, None)
       val rounds =
         if (job == FirstRead) firstReads(runs, path, new HadoopPath(source.directoryOf(codec), Index))
         else Some(runs.run(engine, job, path, path, options.rounds))
@@ -142,7 +160,10 @@ object Formats {
     }
 
     /** Each in a new JVM, because a driver keeps indexes in memory, too. None if the file gets no index. */
-    private def firstReads(runs: FormatsRuns, path: String, index: HadoopPath): Option[Either[String, Seq[FormatsFigures]]] = {
+    private def firstReads(
+        runs: FormatsRuns,
+        path: String,
+        index: HadoopPath): Option[Either[String, Seq[FormatsFigures]]] = {
       val fileSystem = index.getFileSystem(hadoop)
       val reads = Iterator.continually {
         fileSystem.delete(index, true)
@@ -157,12 +178,14 @@ object Formats {
   }
 
   private def row(unmeasured: FormatsRow, rounds: Either[String, Seq[FormatsFigures]]): FormatsRow =
-    rounds.fold(failure => unmeasured.copy(problem = Some(failure)), { rounds =>
-      val median = rounds.sortBy(_.wallS).apply(rounds.length / 2).copy(peakBytes = rounds.map(_.peakBytes).max)
-      val wrong = rounds.find(_.rows != unmeasured.lines)
-      val problem = wrong.map(round => s"${round.rows} of ${unmeasured.lines} rows, without an error")
-      unmeasured.copy(figures = Some(wrong.getOrElse(median)), problem = problem)
-    })
+    rounds.fold(
+      failure => unmeasured.copy(problem = Some(failure)),
+      { rounds =>
+        val median = rounds.sortBy(_.wallS).apply(rounds.length / 2).copy(peakBytes = rounds.map(_.peakBytes).max)
+        val wrong = rounds.find(_.rows != unmeasured.lines)
+        val problem = wrong.map(round => s"${round.rows} of ${unmeasured.lines} rows, without an error")
+        unmeasured.copy(figures = Some(wrong.getOrElse(median)), problem = problem)
+      })
 }
 
 /** A line on the terminal that says what is done, and about how long the rest takes: as long as the runs so far. */

@@ -11,6 +11,7 @@ import FormatsText.{bytes, seconds, times}
 final case class FormatsAdvice(source: String, format: Option[String], sentences: Seq[String])
 
 object FormatsAdvice {
+
   /** Times that differ by less than this are taken as the same. */
   private val Noise = 1.1
   private val ShortS = 1.0
@@ -19,10 +20,16 @@ object FormatsAdvice {
   def of(rows: Seq[FormatsRow], cores: Int): Seq[FormatsAdvice] = rows.map(_.source).distinct.map { source =>
     val ofSource = rows.filter(_.source == source)
     val formats = read(ofSource, Millstream)
-    if (formats.isEmpty) FormatsAdvice(source, None, "Nothing to recommend: no format was read correctly and in time with Millstream." +: wrongRows(ofSource))
+    if (formats.isEmpty) FormatsAdvice(
+      source,
+      None,
+      "Nothing to recommend: no format was read correctly and in time with Millstream." +: wrongRows(ofSource))
     else {
       val advice = new FormatsAdvice.Figures(ofSource, formats, cores)
-      FormatsAdvice(source, Some(advice.best.name), advice.choice ++ advice.gain ++ advice.repartition ++ advice.changes ++ wrongRows(ofSource))
+      FormatsAdvice(
+        source,
+        Some(advice.best.name),
+        advice.choice ++ advice.gain ++ advice.repartition ++ advice.changes ++ wrongRows(ofSource))
     }
   }
 
@@ -37,7 +44,8 @@ object FormatsAdvice {
   }
 
   private def read(rows: Seq[FormatsRow], engine: String): Seq[Format] =
-    rows.filter(row => row.job == Read && row.engine == engine).flatMap(row => row.measured.map(Format(row.format, row.bytes, _)))
+    rows.filter(row => row.job == Read && row.engine == engine).flatMap(row =>
+      row.measured.map(Format(row.format, row.bytes, _)))
 
   /** Rows that are lost without an error are the worst of all. */
   private def wrongRows(rows: Seq[FormatsRow]): Seq[String] =
@@ -59,7 +67,8 @@ object FormatsAdvice {
       val plain = formats.find(_.name == "none").filter(_ => best.name != "none")
       val saved = plain.fold("")(plain => s", ${times(plain.bytes.toDouble / best.bytes)} smaller than plain text")
       val reason = if (formats.length == 1) "It is the only format that was measured and read correctly."
-        else "It has the smallest product of size and read time of all formats measured: half the size counts as much as half the time."
+      else
+        "It has the smallest product of size and read time of all formats measured: half the size counts as much as half the time."
       s"Store this data as ${best.name} (${bytes(best.bytes)}, read in ${seconds(best.wallS)} with Millstream)$saved. $reason" +:
         (Option.when(fastest.wallS * Noise < best.wallS)(s"If only read time counts, store ${fastest.shown}.") ++
           Option.when(smallest.bytes < best.bytes)(s"If only size counts, store ${smallest.shown}.")).toSeq
@@ -74,8 +83,10 @@ object FormatsAdvice {
           else "Millstream is slower"
         s"Stock Spark takes ${seconds(stock.wallS)} for ${best.name}, Millstream ${seconds(best.wallS)}: $verdict."
       }
-      val choice = stock.minByOption(_.cost).filter(_.name != best.name).map(other => s"For stock Spark, the same rule would choose ${other.shown}.")
-      val first = figures(FirstRead, Millstream).map(first => s"The first read of each file takes ${seconds(first.wallS)}, because it makes the file's index.")
+      val choice = stock.minByOption(_.cost).filter(_.name != best.name).map(other =>
+        s"For stock Spark, the same rule would choose ${other.shown}.")
+      val first = figures(FirstRead, Millstream).map(first =>
+        s"The first read of each file takes ${seconds(first.wallS)}, because it makes the file's index.")
       (byStock ++ choice ++ first).toSeq
     }
 
@@ -83,7 +94,7 @@ object FormatsAdvice {
       val tasks = best.figures.partitions
       val readers = if (tasks == 1) "One task reads the file" else s"$tasks tasks read the file"
       val verdict = if (tasks >= cores) s"enough for $cores cores, so a repartition is not needed"
-        else s"of $cores that could run, so a repartition pays if the work on the rows takes longer than that"
+      else s"of $cores that could run, so a repartition pays if the work on the rows takes longer than that"
       s"With a repartition the read takes ${seconds(after.wallS)} instead of ${seconds(best.wallS)}. $readers, $verdict."
     }.toSeq
 
@@ -97,20 +108,24 @@ object FormatsAdvice {
     private def moreCores: Seq[String] = {
       val (divided, whole) = formats.partition(_.figures.partitions > 1)
       def names(formats: Seq[Format]) = formats.map(_.name).mkString(", ")
-      if (divided.isEmpty) Seq("More cores change nothing for a file of this size, which one task reads in each format; try a larger --sample.")
+      if (divided.isEmpty) Seq(
+        "More cores change nothing for a file of this size, which one task reads in each format; try a larger --sample.")
       else if (whole.isEmpty) Seq("More cores speed up all of these formats.")
       else Seq(s"More cores speed up ${names(divided)}; one task reads all of a file in ${names(whole)}.")
     }
 
     /** The bandwidth below which a format that is smaller is read sooner, too, as its bytes arrive sooner. */
-    private def slowerStorage: Seq[String] = formats.filter(_.bytes < best.bytes).maxByOption(other => best.bytes / other.wallS) match {
-      case Some(other) =>
-        val perS = (best.bytes / other.wallS).toLong
-        Seq(s"Slower storage favors small formats: where it delivers less than ${bytes(perS)} per second, ${other.name} is read sooner than ${best.name}.")
-      case None => Seq(s"Slower storage does not change the choice: ${best.name} is the smallest.")
-    }
+    private def slowerStorage: Seq[String] =
+      formats.filter(_.bytes < best.bytes).maxByOption(other => best.bytes / other.wallS) match {
+        case Some(other) =>
+          val perS = (best.bytes / other.wallS).toLong
+          Seq(
+            s"Slower storage favors small formats: where it delivers less than ${bytes(perS)} per second, ${other.name} is read sooner than ${best.name}.")
+        case None => Seq(s"Slower storage does not change the choice: ${best.name} is the smallest.")
+      }
 
-    private def fromElsewhere: Seq[String] = formats.filter(other => other.name == "gz" && other.name != best.name).map { gz =>
+    private def fromElsewhere: Seq[String] = formats.filter(other =>
+      other.name == "gz" && other.name != best.name).map { gz =>
       s"Files that arrive as gz are read in ${seconds(gz.wallS)}, ${times(gz.wallS / best.wallS)} the time of ${best.name}: rewrite them only if that matters."
     }
   }

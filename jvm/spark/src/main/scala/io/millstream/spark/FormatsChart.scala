@@ -34,8 +34,10 @@ private[spark] final case class FormatsChart(title: String, groups: Seq[FormatsB
   /** Writes the picture in the format of the file's ending. */
   def write(file: Path): Unit = {
     val picture = if (file.toString.endsWith(".svg")) svg.getBytes(UTF_8) else png
-    try Files.write(file, picture) catch {
-      case e: IOException => throw new FormatsFailure(s"$file: cannot write the picture: ${CompactTasks.oneLine(e)}; choose another --picture")
+    try Files.write(file, picture)
+    catch {
+      case e: IOException => throw new FormatsFailure(
+          s"$file: cannot write the picture: ${CompactTasks.oneLine(e)}; choose another --picture")
     }
   }
 
@@ -44,7 +46,9 @@ private[spark] final case class FormatsChart(title: String, groups: Seq[FormatsB
     val heading = Letters(Margin, Margin + TitleSize, title, TitleSize, isBold = true)
     val (_, all) = groups.foldLeft((Margin + 2 * Line, Seq[Shape](heading))) { case ((top, shapes), group) =>
       val bars = group.bars.zipWithIndex.flatMap { case (bar, i) => row(group, bar, top + (i + 1) * Line) }
-      (top + (group.bars.length + 2) * Line, shapes ++ (Letters(Margin, top + TextSize, group.title, TextSize, isBold = true) +: bars))
+      (
+        top + (group.bars.length + 2) * Line,
+        shapes ++ (Letters(Margin, top + TextSize, group.title, TextSize, isBold = true) +: bars))
     }
     all
   }
@@ -61,7 +65,8 @@ private[spark] final case class FormatsChart(title: String, groups: Seq[FormatsB
 
   private def svg: String = {
     val elements = shapes.map {
-      case Rectangle(x, y, width, height, color) => f"""<rect x="$x" y="$y" width="$width" height="$height" fill="#${color.getRGB & 0xffffff}%06x"/>"""
+      case Rectangle(x, y, width, height, color) =>
+        f"""<rect x="$x" y="$y" width="$width" height="$height" fill="#${color.getRGB & 0xffffff}%06x"/>"""
       case Letters(x, y, text, size, isBold) =>
         val weight = if (isBold) "bold" else "normal"
         s"""<text x="$x" y="$y" font-size="$size" font-weight="$weight">${escaped(text)}</text>"""
@@ -111,8 +116,10 @@ private[spark] object FormatsChart {
   private val FontName = "sans-serif"
   private val StockColor = new Color(0x9a9a9a)
   private val OurColor = new Color(0x2f6db5)
+
   /** Characters of the longest bar on a terminal. */
   private val Columns = 40
+
   /** A full block, and its parts in eighths. */
   private val Full = "\u2588"
   private val Eighths = Seq("", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589")
@@ -134,10 +141,12 @@ private[spark] object FormatsChart {
   /** Refuses a picture that this machine cannot draw, before anything is measured. */
   def require(file: Path): Unit =
     if (file.toString.endsWith(".png")) {
-      try FormatsChart("test", Nil).png catch {
+      try FormatsChart("test", Nil).png
+      catch {
         // Java without its graphics libraries, or a machine without fonts.
         case e @ (_: LinkageError | _: RuntimeException) =>
-          throw new FormatsFailure(s"$file: cannot draw a PNG, because this Java has no graphics or no fonts (${CompactTasks.oneLine(e)}); write an .svg")
+          throw new FormatsFailure(
+            s"$file: cannot draw a PNG, because this Java has no graphics or no fonts (${CompactTasks.oneLine(e)}); write an .svg")
       }
     }
 }

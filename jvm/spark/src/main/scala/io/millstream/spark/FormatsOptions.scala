@@ -17,7 +17,10 @@ import org.apache.spark.network.util.JavaUtils
 class FormatsFailure(message: String) extends RuntimeException(message)
 
 /** A format in which the sample is written, as the usual command writes it: one file, one gzip member or frame. */
-private[spark] final case class FormatsCodec(name: String, fileName: String, compress: (OutputStream, Configuration) => OutputStream)
+private[spark] final case class FormatsCodec(
+    name: String,
+    fileName: String,
+    compress: (OutputStream, Configuration) => OutputStream)
 
 private[spark] object FormatsCodec {
   private val FrameBlock = LZ4FrameOutputStream.BLOCKSIZE.SIZE_4MB
@@ -28,9 +31,13 @@ private[spark] object FormatsCodec {
     FormatsCodec("bz2", "sample.txt.bz2", (out, conf) => byHadoop(new BZip2Codec, out, conf)),
     FormatsCodec("zst", "sample.txt.zst", (out, _) => new ZstdOutputStream(out).setChecksum(true)),
     FormatsCodec("lz4", "sample.txt.lz4", (out, _) => new LZ4FrameOutputStream(out, FrameBlock)))
-  private val All = Default :+ FormatsCodec("snappy", "sample.txt.snappy", (out, conf) => byHadoop(new SnappyCodec, out, conf))
+  private val All =
+    Default :+ FormatsCodec("snappy", "sample.txt.snappy", (out, conf) => byHadoop(new SnappyCodec, out, conf))
 
-  private def byHadoop(codec: CompressionCodec with Configurable, out: OutputStream, conf: Configuration): OutputStream = {
+  private def byHadoop(
+      codec: CompressionCodec with Configurable,
+      out: OutputStream,
+      conf: Configuration): OutputStream = {
     codec.setConf(conf)
     codec.createOutputStream(out)
   }
@@ -69,7 +76,8 @@ final case class FormatsOptions(
     ascii: Boolean)
 
 object FormatsOptions {
-  private val Known = Set("path", "sample", "work-dir", "also", "codecs", "rounds", "limit", "picture", "dry-run", "progress", "ascii")
+  private val Known =
+    Set("path", "sample", "work-dir", "also", "codecs", "rounds", "limit", "picture", "dry-run", "progress", "ascii")
   private val MaxRounds = 100
 
   /** Parses names and values from the command line or from Python. */
@@ -82,7 +90,8 @@ object FormatsOptions {
       settings.get("work-dir"),
       settings.get("also"),
       settings.get("codecs").fold(FormatsCodec.Default)(FormatsCodec.listed),
-      parsed(settings, "rounds", "3", s"a number from 1 to $MaxRounds")(text => math.min(text.toInt, MaxRounds + 1)).toInt,
+      parsed(settings, "rounds", "3", s"a number from 1 to $MaxRounds")(text =>
+        math.min(text.toInt, MaxRounds + 1)).toInt,
       parsed(settings, "limit", "10m", "a time; write it like 10m or 90s")(JavaUtils.timeStringAsSec),
       settings.get("picture").map(picture),
       isTrue("dry-run"),
@@ -90,7 +99,11 @@ object FormatsOptions {
       isTrue("ascii"))
   }
 
-  private def parsed(settings: Map[String, String], key: String, default: String, form: String)(parse: String => Long): Long = {
+  private def parsed(
+      settings: Map[String, String],
+      key: String,
+      default: String,
+      form: String)(parse: String => Long): Long = {
     val text = settings.getOrElse(key, default)
     val isRight = (number: Long) => number > 0 && (key != "rounds" || number <= MaxRounds)
     Try(parse(text)).toOption.filter(isRight).getOrElse(throw new FormatsFailure(s"--$key=$text: not $form"))
@@ -100,7 +113,8 @@ object FormatsOptions {
   private def picture(name: String): Path = {
     val file = Paths.get(name).toAbsolutePath
     val directory = file.getParent
-    if (!name.endsWith(".svg") && !name.endsWith(".png")) throw new FormatsFailure(s"$name: pictures are written as .svg or .png; choose one of these endings")
+    if (!name.endsWith(".svg") && !name.endsWith(".png"))
+      throw new FormatsFailure(s"$name: pictures are written as .svg or .png; choose one of these endings")
     if (directory == null || !Files.isDirectory(directory) || !Files.isWritable(directory) || Files.isDirectory(file)) {
       val reason = s"$directory is not a directory that can be written to, or the picture is one"
       throw new FormatsFailure(s"$name: cannot write the picture: $reason; choose another --picture")

@@ -10,12 +10,19 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.sun.management.OperatingSystemMXBean
 
-import org.apache.spark.scheduler.{SparkListener, SparkListenerJobEnd, SparkListenerStageCompleted, SparkListenerTaskEnd, StageInfo}
+import org.apache.spark.scheduler.{
+  SparkListener,
+  SparkListenerJobEnd,
+  SparkListenerStageCompleted,
+  SparkListenerTaskEnd,
+  StageInfo
+}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.functions.{col, count, length, lit, sum}
 
 /**
- * One measured run of `millstream formats`: warms this JVM, does the job several times, and writes what each took to a file, as JSON.
+ * One measured run of `millstream formats`: warms this JVM, does the job several times, and writes what each took to a
+ * file, as JSON.
  *
  * {{{
  * FormatsProbe read|repartition PATH WARM_UP_PATH ROUNDS ANSWER
@@ -24,8 +31,10 @@ import org.apache.spark.sql.functions.{col, count, length, lit, sum}
  * It uses nothing of Millstream: in runs of stock Spark, this class is all that the class path has of our jar.
  */
 object FormatsProbe {
+
   /** Java code that decodes and divides lines is slow until it is compiled, which would count against stock Spark. */
   private val WarmUps = 2
+
   /** Tasks of a repartition for each core. */
   private val TasksPerCore = 2
   private val NsPerS = 1e9
@@ -33,12 +42,14 @@ object FormatsProbe {
   def main(arguments: Array[String]): Unit = {
     endWithParent()
     val Array(job, path, warmUp, rounds, answer) = arguments
-    val measured = try {
-      val spark = SparkSession.builder().appName(s"millstream formats: $job of $path").getOrCreate()
-      try measure(spark, job, path, warmUp, rounds.toInt) finally spark.stop()
-    } catch {
-      case e: Throwable => ListMap("error" -> reason(e)).asJava
-    }
+    val measured =
+      try {
+        val spark = SparkSession.builder().appName(s"millstream formats: $job of $path").getOrCreate()
+        try measure(spark, job, path, warmUp, rounds.toInt)
+        finally spark.stop()
+      } catch {
+        case e: Throwable => ListMap("error" -> reason(e)).asJava
+      }
     Files.write(Paths.get(answer), new ObjectMapper().writeValueAsBytes(measured))
   }
 
@@ -57,11 +68,19 @@ object FormatsProbe {
     s"${causes.last.getClass.getSimpleName}: ${causes.last.getMessage}".linesIterator.next()
   }
 
-  private def measure(spark: SparkSession, job: String, path: String, warmUp: String, rounds: Int): java.util.Map[String, Any] = {
+  private def measure(
+      spark: SparkSession,
+      job: String,
+      path: String,
+      warmUp: String,
+      rounds: Int): java.util.Map[String, Any] = {
     val tasks = new Tasks(spark)
     (1 to WarmUps).foreach(_ => lines(spark, job, warmUp))
     val all = (1 to rounds).map(_ => round(spark, job, path, tasks).asJava)
-    ListMap[String, Any]("cores" -> spark.sparkContext.defaultParallelism, "peak_bytes" -> peakBytes, "rounds" -> all.asJava).asJava
+    ListMap[String, Any](
+      "cores" -> spark.sparkContext.defaultParallelism,
+      "peak_bytes" -> peakBytes,
+      "rounds" -> all.asJava).asJava
   }
 
   private def round(spark: SparkSession, job: String, path: String, tasks: Tasks): ListMap[String, Any] = {
@@ -72,17 +91,25 @@ object FormatsProbe {
     tasks.await()
     // Executors of a local master are threads of this JVM.
     val cpu = if (spark.sparkContext.isLocal) ownCpuNs else ownCpuNs + tasks.cpuNs
-    ListMap("wall_s" -> wallNs / NsPerS, "cpu_s" -> cpu / NsPerS, "rows" -> rows, "partitions" -> tasks.ofRead.length, "skew" -> tasks.skew)
+    ListMap(
+      "wall_s" -> wallNs / NsPerS,
+      "cpu_s" -> cpu / NsPerS,
+      "rows" -> rows,
+      "partitions" -> tasks.ofRead.length,
+      "skew" -> tasks.skew)
   }
 
   private def lines(spark: SparkSession, job: String, path: String): Long = {
     val text = spark.read.text(path)
     if (job == "read") text.count()
     // The sum needs the lines after they were moved: for a count alone, empty rows would be.
-    else text.repartition(TasksPerCore * spark.sparkContext.defaultParallelism).agg(count(lit(1)), sum(length(col("value")))).first().getLong(0)
+    else text.repartition(TasksPerCore * spark.sparkContext.defaultParallelism).agg(
+      count(lit(1)),
+      sum(length(col("value")))).first().getLong(0)
   }
 
-  private def cpuNs: Long = ManagementFactory.getOperatingSystemMXBean.asInstanceOf[OperatingSystemMXBean].getProcessCpuTime
+  private def cpuNs: Long =
+    ManagementFactory.getOperatingSystemMXBean.asInstanceOf[OperatingSystemMXBean].getProcessCpuTime
 
   /** Peak resident memory of this process. */
   private def peakBytes: Long = {
@@ -98,7 +125,8 @@ object FormatsProbe {
     private var ended = -1
     spark.sparkContext.addSparkListener(this)
 
-    override def onStageCompleted(event: SparkListenerStageCompleted): Unit = synchronized { stages(event.stageInfo.stageId) = event.stageInfo }
+    override def onStageCompleted(event: SparkListenerStageCompleted): Unit =
+      synchronized { stages(event.stageInfo.stageId) = event.stageInfo }
 
     override def onTaskEnd(event: SparkListenerTaskEnd): Unit = synchronized {
       durations.getOrElseUpdate(event.stageId, mutable.Buffer.empty) += math.max(event.taskInfo.duration, 1)
@@ -131,7 +159,10 @@ object FormatsProbe {
 
     def cpuNs: Long = synchronized(cpu)
 
-    /** Milliseconds of the tasks of the stage that reads: of those that read no other's output, the one with the most work. */
+    /**
+     * Milliseconds of the tasks of the stage that reads: of those that read no other's output, the one with the most
+     * work.
+     */
     def ofRead: Seq[Long] = synchronized {
       val reading = stages.values.filter(_.parentIds.isEmpty).flatMap(stage => durations.get(stage.stageId))
       reading.maxByOption(_.sum).map(_.toSeq).getOrElse(Nil)

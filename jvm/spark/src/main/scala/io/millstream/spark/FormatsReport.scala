@@ -13,7 +13,12 @@ import FormatsText.{bytes, seconds}
  *
  * @param sample None before it is taken
  */
-private[spark] final case class FormatsReport(path: String, sample: Option[FormatsSample], rows: Seq[FormatsRow], advice: Seq[FormatsAdvice], rounds: Int) {
+private[spark] final case class FormatsReport(
+    path: String,
+    sample: Option[FormatsSample],
+    rows: Seq[FormatsRow],
+    advice: Seq[FormatsAdvice],
+    rounds: Int) {
   import FormatsReport._
 
   /** Whether a run with Millstream was wrong, or did not end well. */
@@ -21,24 +26,42 @@ private[spark] final case class FormatsReport(path: String, sample: Option[Forma
 
   def json: String = {
     val records = rows.map(row => record(row).asJava).asJava
-    val said = advice.map(of => ListMap("source" -> of.source, "format" -> of.format.orNull, "text" -> of.sentences.mkString(" ")).asJava).asJava
+    val said = advice.map(of =>
+      ListMap("source" -> of.source, "format" -> of.format.orNull, "text" -> of.sentences.mkString(" ")).asJava).asJava
     val taken = sample.map(of => ListMap("bytes" -> of.bytes, "lines" -> of.lines, "files" -> of.files).asJava).orNull
-    new ObjectMapper().writeValueAsString(ListMap("path" -> path, "sample" -> taken, "rows" -> records, "recommendation" -> said).asJava)
+    new ObjectMapper().writeValueAsString(ListMap(
+      "path" -> path,
+      "sample" -> taken,
+      "rows" -> records,
+      "recommendation" -> said).asJava)
   }
 
   private def record(row: FormatsRow): ListMap[String, Any] = {
     def figure(get: FormatsFigures => Any) = row.figures.map(get).orNull
     ListMap(
-      "source" -> row.source, "format" -> row.format, "job" -> row.job, "engine" -> row.engine, "bytes" -> row.bytes, "lines" -> row.lines,
-      "rows" -> figure(_.rows), "partitions" -> figure(_.partitions), "wall_s" -> figure(_.wallS), "cpu_s" -> figure(_.cpuS),
-      "peak_memory_bytes" -> figure(_.peakBytes), "skew" -> figure(_.skew), "speedup" -> speedup(row).orNull, "problem" -> row.problem.orNull,
+      "source" -> row.source,
+      "format" -> row.format,
+      "job" -> row.job,
+      "engine" -> row.engine,
+      "bytes" -> row.bytes,
+      "lines" -> row.lines,
+      "rows" -> figure(_.rows),
+      "partitions" -> figure(_.partitions),
+      "wall_s" -> figure(_.wallS),
+      "cpu_s" -> figure(_.cpuS),
+      "peak_memory_bytes" -> figure(_.peakBytes),
+      "skew" -> figure(_.skew),
+      "speedup" -> speedup(row).orNull,
+      "problem" -> row.problem.orNull,
       "recommended" -> advice.exists(of => of.source == row.source && of.format.contains(row.format)))
   }
 
   /** How much longer stock Spark takes for the same; the first read is compared with stock Spark's read. */
-  private def speedup(row: FormatsRow): Option[Double] = if (row.engine == Stock) None else {
+  private def speedup(row: FormatsRow): Option[Double] = if (row.engine == Stock) None
+  else {
     val job = if (row.job == FirstRead) Read else row.job
-    val stock = rows.find(other => other.engine == Stock && (other.source, other.format, other.job) == (row.source, row.format, job))
+    val stock = rows.find(other =>
+      other.engine == Stock && (other.source, other.format, other.job) == (row.source, row.format, job))
     stock.flatMap(_.measured).zip(row.measured).map { case (stock, ours) => stock.wallS / ours.wallS }
   }
 
@@ -55,14 +78,16 @@ private[spark] final case class FormatsReport(path: String, sample: Option[Forma
   }
 
   private def legend: String =
-    s"""time, CPU    median of ${if (rounds == 1) "1 round" else s"$rounds rounds"} after the warm-up; CPU time of the driver's JVM, and of tasks in other JVMs
+    s"""time, CPU    median of ${if (rounds == 1) "1 round"
+      else s"$rounds rounds"} after the warm-up; CPU time of the driver's JVM, and of tasks in other JVMs
        |memory       peak resident memory (RSS) of the driver's JVM
        |partitions   tasks that read the file; skew: the longest of them divided by the median
        |x stock      time of stock Spark divided by this time""".stripMargin
 
   private def table: String = {
     val isOne = rows.map(_.source).distinct.length == 1
-    val cells = Header +: rows.map(row => Seq(row.format, bytes(row.bytes), row.source, Jobs(row.job), Engines(row.engine)) ++ measured(row))
+    val cells = Header +: rows.map(row =>
+      Seq(row.format, bytes(row.bytes), row.source, Jobs(row.job), Engines(row.engine)) ++ measured(row))
     val shown = if (isOne) cells.map(_.patch(SourceColumn, Nil, 1)) else cells
     aligned(shown, rightFrom = shown.head.length - Header.drop(FirstNumber).length)
   }
@@ -71,7 +96,14 @@ private[spark] final case class FormatsReport(path: String, sample: Option[Forma
     case (Some(of), problem) =>
       val ratio = problem.fold(speedup(row).fold("")(ratio => f"$ratio%.1f"))(_ => "")
       val rows = problem.fold(of.rows.toString)(_ => s"${of.rows} WRONG")
-      Seq(rows, of.partitions.toString, seconds(of.wallS), seconds(of.cpuS), bytes(of.peakBytes), f"${of.skew}%.1f", ratio)
+      Seq(
+        rows,
+        of.partitions.toString,
+        seconds(of.wallS),
+        seconds(of.cpuS),
+        bytes(of.peakBytes),
+        f"${of.skew}%.1f",
+        ratio)
     case (None, problem) => Seq(problem.getOrElse(""))
   }
 
@@ -79,7 +111,8 @@ private[spark] final case class FormatsReport(path: String, sample: Option[Forma
   def chart: FormatsChart = {
     val groups = for {
       source <- rows.map(_.source).distinct
-      (jobs, title) <- Seq(Set(Read, FirstRead) -> "Time of a count", Set(Repartition) -> "Time of a count after a repartition")
+      (jobs, title) <-
+        Seq(Set(Read, FirstRead) -> "Time of a count", Set(Repartition) -> "Time of a count after a repartition")
       bars = rows.filter(row => row.source == source && jobs(row.job)).map(bar)
       if bars.nonEmpty
     } yield FormatsBars(s"$title, ${if (source == "local") "local files" else source} (shorter is better)", bars)
@@ -95,8 +128,10 @@ private[spark] final case class FormatsReport(path: String, sample: Option[Forma
 }
 
 private[spark] object FormatsReport {
-  private val Header = Seq("format", "size", "source", "job", "engine", "rows", "partitions", "time", "CPU", "memory", "skew", "x stock")
+  private val Header =
+    Seq("format", "size", "source", "job", "engine", "rows", "partitions", "time", "CPU", "memory", "skew", "x stock")
   private val TextColumns = 110
+
   /** As much of a path as a picture has place for. */
   private val TitleColumns = 70
   private val SourceColumn = 2
@@ -111,7 +146,8 @@ private[spark] object FormatsReport {
     lines.map { cells =>
       val isWhole = cells.length == lines.head.length
       cells.zipWithIndex.map { case (cell, column) =>
-        if (isWhole && column >= rightFrom) " " * (widths(column) - cell.length) + cell else cell.padTo(widths(column), ' ')
+        if (isWhole && column >= rightFrom) " " * (widths(column) - cell.length) + cell
+        else cell.padTo(widths(column), ' ')
       }.mkString("  ").stripTrailing
     }.mkString("\n")
   }

@@ -29,7 +29,14 @@ final case class FormatsFigures(rows: Long, partitions: Int, wallS: Double, cpuS
  * @param problem why there are no figures, or why they are those of wrong rows
  */
 final case class FormatsRow(
-    source: String, format: String, job: String, engine: String, bytes: Long, lines: Long, figures: Option[FormatsFigures], problem: Option[String]) {
+    source: String,
+    format: String,
+    job: String,
+    engine: String,
+    bytes: Long,
+    lines: Long,
+    figures: Option[FormatsFigures],
+    problem: Option[String]) {
 
   /** Figures of a run whose rows are right; others are compared with nothing. */
   def measured: Option[FormatsFigures] = if (problem.isEmpty) figures else None
@@ -38,6 +45,7 @@ final case class FormatsRow(
 object FormatsRow {
   val Read = "read"
   val Repartition = "repartition"
+
   /** The read of a file that has no index yet. */
   val FirstRead = "first-read"
   val Stock = "stock"
@@ -52,7 +60,9 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
   private val probe = work.scratch.resolve("probe.jar")
   private val answer = work.scratch.resolve("answer.json")
   private val log = work.scratch.resolve("log")
-  private val settings = conf.getAll.toMap ++ Map("spark.ui.enabled" -> "false", "spark.sql.warehouse.dir" -> work.scratch.resolve("warehouse").toString)
+  private val settings = conf.getAll.toMap ++ Map(
+    "spark.ui.enabled" -> "false",
+    "spark.sql.warehouse.dir" -> work.scratch.resolve("warehouse").toString)
   private val properties = Map(
     FormatsRow.Stock -> written("stock.properties", FormatsSettings.stock(settings, ourJar.toString)),
     FormatsRow.Millstream -> written("millstream.properties", FormatsSettings.millstream(settings, ourJar.toString)))
@@ -62,7 +72,12 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
   var cores: Int = 1
 
   /** Does `job` over a file, after some over another, `rounds` times. */
-  def run(engine: String, job: String, path: String, warmUp: String, rounds: Int): Either[String, Seq[FormatsFigures]] = {
+  def run(
+      engine: String,
+      job: String,
+      path: String,
+      warmUp: String,
+      rounds: Int): Either[String, Seq[FormatsFigures]] = {
     Files.deleteIfExists(answer)
     val command = new ProcessBuilder(arguments(engine, Seq(job, path, warmUp, rounds.toString, answer.toString)).asJava)
     command.redirectOutput(ProcessBuilder.Redirect.DISCARD)
@@ -81,16 +96,24 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
     }.toRight {
       val error = found.fold(s"the JVM ended with status $status: $lastWords")(_.get("error").asText)
       // What the probe gets to know of a task without memory may be no more than that Spark has ended.
-      if (s"$error$logged".contains("OutOfMemoryError")) "out of memory; for more: --conf=spark.driver.memory=SIZE" else error
+      if (s"$error$logged".contains("OutOfMemoryError")) "out of memory; for more: --conf=spark.driver.memory=SIZE"
+      else error
     }
   }
 
   private def figures(round: JsonNode, peakBytes: Long): FormatsFigures = {
     def number(name: String) = round.get(name).asDouble
-    FormatsFigures(round.get("rows").asLong, round.get("partitions").asInt, number("wall_s"), number("cpu_s"), peakBytes, number("skew"))
+    FormatsFigures(
+      round.get("rows").asLong,
+      round.get("partitions").asInt,
+      number("wall_s"),
+      number("cpu_s"),
+      peakBytes,
+      number("skew"))
   }
 
-  private def lastWords: String = logged.linesIterator.filterNot(_.isBlank).toSeq.lastOption.fold("see its log (--verbose)")(_.trim.take(MaxWords))
+  private def lastWords: String =
+    logged.linesIterator.filterNot(_.isBlank).toSeq.lastOption.fold("see its log (--verbose)")(_.trim.take(MaxWords))
 
   private def logged: String = if (isVerbose) "" else Files.readString(log)
 
@@ -99,11 +122,18 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
   private def arguments(engine: String, probeArguments: Seq[String]): Seq[String] = {
     val java = Paths.get(System.getProperty("java.home"), "bin", "java").toString
     // Debuggers and other agents listen at ports that are taken.
-    val flags = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(flag => flag.startsWith("-agent") || flag.startsWith("-javaagent"))
+    val flags = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(flag =>
+      flag.startsWith("-agent") || flag.startsWith("-javaagent"))
     val classPath = if (engine == FormatsRow.Stock) stockPath else s"$stockPath:$ourJar"
     // What a run that is killed leaves is removed with the rest.
     val jvm = Seq(java) ++ flags ++ Seq(s"-Djava.io.tmpdir=${work.scratch}", "-cp", classPath)
-    jvm ++ Seq(Submit, "--properties-file", properties(engine).toString, "--class", ProbeClass, probe.toString) ++ probeArguments
+    jvm ++ Seq(
+      Submit,
+      "--properties-file",
+      properties(engine).toString,
+      "--class",
+      ProbeClass,
+      probe.toString) ++ probeArguments
   }
 
   private def written(name: String, settings: Map[String, String]): Path = {
@@ -140,29 +170,44 @@ private[spark] object FormatsRuns {
 /** The settings of the two kinds of runs, made of those of this JVM, whichever kind it is. */
 private[spark] object FormatsSettings {
   private val JarPlaceholder = "@JAR@"
+
   /** The jar where it has to be a path. A jar that this JVM has loaded is one anyway. */
   private val PathPlaceholder = "@JAR_PATH@"
   private val Block = "/millstream/spark-defaults.conf"
   private val ClassPaths = Set("spark.driver.extraClassPath", "spark.executor.extraClassPath")
   private val Jars = "spark.jars"
   private val Lists = ClassPaths + Jars
+
   /** Settings that belong to an application that is running, or keep an index elsewhere than beside the sample. */
-  private val OfApplication = Seq("spark.app.", "spark.submit.", "spark.driver.port", "spark.executor.id", "spark.repl.", "spark.millstream.index.directory")
+  private val OfApplication = Seq(
+    "spark.app.",
+    "spark.submit.",
+    "spark.driver.port",
+    "spark.executor.id",
+    "spark.repl.",
+    "spark.millstream.index.directory")
 
   /** The conf block for a jar. */
   private def block(jar: String): Map[String, String] = {
     val properties = new Properties
-    properties.load(new StringReader(Using.resource(getClass.getResourceAsStream(Block))(in => new String(in.readAllBytes(), UTF_8))))
-    properties.asScala.map { case (key, value) => key -> value.replace(JarPlaceholder, jar).replace(PathPlaceholder, jar) }.toMap
+    properties.load(new StringReader(Using.resource(getClass.getResourceAsStream(Block))(in =>
+      new String(in.readAllBytes(), UTF_8))))
+    properties.asScala.map { case (key, value) =>
+      key -> value.replace(JarPlaceholder, jar).replace(PathPlaceholder, jar)
+    }.toMap
   }
 
   /** Those of Spark without Millstream. */
   def stock(given: Map[String, String], jar: String): Map[String, String] = {
     val ours = block(jar)
     val others = given.filterNot { case (key, value) =>
-      OfApplication.exists(key.startsWith) || key.contains("millstream.") || value.contains("io.millstream.") || !Lists(key) && ours.get(key).contains(value)
+      OfApplication.exists(key.startsWith) || key.contains("millstream.") || value.contains("io.millstream.") || !Lists(
+        key) && ours.get(key).contains(value)
     }
-    val lists = others.collect { case (key, value) if Lists(key) => key -> value.split(separator(key)).filterNot(isJar(_, jar)).mkString(separator(key)) }
+    val lists = others.collect {
+      case (key, value) if Lists(key) =>
+        key -> value.split(separator(key)).filterNot(isJar(_, jar)).mkString(separator(key))
+    }
     others -- lists.keys ++ lists.filter(_._2.nonEmpty)
   }
 
@@ -173,9 +218,10 @@ private[spark] object FormatsSettings {
   /** Those of Spark with Millstream: the user's own, and the conf block where they say nothing. */
   def millstream(given: Map[String, String], jar: String): Map[String, String] = {
     val own = given.filterNot { case (key, _) => OfApplication.exists(key.startsWith) }
-    val lists = block(jar).collect { case (key, value) if Lists(key) =>
-      val present = own.get(key).filter(_.nonEmpty).toSeq.flatMap(_.split(separator(key)))
-      key -> (present :+ value).distinct.mkString(separator(key))
+    val lists = block(jar).collect {
+      case (key, value) if Lists(key) =>
+        val present = own.get(key).filter(_.nonEmpty).toSeq.flatMap(_.split(separator(key)))
+        key -> (present :+ value).distinct.mkString(separator(key))
     }
     block(jar) ++ own ++ lists
   }

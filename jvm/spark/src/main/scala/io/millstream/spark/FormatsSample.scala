@@ -26,6 +26,7 @@ private[spark] final case class FormatsSample(bytes: Long, lines: Long, files: I
 private[spark] object FormatsSample {
   private val Buffer = 1 << 16
   private val Lz4Frame = Array(0x04, 0x22, 0x4d, 0x18).map(_.toByte)
+
   /** The most that is read to the end of the last line, which is longer than the sample then. */
   private val LongestLine = 64L << 20
 
@@ -34,22 +35,27 @@ private[spark] object FormatsSample {
     val root = new HadoopPath(path)
     val fileSystem = root.getFileSystem(conf)
     val found = below(fileSystem, fileSystem.getFileStatus(root))
-    if (found.isEmpty) throw new FormatsFailure(s"$path: cannot take a sample: no file in it has data; name a text file, or a directory of text files")
+    if (found.isEmpty) throw new FormatsFailure(
+      s"$path: cannot take a sample: no file in it has data; name a text file, or a directory of text files")
     found
   }
 
   private def below(fileSystem: FileSystem, status: FileStatus): Iterator[FileStatus] =
     if (status.isFile) Iterator(status).filter(_.getLen > 0)
     else reading(status.getPath.toString) {
-      val visible = fileSystem.listStatus(status.getPath).filterNot(below => DatasetNames.isHidden(below.getPath.getName))
+      val visible =
+        fileSystem.listStatus(status.getPath).filterNot(below => DatasetNames.isHidden(below.getPath.getName))
       visible.sortBy(_.getPath.getName).iterator.flatMap(below(fileSystem, _))
     }
 
   private def reading[T](path: String)(body: => T): T =
-    try body catch {
-      case _: FileNotFoundException => throw new FormatsFailure(s"$path: cannot take a sample: there is no such file or directory; correct the path")
+    try body
+    catch {
+      case _: FileNotFoundException =>
+        throw new FormatsFailure(s"$path: cannot take a sample: there is no such file or directory; correct the path")
       case e @ (_: IOException | _: IllegalArgumentException) =>
-        throw new FormatsFailure(s"$path: cannot take a sample: ${CompactTasks.oneLine(e)}; name files that can be read")
+        throw new FormatsFailure(
+          s"$path: cannot take a sample: ${CompactTasks.oneLine(e)}; name files that can be read")
     }
 
   /** Writes the first `bytes` of the files, to the end of a line, to `target`. */
@@ -71,11 +77,13 @@ private[spark] object FormatsSample {
   private def opened(file: HadoopPath, conf: Configuration): InputStream = {
     val raw = new BufferedInputStream(file.getFileSystem(conf).open(file), Buffer)
     try file.getName.split('.').last match {
-      case "gz" | "gzip" => new GZIPInputStream(raw, Buffer)
-      case "zst" | "zstd" => new ZstdInputStream(raw)
-      case "lz4" if beginsWith(raw, Lz4Frame) => new LZ4FrameInputStream(raw)
-      case _ => Option(new CompressionCodecFactory(conf).getCodec(file)).fold[InputStream](raw)(_.createInputStream(raw))
-    } catch {
+        case "gz" | "gzip" => new GZIPInputStream(raw, Buffer)
+        case "zst" | "zstd" => new ZstdInputStream(raw)
+        case "lz4" if beginsWith(raw, Lz4Frame) => new LZ4FrameInputStream(raw)
+        case _ =>
+          Option(new CompressionCodecFactory(conf).getCodec(file)).fold[InputStream](raw)(_.createInputStream(raw))
+      }
+    catch {
       case e: Throwable =>
         raw.close()
         throw e
@@ -84,7 +92,8 @@ private[spark] object FormatsSample {
 
   private def beginsWith(in: InputStream, magic: Array[Byte]): Boolean = {
     in.mark(magic.length)
-    try in.readNBytes(magic.length).sameElements(magic) finally in.reset()
+    try in.readNBytes(magic.length).sameElements(magic)
+    finally in.reset()
   }
 
   /** Takes lines up to a number of bytes, and counts them as Spark does: `\n`, `\r` and `\r\n` end a line. */
@@ -101,13 +110,15 @@ private[spark] object FormatsSample {
     def copy(in: InputStream, file: HadoopPath, check: () => Unit): Unit = {
       var length = in.read(buffer)
       if (length > 0 && buffer.iterator.take(length).contains(0.toByte)) {
-        throw new FormatsFailure(s"$file: cannot take a sample: the file is not text, for it has zero bytes; name text files")
+        throw new FormatsFailure(
+          s"$file: cannot take a sample: the file is not text, for it has zero bytes; name text files")
       }
       while (length >= 0 && !isFull) {
         check()
         add(length)
         if (written > most + LongestLine) {
-          throw new FormatsFailure(s"$file: cannot take a sample: a line is longer than ${LongestLine >> 20} MiB; name text files")
+          throw new FormatsFailure(
+            s"$file: cannot take a sample: a line is longer than ${LongestLine >> 20} MiB; name text files")
         }
         if (!isFull) length = in.read(buffer)
       }
@@ -138,14 +149,20 @@ private[spark] object FormatsSample {
   }
 
   /** Writes the sample in a codec. */
-  def compress(plain: Path, target: Path, codec: FormatsCodec, conf: Configuration, check: () => Unit): Unit = FormatsWork.writing(target) {
+  def compress(
+      plain: Path,
+      target: Path,
+      codec: FormatsCodec,
+      conf: Configuration,
+      check: () => Unit): Unit = FormatsWork.writing(target) {
     Using.resources(Files.newInputStream(plain), codec.compress(Files.newOutputStream(target), conf))(copy(_, _, check))
   }
 
   /** Copies a local file to the directory of `--also`. */
-  def upload(source: Path, target: HadoopPath, conf: Configuration, check: () => Unit): Unit = FormatsWork.writing(target, "--also") {
-    Using.resources(Files.newInputStream(source), target.getFileSystem(conf).create(target))(copy(_, _, check))
-  }
+  def upload(source: Path, target: HadoopPath, conf: Configuration, check: () => Unit): Unit =
+    FormatsWork.writing(target, "--also") {
+      Using.resources(Files.newInputStream(source), target.getFileSystem(conf).create(target))(copy(_, _, check))
+    }
 
   private def copy(in: InputStream, out: OutputStream, check: () => Unit): Unit = {
     val buffer = new Array[Byte](Buffer)

@@ -18,8 +18,15 @@ private[spark] final case class FormatsSource(name: String, directory: HadoopPat
   def fileOf(codec: FormatsCodec): HadoopPath = new HadoopPath(directoryOf(codec), codec.fileName)
 }
 
-/** What a comparison makes: directories, and the process of the current run. All of it is gone when it is closed, and when this JVM ends. */
-private[spark] final class FormatsWork private (directory: Path, val scratch: Path, also: Option[FormatsSource], conf: Configuration) extends AutoCloseable {
+/**
+ * What a comparison makes: directories, and the process of the current run. All of it is gone when it is closed, and
+ * when this JVM ends.
+ */
+private[spark] final class FormatsWork private (
+    directory: Path,
+    val scratch: Path,
+    also: Option[FormatsSource],
+    conf: Configuration) extends AutoCloseable {
   import FormatsWork._
 
   @volatile private var isStopped = false
@@ -62,7 +69,8 @@ private[spark] final class FormatsWork private (directory: Path, val scratch: Pa
   }
 
   override def close(): Unit =
-    try remove() finally {
+    try remove()
+    finally {
       closed.countDown()
       Open.remove(this)
       val hooks = ShutdownHookManager.get()
@@ -75,9 +83,11 @@ private[spark] final class FormatsWork private (directory: Path, val scratch: Pa
   }
 
   private def removing(path: Any)(body: => Unit): Unit =
-    try body catch {
+    try body
+    catch {
       case e @ (_: IOException | _: UncheckedIOException) =>
-        System.err.println(s"millstream: $path: cannot be removed: ${CompactTasks.oneLine(e)}; remove by hand what is left")
+        System.err.println(
+          s"millstream: $path: cannot be removed: ${CompactTasks.oneLine(e)}; remove by hand what is left")
     }
 }
 
@@ -85,30 +95,37 @@ private[spark] object FormatsWork {
   private val Prefix = "millstream-formats-"
   private val PatienceS = 10L
   private val OwnerOnly = new FsPermission("700")
+
   /** Later hooks close Hadoop's file systems. */
   private val BeforeHadoop = 100
   private val Open = ConcurrentHashMap.newKeySet[FormatsWork]()
 
-  /** New directories, which have one directory for each codec, and one for all else: the work directory may be a slow mount. */
+  /**
+   * New directories, which have one directory for each codec, and one for all else: the work directory may be a slow
+   * mount.
+   */
   def open(options: FormatsOptions, conf: Configuration): FormatsWork = {
     val scratch = created(Paths.get(System.getProperty("java.io.tmpdir")))
-    val work = try {
-      val directory = options.workDirectory.fold(Files.createDirectory(scratch.resolve("data")))(parent => created(Paths.get(parent).toAbsolutePath))
+    val work =
       try {
-        val also = options.also.map(url => FormatsSource(url, made(url, scratch.getFileName.toString, conf)))
-        new FormatsWork(directory, scratch, also, conf)
+        val directory = options.workDirectory.fold(Files.createDirectory(scratch.resolve("data")))(parent =>
+          created(Paths.get(parent).toAbsolutePath))
+        try {
+          val also = options.also.map(url => FormatsSource(url, made(url, scratch.getFileName.toString, conf)))
+          new FormatsWork(directory, scratch, also, conf)
+        } catch {
+          case e: Throwable =>
+            deleteTree(directory)
+            throw e
+        }
       } catch {
         case e: Throwable =>
-          deleteTree(directory)
+          deleteTree(scratch)
           throw e
       }
-    } catch {
-      case e: Throwable =>
-        deleteTree(scratch)
-        throw e
-    }
     // Made at once: a file that is written after the directories have been removed makes none again.
-    try writing(scratch)(options.codecs.foreach(codec => Files.createDirectory(work.fileOf(codec).getParent))) catch {
+    try writing(scratch)(options.codecs.foreach(codec => Files.createDirectory(work.fileOf(codec).getParent)))
+    catch {
       case e: Throwable =>
         work.close()
         throw e
@@ -128,7 +145,8 @@ private[spark] object FormatsWork {
 
   /** Runs what writes to a directory that an option has named. */
   def writing[T](path: Any, option: String = "--work-dir")(body: => T): T =
-    try body catch {
+    try body
+    catch {
       // Hadoop has no one class for a file system that it does not have.
       case e @ (_: IOException | _: UncheckedIOException | _: IllegalArgumentException) =>
         val reason = e match {
@@ -136,12 +154,14 @@ private[spark] object FormatsWork {
           case _: AccessDeniedException => "permission denied"
           case _ => CompactTasks.oneLine(e)
         }
-        val cure = s"choose a directory with $option that exists, can be written to and has space, or a smaller --sample"
+        val cure =
+          s"choose a directory with $option that exists, can be written to and has space, or a smaller --sample"
         throw new FormatsFailure(s"$path: cannot write the sample: $reason; $cure")
     }
 
   private def deleteTree(root: Path): Unit = if (Files.exists(root)) {
     val paths = Files.walk(root)
-    try paths.iterator.asScala.toSeq.reverse.foreach(Files.deleteIfExists(_)) finally paths.close()
+    try paths.iterator.asScala.toSeq.reverse.foreach(Files.deleteIfExists(_))
+    finally paths.close()
   }
 }

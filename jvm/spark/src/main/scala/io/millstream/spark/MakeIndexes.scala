@@ -12,7 +12,8 @@ import org.apache.spark.sql.execution.datasources.millstream.{IndexJob, IndexOut
 
 /** `millstream index --spark`: makes or removes indexes of compressed files before Spark reads them. */
 object MakeIndexes {
-  private val Usage = "usage: MakeIndexes [--json] path=PATH... [directory=DIR] [min-size=SIZE] [prune=true] [dry-run=true] [verbose=true]"
+  private val Usage =
+    "usage: MakeIndexes [--json] path=PATH... [directory=DIR] [min-size=SIZE] [prune=true] [dry-run=true] [verbose=true]"
 
   /** The entry point for `millstream index`, which parses the command line and passes settings as `key=value`. */
   def main(arguments: Array[String]): Unit = {
@@ -21,11 +22,13 @@ object MakeIndexes {
     val (paths, others) = pairs.partition(_._1 == "path")
     if (pairs.length != settings.length || paths.isEmpty) throw new IllegalArgumentException(Usage)
     ConsoleLog.withoutTraces()
-    val code = try run(paths.map(_._2).toSeq, others.toMap, isJson = flags.nonEmpty) catch {
-      case NonFatal(e) =>
-        System.err.println(s"millstream: ${CompactTasks.oneLine(e)}; -v shows Spark's log")
-        1
-    }
+    val code =
+      try run(paths.map(_._2).toSeq, others.toMap, isJson = flags.nonEmpty)
+      catch {
+        case NonFatal(e) =>
+          System.err.println(s"millstream: ${CompactTasks.oneLine(e)}; -v shows Spark's log")
+          1
+      }
     System.out.flush()
     if (code != 0) System.exit(code)
   }
@@ -34,7 +37,11 @@ object MakeIndexes {
     def isTrue(key: String) = settings.get(key).contains("true")
     val spark = SparkSession.builder().appName(s"millstream index ${paths.head}").getOrCreate()
     try {
-      val job = new IndexJob(spark, settings.get("directory"), settings.get("min-size").map(JavaUtils.byteStringAsBytes), isTrue("dry-run"))
+      val job = new IndexJob(
+        spark,
+        settings.get("directory"),
+        settings.get("min-size").map(JavaUtils.byteStringAsBytes),
+        isTrue("dry-run"))
       val outcomes = if (isTrue("prune")) job.prune(paths) else job.make(paths)
       outcomes.foreach(tell(_, isJson, isTrue("verbose")))
       if (outcomes.exists(_.problem.nonEmpty)) 1 else 0
@@ -44,15 +51,20 @@ object MakeIndexes {
   }
 
   private def tell(outcome: IndexOutcome, isJson: Boolean, isVerbose: Boolean): Unit = {
-    outcome.problem.foreach(problem => System.err.println(s"millstream: cannot ${outcome.action} '${outcome.path}': $problem"))
+    outcome.problem.foreach(problem =>
+      System.err.println(s"millstream: cannot ${outcome.action} '${outcome.path}': $problem"))
     if (isJson) println(json(outcome))
-    else if (outcome.problem.isEmpty && (isVerbose || outcome.action.startsWith("would") || outcome.action == IndexJob.Skip)) println(text(outcome))
+    else if (outcome.problem.isEmpty && (isVerbose || outcome.action.startsWith(
+        "would") || outcome.action == IndexJob.Skip)) println(text(outcome))
   }
 
   private def json(outcome: IndexOutcome): String = {
-    val what = outcome.problem.fold(Seq("action" -> outcome.action))(problem => Seq("error" -> problem, "operation" -> outcome.action))
+    val what = outcome.problem.fold(Seq("action" -> outcome.action))(problem =>
+      Seq("error" -> problem, "operation" -> outcome.action))
     new ObjectMapper().writeValueAsString(
-      (ListMap.from[String, Any](what) ++ outcome.reason.map("reason" -> _) ++ outcome.numbers + ("path" -> outcome.path)).asJava)
+      (ListMap.from[
+        String,
+        Any](what) ++ outcome.reason.map("reason" -> _) ++ outcome.numbers + ("path" -> outcome.path)).asJava)
   }
 
   private def text(outcome: IndexOutcome): String = {

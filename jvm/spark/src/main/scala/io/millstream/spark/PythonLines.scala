@@ -11,8 +11,8 @@ import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Passes lines to Python in large pieces: passing one string at a time costs Python and the JVM more than reading a line of a small
- * file.
+ * Passes lines to Python in large pieces: passing one string at a time costs Python and the JVM more than reading a
+ * line of a small file.
  */
 object PythonLines {
   private val TasksPerCore = 4
@@ -20,13 +20,18 @@ object PythonLines {
   /**
    * The first column, joined by LF, in pieces of at least one line and usually hundreds.
    *
-   * @param lines a frame whose first column has strings without LF, none of them null; invalid UTF-8 becomes replacement characters
-   * @param mayShare whether partitions with few bytes may be merged: a Python task costs as much as a thousand small files
+   * @param lines a frame whose first column has strings without LF, none of them null; invalid UTF-8 becomes
+   *     replacement characters
+   * @param mayShare whether partitions with few bytes may be merged: a Python task costs as much as a thousand small
+   *     files
    */
   def joined(lines: DataFrame, mayShare: Boolean): JavaRDD[Array[Byte]] = {
     val execution = lines.asInstanceOf[classic.DataFrame].queryExecution
     val rows = execution.toRdd
-    val most = if (mayShare) execution.executedPlan.collectFirst { case scan: NativeTextScanExec => suitable(scan, rows) } else None
+    val most = if (mayShare) execution.executedPlan.collectFirst { case scan: NativeTextScanExec =>
+      suitable(scan, rows)
+    }
+    else None
     most.filter(_ < rows.getNumPartitions).fold(rows)(rows.coalesce(_)).mapPartitions(new JoinedLines(_)).toJavaRDD()
   }
 
@@ -34,7 +39,9 @@ object PythonLines {
   private def suitable(scan: NativeTextScanExec, rows: RDD[InternalRow]): Int = {
     rows.partitions // sets the scan's metric for the size of the files
     val limit = scan.conf.filesMaxPartitionBytes
-    math.max(TasksPerCore * rows.sparkContext.defaultParallelism.toLong, (scan.metrics("filesSize").value + limit - 1) / limit).toInt
+    math.max(
+      TasksPerCore * rows.sparkContext.defaultParallelism.toLong,
+      (scan.metrics("filesSize").value + limit - 1) / limit).toInt
   }
 }
 
@@ -66,12 +73,14 @@ private final class JoinedLines(rows: Iterator[InternalRow]) extends Iterator[Ar
 
   private def makeRoom(bytes: Int): Unit = {
     val wanted = Math.addExact(filled, bytes)
-    if (wanted > buffer.length) buffer = Arrays.copyOf(buffer, math.max(wanted, math.min(buffer.length * 2L, JoinedLines.MaxBytes).toInt))
+    if (wanted > buffer.length)
+      buffer = Arrays.copyOf(buffer, math.max(wanted, math.min(buffer.length * 2L, JoinedLines.MaxBytes).toInt))
   }
 }
 
 private object JoinedLines {
   private val PieceBytes = 256 << 10
+
   /** The JVM's limit for the length of an array. */
   private val MaxBytes = Int.MaxValue - 8L
 }

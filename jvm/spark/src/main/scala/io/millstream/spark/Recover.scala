@@ -19,6 +19,7 @@ class RecoverFailure(message: String) extends RuntimeException(message)
 
 /** `millstream recover`: resolves the direct writes of a table or directory whose drivers have died. */
 object Recover {
+
   /**
    * Resolves the interrupted writes of a table or directory.
    *
@@ -27,7 +28,12 @@ object Recover {
    * @param superseded what to do with files for directories that another program overwrote first: `keep`, `apply` or
    * `drop`
    */
-  def run(spark: SparkSession, target: String, dryRun: Boolean, acceptsLoss: Boolean = false, superseded: String = "keep"): Seq[Finding] =
+  def run(
+      spark: SparkSession,
+      target: String,
+      dryRun: Boolean,
+      acceptsLoss: Boolean = false,
+      superseded: String = "keep"): Seq[Finding] =
     try {
       if (target.isBlank) throw new IllegalArgumentException("the name of a table or a path is required")
       val kept = Superseded.values.find(_.name.equalsIgnoreCase(superseded))
@@ -35,8 +41,10 @@ object Recover {
       DirectRecovery.recover(spark, target, new Choices(if (dryRun) Run.DRY else Run.REAL, acceptsLoss, kept))
     } catch {
       case e: FileSystemException if e.getReason == null => throw new RecoverFailure(s"$target: ${Compact.reason(e)}")
-      case e: AnalysisException => throw new RecoverFailure(s"$target: ${e.getMessage.linesIterator.find(_.trim.nonEmpty).getOrElse(e.toString)}")
-      case e @ (_: IOException | _: IllegalArgumentException | _: UnsupportedOperationException) => throw new RecoverFailure(s"$target: ${e.getMessage}")
+      case e: AnalysisException =>
+        throw new RecoverFailure(s"$target: ${e.getMessage.linesIterator.find(_.trim.nonEmpty).getOrElse(e.toString)}")
+      case e @ (_: IOException | _: IllegalArgumentException | _: UnsupportedOperationException) =>
+        throw new RecoverFailure(s"$target: ${e.getMessage}")
     }
 
   /** For Python. */
@@ -45,12 +53,17 @@ object Recover {
 
   private def json(findings: Seq[Finding]): String =
     new ObjectMapper().writeValueAsString(findings.map { finding =>
-      ListMap("job" -> finding.job, "owner" -> finding.owner, "verdict" -> word(finding.verdict), "steps" -> finding.steps).asJava
+      ListMap(
+        "job" -> finding.job,
+        "owner" -> finding.owner,
+        "verdict" -> word(finding.verdict),
+        "steps" -> finding.steps).asJava
     }.asJava)
 
   private def word(verdict: Verdict): String = verdict.name.toLowerCase(java.util.Locale.ROOT).replace('_', '-')
 
-  private val Usage = "usage: Recover [--json] target=TABLE|PATH [dry-run=true] [accept-loss=true] [superseded=apply|drop]"
+  private val Usage =
+    "usage: Recover [--json] target=TABLE|PATH [dry-run=true] [accept-loss=true] [superseded=apply|drop]"
 
   /** The entry point for `millstream recover`, which parses the command line and passes settings as `key=value`. */
   def main(arguments: Array[String]): Unit = {
@@ -61,17 +74,19 @@ object Recover {
     val builder = SparkSession.builder().appName(s"millstream recover $target")
     // Tables are in the Hive metastore; the in-memory catalog of this process is always empty.
     val spark = (if (target.contains('/')) builder else builder.enableHiveSupport()).getOrCreate()
-    val code = try {
-      val findings = run(spark, target, dryRun, pairs.get("accept-loss").contains("true"), pairs.getOrElse("superseded", "keep"))
-      println(if (flags.nonEmpty) json(findings) else text(target, findings, dryRun))
-      if (findings.exists(_.verdict == Verdict.ALIVE)) LeftAlone else 0
-    } catch {
-      case e: RecoverFailure =>
-        System.err.println(s"millstream: ${e.getMessage}")
-        1
-    } finally {
-      spark.stop()
-    }
+    val code =
+      try {
+        val findings =
+          run(spark, target, dryRun, pairs.get("accept-loss").contains("true"), pairs.getOrElse("superseded", "keep"))
+        println(if (flags.nonEmpty) json(findings) else text(target, findings, dryRun))
+        if (findings.exists(_.verdict == Verdict.ALIVE)) LeftAlone else 0
+      } catch {
+        case e: RecoverFailure =>
+          System.err.println(s"millstream: ${e.getMessage}")
+          1
+      } finally {
+        spark.stop()
+      }
     System.out.flush()
     if (code != 0) System.exit(code)
   }
@@ -79,19 +94,24 @@ object Recover {
   private def text(target: String, findings: Seq[Finding], dryRun: Boolean): String = {
     val jobs = findings.flatMap { finding =>
       val outcome = (finding.verdict, dryRun) match {
-        case (Verdict.ALIVE, _) => "is running, or was killed so lately that it counts as running; left alone: run this again"
+        case (Verdict.ALIVE, _) =>
+          "is running, or was killed so lately that it counts as running; left alone: run this again"
         case (Verdict.ROLL_FORWARD, false) => "was committed; finished"
         case (Verdict.ROLL_FORWARD, true) => "was committed; would be finished"
         case (Verdict.ROLL_BACK, false) => "was not committed; removed"
         case (Verdict.ROLL_BACK, true) => "was not committed; would be removed"
-        case (Verdict.LEFTOVERS, false) => "is over; leftover files of its attempts, which were never part of it, are removed"
-        case (Verdict.LEFTOVERS, true) => "is over; leftover files of its attempts, which were never part of it, would be removed"
+        case (Verdict.LEFTOVERS, false) =>
+          "is over; leftover files of its attempts, which were never part of it, are removed"
+        case (Verdict.LEFTOVERS, true) =>
+          "is over; leftover files of its attempts, which were never part of it, would be removed"
         case (Verdict.SUPERSEDED, _) => "is finished, except for directories to which another program has written"
         case (Verdict.LOST, _) => "was committed, could not be finished, and is ended"
         case (Verdict.REMOVE_REPLACED, false) => "is finished; its replaced files are removed"
         case (Verdict.REMOVE_REPLACED, true) => "is finished; its replaced files would be removed"
       }
-      s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun || Told(finding.verdict)) shown(finding.steps.asScala.toSeq) else Nil)
+      s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun || Told(finding.verdict))
+                                                               shown(finding.steps.asScala.toSeq)
+                                                             else Nil)
     }
     if (jobs.isEmpty) s"$target: no interrupted writes" else jobs.mkString("\n")
   }

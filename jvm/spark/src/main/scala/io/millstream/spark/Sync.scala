@@ -13,9 +13,12 @@ import org.apache.spark.sql.SparkSession
 /** `psync --spark`: makes a directory like another one, with the options and the meaning of rsync, by Spark jobs. */
 object Sync {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Sync")
-  private val LacksJars = "S3A's jars are missing. Name them with spark.driver.extraClassPath; docs/remote.md says which they are"
+  private val LacksJars =
+    "S3A's jars are missing. Name them with spark.driver.extraClassPath; docs/remote.md says which they are"
+
   /** As of `psync`: an option or argument is wrong. */
   private val Usage = 1
+
   /** As of `psync`: something failed. */
   private val Partial = 23
 
@@ -29,7 +32,11 @@ object Sync {
    * @param tell receives notices when they are found: what was not deleted, and why; what changed meanwhile
    * @param show receives the names of what was changed, if the options ask for them
    */
-  def run(spark: SparkSession, options: SyncOptions, tell: String => Unit = Log.warn, show: String => Unit = println): SyncSummary =
+  def run(
+      spark: SparkSession,
+      options: SyncOptions,
+      tell: String => Unit = Log.warn,
+      show: String => Unit = println): SyncSummary =
     try {
       val summary = new Synchronization(spark, options, tell, show).run()
       Log.info(s"Millstream synchronized ${summary.destination}: ${summary.text}")
@@ -42,7 +49,8 @@ object Sync {
       case _: UnsupportedFileSystemException if Seq(options.source, options.destination).exists(_.matches("s3n?:.*")) =>
         throw new SyncFailure("the scheme for S3 is s3a: write s3a://bucket/directory")
       // Hadoop's file systems say so of hosts that do not exist.
-      case e: IllegalArgumentException if e.getCause.isInstanceOf[java.net.UnknownHostException] => throw new SyncFailure(CompactTasks.oneLine(e))
+      case e: IllegalArgumentException if e.getCause.isInstanceOf[java.net.UnknownHostException] =>
+        throw new SyncFailure(CompactTasks.oneLine(e))
       case e: java.io.IOException => throw new SyncFailure(s"${Compact.reason(e)}; run this again once that is fixed")
     }
 
@@ -57,24 +65,28 @@ object Sync {
     val pairs = settings.map(_.split("=", 2)).collect { case Array(key, value) => key -> value }.toMap
     if (pairs.size != settings.length) throw new IllegalArgumentException("usage: Sync [--json] key=value...")
     ConsoleLog.withoutTraces()
-    val code = try {
-      val options = try SyncOptions.of(pairs) catch {
+    val code =
+      try {
+        val options =
+          try SyncOptions.of(pairs)
+          catch {
+            case e: SyncFailure =>
+              say(e.getMessage)
+              System.exit(Usage)
+              throw e
+          }
+        val spark = SparkSession.builder().appName(s"psync ${options.source} ${options.destination}").getOrCreate()
+        try report(run(spark, options, say), flags.nonEmpty)
+        finally spark.stop()
+      } catch {
         case e: SyncFailure =>
           say(e.getMessage)
-          System.exit(Usage)
-          throw e
+          Partial
+        case NonFatal(e) =>
+          Log.info("The synchronization failed", e)
+          say(s"${CompactTasks.oneLine(e)}; --conf spark.log.level=INFO shows Spark's log")
+          Partial
       }
-      val spark = SparkSession.builder().appName(s"psync ${options.source} ${options.destination}").getOrCreate()
-      try report(run(spark, options, say), flags.nonEmpty) finally spark.stop()
-    } catch {
-      case e: SyncFailure =>
-        say(e.getMessage)
-        Partial
-      case NonFatal(e) =>
-        Log.info("The synchronization failed", e)
-        say(s"${CompactTasks.oneLine(e)}; --conf spark.log.level=INFO shows Spark's log")
-        Partial
-    }
     System.out.flush()
     if (code != 0) System.exit(code)
   }

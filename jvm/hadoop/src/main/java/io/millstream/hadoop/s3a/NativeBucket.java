@@ -7,11 +7,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A native client of a bucket, which needs a fraction of the CPU time of the SDK's. The file system that owns it supplies its settings,
- * and the credentials for each request.
+ * A native client of a bucket, which needs a fraction of the CPU time of the SDK's. The file system that owns it
+ * supplies its settings, and the credentials for each request.
  *
- * <p>It accepts only answers that cannot be misunderstood; otherwise the file system's own client makes the request again. Native code
- * encodes a page of a listing as:
+ * <p>It accepts only answers that cannot be misunderstood; otherwise the file system's own client makes the request
+ * again. Native code encodes a page of a listing as:
  *
  * <pre>
  *  u32 requests, u32 those of them that the server turned away for now
@@ -21,123 +21,151 @@ import java.util.List;
  * </pre>
  */
 final class NativeBucket implements AutoCloseable {
-  private static final byte[] NONE = {};
+    private static final byte[] NONE = {};
 
-  private final long number;
+    private final long number;
 
-  /** Gives credentials to native code. */
-  @FunctionalInterface
-  interface CredentialSource {
+    /** Gives credentials to native code. */
+    @FunctionalInterface
+    interface CredentialSource {
+        /**
+         * The credentials of now; called by native threads for each request.
+         *
+         * @return access key, secret key and the token of the session, which may be empty; an empty array for anonymous
+         *     requests
+         * @throws IOException if there are none
+         */
+        String[] credentials() throws IOException;
+    }
+
     /**
-     * The credentials of now; called by native threads for each request.
+     * Settings of a client.
      *
-     * @return access key, secret key and the token of the session, which may be empty; an empty array for anonymous requests
-     * @throws IOException if there are none
+     * @param url URL of the bucket, with a slash at its end; keys are appended to it
+     * @param region region of the bucket, for signatures
+     * @param userAgent {@code User-Agent} of requests
+     * @param connectMillis timeout of connecting
+     * @param readMillis timeout of a read
+     * @param retries maximum number of retries of a request; native code makes no more than two
+     * @param throttleRetries the same for a request that the server turns away for now; no more than seven
+     * @param connections maximum number of connections
+     * @param certificates trusted root certificates (DER)
      */
-    String[] credentials() throws IOException;
-  }
+    record Settings(
+            String url,
+            String region,
+            String userAgent,
+            int connectMillis,
+            int readMillis,
+            int retries,
+            int throttleRetries,
+            int connections,
+            byte[][] certificates) {}
 
-  /**
-   * Settings of a client.
-   *
-   * @param url URL of the bucket, with a slash at its end; keys are appended to it
-   * @param region region of the bucket, for signatures
-   * @param userAgent {@code User-Agent} of requests
-   * @param connectMillis timeout of connecting
-   * @param readMillis timeout of a read
-   * @param retries maximum number of retries of a request; native code makes no more than two
-   * @param throttleRetries the same for a request that the server turns away for now; no more than seven
-   * @param connections maximum number of connections
-   * @param certificates trusted root certificates (DER)
-   */
-  record Settings(String url, String region, String userAgent, int connectMillis, int readMillis, int retries,
-      int throttleRetries, int connections, byte[][] certificates) {}
+    /**
+     * A page of a listing.
+     *
+     * @param requests number of requests that it took
+     * @param throttled those of them that the server turned away for now
+     */
+    record Answer(Keys.Page page, int requests, int throttled) {}
 
-  /**
-   * A page of a listing.
-   *
-   * @param requests number of requests that it took
-   * @param throttled those of them that the server turned away for now
-   */
-  record Answer(Keys.Page page, int requests, int throttled) {}
-
-  /** A client. It makes no request yet. */
-  NativeBucket(Settings settings, CredentialSource credentials) {
-    number = open(settings.url(), settings.region(), settings.userAgent(), settings.connectMillis(), settings.readMillis(),
-        settings.retries(), settings.throttleRetries(), settings.connections(), settings.certificates(), credentials);
-  }
-
-  /** How native code calls it. */
-  long number() {
-    return number;
-  }
-
-  /** Whether it lists pages: not if too many requests for them were refused, or it is closed. */
-  boolean lists() {
-    return lists(number);
-  }
-
-  /** Whether it reads objects, likewise. */
-  boolean reads() {
-    return reads(number);
-  }
-
-  /** Whether it writes objects, likewise. */
-  boolean writes() {
-    return writes(number);
-  }
-
-  /**
-   * Lists a page, as {@link Keys#list} does.
-   *
-   * @throws IOException if the file system's own client has to ask
-   */
-  Answer page(String prefix, String delimiter, String after, String next) throws IOException {
-    return decode(page(number, bytes(prefix), bytes(delimiter), bytes(after), bytes(next)));
-  }
-
-  private static byte[] bytes(String text) {
-    return text == null ? NONE : text.getBytes(StandardCharsets.UTF_8);
-  }
-
-  static Answer decode(byte[] encoded) {
-    WireReader in = new WireReader(encoded);
-    int requests = in.u32();
-    int throttled = in.u32();
-    String next = text(in);
-    int count = in.u32();
-    List<Keys.Item> items = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      items.add(new Keys.Item(text(in), in.u64(), in.u64(), in.prefixed()));
+    /** A client. It makes no request yet. */
+    NativeBucket(Settings settings, CredentialSource credentials) {
+        number = open(
+                settings.url(),
+                settings.region(),
+                settings.userAgent(),
+                settings.connectMillis(),
+                settings.readMillis(),
+                settings.retries(),
+                settings.throttleRetries(),
+                settings.connections(),
+                settings.certificates(),
+                credentials);
     }
-    count = in.u32();
-    List<String> prefixes = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
-      prefixes.add(text(in));
+
+    /** How native code calls it. */
+    long number() {
+        return number;
     }
-    return new Answer(new Keys.Page(items, prefixes, next.isEmpty() ? null : next), requests, throttled);
-  }
 
-  private static String text(WireReader in) {
-    return new String(in.prefixed(), StandardCharsets.UTF_8);
-  }
+    /** Whether it lists pages: not if too many requests for them were refused, or it is closed. */
+    boolean lists() {
+        return lists(number);
+    }
 
-  /** Closes it. A scan that is reading ends with it. */
-  @Override
-  public void close() {
-    close(number);
-  }
+    /** Whether it reads objects, likewise. */
+    boolean reads() {
+        return reads(number);
+    }
 
-  private static native long open(String url, String region, String userAgent, int connectMillis, int readMillis, int retries,
-      int throttleRetries, int connections, byte[][] certificates, CredentialSource credentials);
+    /** Whether it writes objects, likewise. */
+    boolean writes() {
+        return writes(number);
+    }
 
-  private static native byte[] page(long number, byte[] prefix, byte[] delimiter, byte[] after, byte[] next) throws IOException;
+    /**
+     * Lists a page, as {@link Keys#list} does.
+     *
+     * @throws IOException if the file system's own client has to ask
+     */
+    Answer page(String prefix, String delimiter, String after, String next) throws IOException {
+        return decode(page(number, bytes(prefix), bytes(delimiter), bytes(after), bytes(next)));
+    }
 
-  private static native boolean lists(long number);
+    private static byte[] bytes(String text) {
+        return text == null ? NONE : text.getBytes(StandardCharsets.UTF_8);
+    }
 
-  private static native boolean reads(long number);
+    static Answer decode(byte[] encoded) {
+        WireReader in = new WireReader(encoded);
+        int requests = in.u32();
+        int throttled = in.u32();
+        String next = text(in);
+        int count = in.u32();
+        List<Keys.Item> items = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            items.add(new Keys.Item(text(in), in.u64(), in.u64(), in.prefixed()));
+        }
+        count = in.u32();
+        List<String> prefixes = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            prefixes.add(text(in));
+        }
+        return new Answer(new Keys.Page(items, prefixes, next.isEmpty() ? null : next), requests, throttled);
+    }
 
-  private static native boolean writes(long number);
+    private static String text(WireReader in) {
+        return new String(in.prefixed(), StandardCharsets.UTF_8);
+    }
 
-  private static native void close(long number);
+    /** Closes it. A scan that is reading ends with it. */
+    @Override
+    public void close() {
+        close(number);
+    }
+
+    private static native long open(
+            String url,
+            String region,
+            String userAgent,
+            int connectMillis,
+            int readMillis,
+            int retries,
+            int throttleRetries,
+            int connections,
+            byte[][] certificates,
+            CredentialSource credentials);
+
+    private static native byte[] page(long number, byte[] prefix, byte[] delimiter, byte[] after, byte[] next)
+            throws IOException;
+
+    private static native boolean lists(long number);
+
+    private static native boolean reads(long number);
+
+    private static native boolean writes(long number);
+
+    private static native void close(long number);
 }

@@ -15,116 +15,145 @@ import org.apache.hadoop.fs.s3a.Statistic;
 /**
  * Copies between local trees and a bucket by native code. None of their bytes passes through the JVM.
  *
- * <p>Native code makes the requests if it may ({@link NativeTransport}), with the credentials of the live S3A file system. Whatever it is
- * not sure of, the caller has to do through that file system, whose answer is the contract.
+ * <p>Native code makes the requests if it may ({@link NativeTransport}), with the credentials of the live S3A file
+ * system. Whatever it is not sure of, the caller has to do through that file system, whose answer is the contract.
  */
 public final class NativeTransfers {
-  private static final String METADATA = "x-amz-meta-";
-  private static final String[] TYPE = {"content-type", "application/octet-stream"};
+    private static final String METADATA = "x-amz-meta-";
+    private static final String[] TYPE = {"content-type", "application/octet-stream"};
 
-  private final MillstreamS3AFileSystem fileSystem;
+    private final MillstreamS3AFileSystem fileSystem;
 
-  private NativeTransfers(MillstreamS3AFileSystem fileSystem) {
-    this.fileSystem = fileSystem;
-  }
-
-  /** What native code can do for a file system; null if that is nothing. */
-  public static NativeTransfers of(FileSystem fileSystem) {
-    return fileSystem instanceof MillstreamS3AFileSystem ours && ours.listsNatively() ? new NativeTransfers(ours) : null;
-  }
-
-  /**
-   * An object that has been read.
-   *
-   * @param metadata its user metadata; names do not depend on case
-   * @param checksum the CRC-32C of its contents
-   */
-  public record Fetched(Map<String, String> metadata, int checksum) {}
-
-  /** The result of writing an object. */
-  public enum Sent {
-    /** It is there. */
-    DONE,
-    /** The file is of another version. Nothing has been written. */
-    CHANGED,
-    /** S3A has to write it. */
-    REFUSED
-  }
-
-  /** Whether native code reads objects of such a size: an empty one has no bytes that would tell its version. */
-  public boolean fetches(long size) {
-    return size > 0 && fileSystem.nativeReader() != null;
-  }
-
-  /**
-   * Reads an object into a new file.
-   *
-   * @param version the ETag that it must have
-   * @param tree the tree that the file is in, which ends this when it is closed
-   * @return null if S3A has to read it; then the file may have a part of it
-   * @throws IOException if the file cannot be written
-   */
-  public Fetched fetch(Path path, String version, long size, NativeTree tree, NativeTree.Staged file) throws IOException {
-    NativeBucket bucket = fileSystem.nativeReader();
-    if (bucket == null || size == 0) {
-      return null;
+    private NativeTransfers(MillstreamS3AFileSystem fileSystem) {
+        this.fileSystem = fileSystem;
     }
-    long[] out = new long[3];
-    byte[] tag = Versions.quoted(version).getBytes(StandardCharsets.UTF_8);
-    String[] answer = tree.using(number -> fetch(bucket.number(), key(path), tag, size, number, file.handle(), out));
-    fileSystem.countNative(Statistic.ACTION_HTTP_GET_REQUEST, out[0], out[1]);
-    if (!answer[0].isEmpty()) {
-      fileSystem.nativeRefused(answer[0]);
-      return null;
-    }
-    fileSystem.countNativeBytes(size, 0);
-    Map<String, String> metadata = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
-    for (int i = 1; i < answer.length; i += 2) {
-      metadata.put(answer[i], answer[i + 1]);
-    }
-    return new Fetched(metadata, (int) out[2]);
-  }
 
-  /**
-   * Writes a small file as an object, in the place of whatever has that name.
-   *
-   * @param size what is known of the file
-   * @param time what is known of the file, in nanoseconds since 1970
-   * @param metadata user metadata of the object
-   * @param checksumName name of the metadata entry for the checksum
-   * @param checksum gets the CRC-32C of the contents as its only element
-   * @throws IOException if the file cannot be read
-   */
-  public Sent send(NativeTree tree, byte[] file, long size, long time, Path path, Map<String, String> metadata, String checksumName,
-      int[] checksum) throws IOException {
-    NativeBucket bucket = fileSystem.nativeWriter();
-    if (bucket == null) {
-      return Sent.REFUSED;
+    /** What native code can do for a file system; null if that is nothing. */
+    public static NativeTransfers of(FileSystem fileSystem) {
+        return fileSystem instanceof MillstreamS3AFileSystem ours && ours.listsNatively()
+                ? new NativeTransfers(ours)
+                : null;
     }
-    List<String> headers = new ArrayList<>(List.of(TYPE));
-    metadata.forEach((name, value) -> headers.addAll(List.of(METADATA + name, value)));
-    long[] out = new long[3];
-    String answer = tree.using(number -> send(bucket.number(), key(path), number, file, size, time, headers.toArray(new String[0]),
-        METADATA + checksumName, out));
-    fileSystem.countNative(Statistic.OBJECT_PUT_REQUESTS, out[0], out[1]);
-    if (answer == null) {
-      fileSystem.countNativeBytes(0, size);
-      checksum[0] = (int) out[2];
-      return Sent.DONE;
-    } else if (answer.isEmpty()) {
-      return Sent.CHANGED;
+
+    /**
+     * An object that has been read.
+     *
+     * @param metadata its user metadata; names do not depend on case
+     * @param checksum the CRC-32C of its contents
+     */
+    public record Fetched(Map<String, String> metadata, int checksum) {}
+
+    /** The result of writing an object. */
+    public enum Sent {
+        /** It is there. */
+        DONE,
+        /** The file is of another version. Nothing has been written. */
+        CHANGED,
+        /** S3A has to write it. */
+        REFUSED
     }
-    fileSystem.nativeRefused(answer);
-    return Sent.REFUSED;
-  }
 
-  private byte[] key(Path path) {
-    return fileSystem.pathToKey(path).getBytes(StandardCharsets.UTF_8);
-  }
+    /** Whether native code reads objects of such a size: an empty one has no bytes that would tell its version. */
+    public boolean fetches(long size) {
+        return size > 0 && fileSystem.nativeReader() != null;
+    }
 
-  private static native String[] fetch(long bucket, byte[] key, byte[] version, long size, long tree, long staged, long[] out)
-      throws IOException;
+    /**
+     * Reads an object into a new file.
+     *
+     * @param version the ETag that it must have
+     * @param tree the tree that the file is in, which ends this when it is closed
+     * @return null if S3A has to read it; then the file may have a part of it
+     * @throws IOException if the file cannot be written
+     */
+    public Fetched fetch(Path path, String version, long size, NativeTree tree, NativeTree.Staged file)
+            throws IOException {
+        NativeBucket bucket = fileSystem.nativeReader();
+        if (bucket == null || size == 0) {
+            return null;
+        }
+        long[] out = new long[3];
+        byte[] tag = Versions.quoted(version).getBytes(StandardCharsets.UTF_8);
+        String[] answer =
+                tree.using(number -> fetch(bucket.number(), key(path), tag, size, number, file.handle(), out));
+        fileSystem.countNative(Statistic.ACTION_HTTP_GET_REQUEST, out[0], out[1]);
+        if (!answer[0].isEmpty()) {
+            fileSystem.nativeRefused(answer[0]);
+            return null;
+        }
+        fileSystem.countNativeBytes(size, 0);
+        Map<String, String> metadata = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        for (int i = 1; i < answer.length; i += 2) {
+            metadata.put(answer[i], answer[i + 1]);
+        }
+        return new Fetched(metadata, (int) out[2]);
+    }
 
-  private static native String send(long bucket, byte[] key, long tree, byte[] path, long size, long time, String[] headers,
-      String checksumHeader, long[] out) throws IOException;
+    /**
+     * Writes a small file as an object, in the place of whatever has that name.
+     *
+     * @param size what is known of the file
+     * @param time what is known of the file, in nanoseconds since 1970
+     * @param metadata user metadata of the object
+     * @param checksumName name of the metadata entry for the checksum
+     * @param checksum gets the CRC-32C of the contents as its only element
+     * @throws IOException if the file cannot be read
+     */
+    public Sent send(
+            NativeTree tree,
+            byte[] file,
+            long size,
+            long time,
+            Path path,
+            Map<String, String> metadata,
+            String checksumName,
+            int[] checksum)
+            throws IOException {
+        NativeBucket bucket = fileSystem.nativeWriter();
+        if (bucket == null) {
+            return Sent.REFUSED;
+        }
+        List<String> headers = new ArrayList<>(List.of(TYPE));
+        metadata.forEach((name, value) -> headers.addAll(List.of(METADATA + name, value)));
+        long[] out = new long[3];
+        String answer = tree.using(number -> send(
+                bucket.number(),
+                key(path),
+                number,
+                file,
+                size,
+                time,
+                headers.toArray(new String[0]),
+                METADATA + checksumName,
+                out));
+        fileSystem.countNative(Statistic.OBJECT_PUT_REQUESTS, out[0], out[1]);
+        if (answer == null) {
+            fileSystem.countNativeBytes(0, size);
+            checksum[0] = (int) out[2];
+            return Sent.DONE;
+        } else if (answer.isEmpty()) {
+            return Sent.CHANGED;
+        }
+        fileSystem.nativeRefused(answer);
+        return Sent.REFUSED;
+    }
+
+    private byte[] key(Path path) {
+        return fileSystem.pathToKey(path).getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static native String[] fetch(
+            long bucket, byte[] key, byte[] version, long size, long tree, long staged, long[] out) throws IOException;
+
+    private static native String send(
+            long bucket,
+            byte[] key,
+            long tree,
+            byte[] path,
+            long size,
+            long time,
+            String[] headers,
+            String checksumHeader,
+            long[] out)
+            throws IOException;
 }

@@ -24,117 +24,123 @@ import software.amazon.awssdk.services.s3.model.MetadataDirective;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 /**
- * Copies of objects that the server makes by itself, from one bucket to another or within one, with the client of the live S3A file
- * system of the destination: its credentials have to be good for reading the source, too. Where the server does not make them, the
- * bytes go through the caller, as between any two file systems.
+ * Copies of objects that the server makes by itself, from one bucket to another or within one, with the client of the
+ * live S3A file system of the destination: its credentials have to be good for reading the source, too. Where the
+ * server does not make them, the bytes go through the caller, as between any two file systems.
  *
  * <p>Request and limit: <a href="https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html">CopyObject</a>.
  */
 public final class ServerCopy {
-  private static final Logger LOG = LoggerFactory.getLogger(ServerCopy.class);
-  /** The largest object that one request copies. */
-  private static final long MAX_BYTES = 5L << 30;
-  private static final int NOT_FOUND = 404;
-  private static final int PRECONDITION_FAILED = 412;
-  /** Not allowed, not implemented, or not for these two buckets. */
-  private static final Set<Integer> REFUSALS = Set.of(400, 403, 405, 501);
-  /** Settings that the two have to have in common. */
-  private static final String[] PLACE = {Constants.ENDPOINT, Constants.AWS_REGION, Constants.PATH_STYLE_ACCESS};
-  private static final String CLIENT_SIDE = "CSE";
+    private static final Logger LOG = LoggerFactory.getLogger(ServerCopy.class);
+    /** The largest object that one request copies. */
+    private static final long MAX_BYTES = 5L << 30;
 
-  private final S3AFileSystem source;
-  private final S3AFileSystem destination;
-  private final S3Client client;
-  private final AuditSpan span;
-  private volatile boolean isRefused;
+    private static final int NOT_FOUND = 404;
+    private static final int PRECONDITION_FAILED = 412;
+    /** Not allowed, not implemented, or not for these two buckets. */
+    private static final Set<Integer> REFUSALS = Set.of(400, 403, 405, 501);
+    /** Settings that the two have to have in common. */
+    private static final String[] PLACE = {Constants.ENDPOINT, Constants.AWS_REGION, Constants.PATH_STYLE_ACCESS};
 
-  private ServerCopy(S3AFileSystem source, S3AFileSystem destination) throws IOException {
-    this.source = source;
-    this.destination = destination;
-    this.client = destination.getS3AInternals().getAmazonS3Client("copies by the server");
-    this.span = destination.createSpan("op_copy", null, null);
-  }
+    private static final String CLIENT_SIDE = "CSE";
 
-  /**
-   * Prepares copies.
-   *
-   * @return null if the two are not buckets of one server, or the server does not see what is in the objects
-   * @throws IOException if a file system is closed
-   */
-  public static ServerCopy between(FileSystem source, FileSystem destination) throws IOException {
-    if (!(source instanceof S3AFileSystem) || !(destination instanceof S3AFileSystem)) {
-      return null;
-    }
-    Configuration from = source.getConf();
-    Configuration to = destination.getConf();
-    for (String setting : PLACE) {
-      if (!from.getTrimmed(setting, "").equals(to.getTrimmed(setting, ""))) {
-        return null;
-      }
-    }
-    return isEncryptedHere(from) || isEncryptedHere(to) ? null : new ServerCopy((S3AFileSystem) source, (S3AFileSystem) destination);
-  }
+    private final S3AFileSystem source;
+    private final S3AFileSystem destination;
+    private final S3Client client;
+    private final AuditSpan span;
+    private volatile boolean isRefused;
 
-  /** With keys that requests carry or the client has, a copy needs more than its name. */
-  private static boolean isEncryptedHere(Configuration conf) {
-    String algorithm = conf.getTrimmed(Constants.S3_ENCRYPTION_ALGORITHM, "");
-    return algorithm.startsWith(CLIENT_SIDE) || algorithm.equals("SSE-C");
-  }
+    private ServerCopy(S3AFileSystem source, S3AFileSystem destination) throws IOException {
+        this.source = source;
+        this.destination = destination;
+        this.client = destination.getS3AInternals().getAmazonS3Client("copies by the server");
+        this.span = destination.createSpan("op_copy", null, null);
+    }
 
-  /**
-   * Copies one object. The copy has the content type and the like of its source.
-   *
-   * @param from the source
-   * @param version the ETag that the source must have
-   * @param metadata user metadata of the copy, added to that of its source
-   * @param to the copy, which is replaced if it exists
-   * @return false if the server does not do this, and nothing has changed
-   * @throws java.io.FileNotFoundException if there is no such source
-   * @throws UnfitFileException if the source is of another version
-   * @throws IOException if it failed
-   */
-  public boolean copy(Path from, String version, Map<String, String> metadata, Path to) throws IOException {
-    if (isRefused) {
-      return false;
+    /**
+     * Prepares copies.
+     *
+     * @return null if the two are not buckets of one server, or the server does not see what is in the objects
+     * @throws IOException if a file system is closed
+     */
+    public static ServerCopy between(FileSystem source, FileSystem destination) throws IOException {
+        if (!(source instanceof S3AFileSystem) || !(destination instanceof S3AFileSystem)) {
+            return null;
+        }
+        Configuration from = source.getConf();
+        Configuration to = destination.getConf();
+        for (String setting : PLACE) {
+            if (!from.getTrimmed(setting, "").equals(to.getTrimmed(setting, ""))) {
+                return null;
+            }
+        }
+        return isEncryptedHere(from) || isEncryptedHere(to)
+                ? null
+                : new ServerCopy((S3AFileSystem) source, (S3AFileSystem) destination);
     }
-    HeadObjectResponse found = source.getS3AInternals().getObjectMetadata(from);
-    if (!version.equals(Versions.plain(found.eTag()))) {
-      throw new UnfitFileException(from + " has changed");
+
+    /** With keys that requests carry or the client has, a copy needs more than its name. */
+    private static boolean isEncryptedHere(Configuration conf) {
+        String algorithm = conf.getTrimmed(Constants.S3_ENCRYPTION_ALGORITHM, "");
+        return algorithm.startsWith(CLIENT_SIDE) || algorithm.equals("SSE-C");
     }
-    if (found.contentLength() > MAX_BYTES) {
-      return false;
+
+    /**
+     * Copies one object. The copy has the content type and the like of its source.
+     *
+     * @param from the source
+     * @param version the ETag that the source must have
+     * @param metadata user metadata of the copy, added to that of its source
+     * @param to the copy, which is replaced if it exists
+     * @return false if the server does not do this, and nothing has changed
+     * @throws java.io.FileNotFoundException if there is no such source
+     * @throws UnfitFileException if the source is of another version
+     * @throws IOException if it failed
+     */
+    public boolean copy(Path from, String version, Map<String, String> metadata, Path to) throws IOException {
+        if (isRefused) {
+            return false;
+        }
+        HeadObjectResponse found = source.getS3AInternals().getObjectMetadata(from);
+        if (!version.equals(Versions.plain(found.eTag()))) {
+            throw new UnfitFileException(from + " has changed");
+        }
+        if (found.contentLength() > MAX_BYTES) {
+            return false;
+        }
+        // Some servers change the case of names, which does not distinguish them.
+        Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        all.putAll(found.metadata());
+        all.putAll(metadata);
+        String key = source.pathToKey(from);
+        CopyObjectRequest request = destination
+                .getRequestFactory()
+                .newCopyObjectRequestBuilder(key, destination.pathToKey(to), found)
+                .sourceBucket(source.getBucket())
+                .copySourceIfMatch(Versions.quoted(version))
+                .metadataDirective(MetadataDirective.REPLACE)
+                .metadata(all)
+                .build();
+        span.activate();
+        destination.getInstrumentation().incrementCounter(Statistic.OBJECT_COPY_REQUESTS, 1);
+        try {
+            client.copyObject(request);
+            return true;
+        } catch (S3Exception e) {
+            if (e.statusCode() == PRECONDITION_FAILED) {
+                throw new UnfitFileException(from + " has changed", e);
+            }
+            if (e.statusCode() == NOT_FOUND) {
+                throw S3AUtils.translateException("copy", from, e);
+            }
+            if (!REFUSALS.contains(e.statusCode())) {
+                throw S3AUtils.translateException("copy", to, e);
+            }
+            isRefused = true;
+            LOG.info("The server does not copy {} to {}, so this process does: {}", from, to, e.getMessage());
+            return false;
+        } catch (SdkException e) {
+            throw S3AUtils.translateException("copy", to, e);
+        }
     }
-    // Some servers change the case of names, which does not distinguish them.
-    Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
-    all.putAll(found.metadata());
-    all.putAll(metadata);
-    String key = source.pathToKey(from);
-    CopyObjectRequest request = destination.getRequestFactory().newCopyObjectRequestBuilder(key, destination.pathToKey(to), found)
-        .sourceBucket(source.getBucket())
-        .copySourceIfMatch(Versions.quoted(version))
-        .metadataDirective(MetadataDirective.REPLACE)
-        .metadata(all)
-        .build();
-    span.activate();
-    destination.getInstrumentation().incrementCounter(Statistic.OBJECT_COPY_REQUESTS, 1);
-    try {
-      client.copyObject(request);
-      return true;
-    } catch (S3Exception e) {
-      if (e.statusCode() == PRECONDITION_FAILED) {
-        throw new UnfitFileException(from + " has changed", e);
-      }
-      if (e.statusCode() == NOT_FOUND) {
-        throw S3AUtils.translateException("copy", from, e);
-      }
-      if (!REFUSALS.contains(e.statusCode())) {
-        throw S3AUtils.translateException("copy", to, e);
-      }
-      isRefused = true;
-      LOG.info("The server does not copy {} to {}, so this process does: {}", from, to, e.getMessage());
-      return false;
-    } catch (SdkException e) {
-      throw S3AUtils.translateException("copy", to, e);
-    }
-  }
 }

@@ -9,33 +9,33 @@ import java.nio.charset.StandardCharsets;
  * @param detail an explanation for the user; empty if none is needed
  */
 public record Ending(Outcome outcome, String detail) {
-  /** The result in one word. */
-  public enum Outcome {
-    /** The commit record is completely carried out. */
-    COMPLETE,
-    /** Another program has overwritten some directories first; everything else is done. */
-    SUPERSEDED,
-    /** Everything is done, but rows that another program wrote at the same time are beside the job's. */
-    MIXED,
-    /** The commit was revoked: the table is as before. */
-    REVOKED,
-    /** Readers do not find some or all of the job's rows. */
-    LOST
-  }
-
-  public static final Ending DONE = new Ending(Outcome.COMPLETE, "");
-
-  byte[] toBytes() {
-    return (outcome.name() + "\n" + detail).getBytes(StandardCharsets.UTF_8);
-  }
-
-  static Ending of(byte[] content) {
-    String[] parts = new String(content, StandardCharsets.UTF_8).split("\n", 2);
-    for (Outcome outcome : Outcome.values()) {
-      if (outcome.name().equals(parts[0])) {
-        return new Ending(outcome, parts.length > 1 ? parts[1] : "");
-      }
+    /** The result in one word. */
+    public enum Outcome {
+        /** The commit record is completely carried out. */
+        COMPLETE,
+        /** Another program has overwritten some directories first; everything else is done. */
+        SUPERSEDED,
+        /** Everything is done, but rows that another program wrote at the same time are beside the job's. */
+        MIXED,
+        /** The commit was revoked: the table is as before. */
+        REVOKED,
+        /** Readers do not find some or all of the job's rows. */
+        LOST
     }
-    return new Ending(Outcome.LOST, "an outcome that this version does not know: " + parts[0]);
-  }
+
+    public static final Ending DONE = new Ending(Outcome.COMPLETE, "");
+
+    byte[] toBytes() {
+        return (outcome.name() + "\n" + detail).getBytes(StandardCharsets.UTF_8);
+    }
+
+    static Ending of(byte[] content) {
+        String[] parts = new String(content, StandardCharsets.UTF_8).split("\n", 2);
+        for (Outcome outcome : Outcome.values()) {
+            if (outcome.name().equals(parts[0])) {
+                return new Ending(outcome, parts.length > 1 ? parts[1] : "");
+            }
+        }
+        return new Ending(Outcome.LOST, "an outcome that this version does not know: " + parts[0]);
+    }
 }

@@ -8,50 +8,56 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A wait for another process that holds a lock or finishes a commit. It has a limit ({@code fs.millstream.write.lock.wait.ms}), and one warning once
- * it takes longer than most, so that a statement that seems to hang says for whom it waits.
+ * A wait for another process that holds a lock or finishes a commit. It has a limit
+ * ({@code fs.millstream.write.lock.wait.ms}), and one warning once it takes longer than most, so that a statement that
+ * seems to hang says for whom it waits.
  */
 final class LongWait {
-  /** How long a wait is before it is logged: longer than most commits take. */
-  static final long SILENT_MILLIS = 10_000;
-  private static final Logger LOG = LoggerFactory.getLogger(LongWait.class);
+    /** How long a wait is before it is logged: longer than most commits take. */
+    static final long SILENT_MILLIS = 10_000;
 
-  private final TableAccess table;
-  private final long startNanos;
-  private boolean isLogged;
+    private static final Logger LOG = LoggerFactory.getLogger(LongWait.class);
 
-  LongWait(TableAccess table) {
-    this.table = table;
-    this.startNanos = table.waiting().nanoTime();
-  }
+    private final TableAccess table;
+    private final long startNanos;
+    private boolean isLogged;
 
-  private long nanos() {
-    return table.waiting().nanoTime() - startNanos;
-  }
-
-  /** Milliseconds since it began. */
-  long millis() {
-    return TimeUnit.NANOSECONDS.toMillis(nanos());
-  }
-
-  /** Whether the limit is reached. */
-  boolean isOver() {
-    return nanos() > TimeUnit.MILLISECONDS.toNanos(table.options().lockWaitMillis);
-  }
-
-  /**
-   * Pauses before the next attempt.
-   *
-   * @param millis how long
-   * @param reason names the process that is waited for, and the table, for the warning
-   * @throws IOException if the thread is interrupted
-   */
-  void pause(long millis, Supplier<String> reason) throws IOException {
-    if (!isLogged && millis() >= SILENT_MILLIS) {
-      isLogged = true;
-      LOG.warn("Waiting for {} s so far, and for up to {} s ({}): {}", TimeUnit.MILLISECONDS.toSeconds(millis()),
-          TimeUnit.MILLISECONDS.toSeconds(table.options().lockWaitMillis), WriteOptions.LOCK_WAIT_MILLIS, reason.get());
+    LongWait(TableAccess table) {
+        this.table = table;
+        this.startNanos = table.waiting().nanoTime();
     }
-    table.waiting().pause(millis);
-  }
+
+    private long nanos() {
+        return table.waiting().nanoTime() - startNanos;
+    }
+
+    /** Milliseconds since it began. */
+    long millis() {
+        return TimeUnit.NANOSECONDS.toMillis(nanos());
+    }
+
+    /** Whether the limit is reached. */
+    boolean isOver() {
+        return nanos() > TimeUnit.MILLISECONDS.toNanos(table.options().lockWaitMillis);
+    }
+
+    /**
+     * Pauses before the next attempt.
+     *
+     * @param millis how long
+     * @param reason names the process that is waited for, and the table, for the warning
+     * @throws IOException if the thread is interrupted
+     */
+    void pause(long millis, Supplier<String> reason) throws IOException {
+        if (!isLogged && millis() >= SILENT_MILLIS) {
+            isLogged = true;
+            LOG.warn(
+                    "Waiting for {} s so far, and for up to {} s ({}): {}",
+                    TimeUnit.MILLISECONDS.toSeconds(millis()),
+                    TimeUnit.MILLISECONDS.toSeconds(table.options().lockWaitMillis),
+                    WriteOptions.LOCK_WAIT_MILLIS,
+                    reason.get());
+        }
+        table.waiting().pause(millis);
+    }
 }

@@ -15,29 +15,29 @@ import org.apache.hadoop.fs.Path;
 
 /** A job's or a recovery's access to a table. */
 public record TableAccess(Path root, Store store, WriteOptions options, Metastore metastore, Waiting waiting) {
-  /** How to wait for others, and the clock that measures it. */
-  public interface Waiting {
-    void pause(long millis) throws IOException;
+    /** How to wait for others, and the clock that measures it. */
+    public interface Waiting {
+        void pause(long millis) throws IOException;
 
-    /** As {@link System#nanoTime}. */
-    default long nanoTime() {
-      return System.nanoTime();
+        /** As {@link System#nanoTime}. */
+        default long nanoTime() {
+            return System.nanoTime();
+        }
     }
-  }
 
-  public static TableAccess of(Path table, Configuration conf, Metastore metastore) throws IOException {
-    Path root = table.getFileSystem(conf).makeQualified(table);
-    return new TableAccess(root, Store.of(root, conf), new WriteOptions(conf), metastore, Pause::sleep);
-  }
+    public static TableAccess of(Path table, Configuration conf, Metastore metastore) throws IOException {
+        Path root = table.getFileSystem(conf).makeQualified(table);
+        return new TableAccess(root, Store.of(root, conf), new WriteOptions(conf), metastore, Pause::sleep);
+    }
 
-  /** The files of a list that have been neither rewritten nor removed. */
-  public List<OldFile> unchanged(List<OldFile> files) throws IOException {
-    Set<String> directories = files.stream().map(OldFile::directory).collect(Collectors.toSet());
-    Set<OldFile> found = new HashSet<>(store.list(directories, false));
-    return files.stream().filter(found::contains).toList();
-  }
+    /** The files of a list that have been neither rewritten nor removed. */
+    public List<OldFile> unchanged(List<OldFile> files) throws IOException {
+        Set<String> directories = files.stream().map(OldFile::directory).collect(Collectors.toSet());
+        Set<OldFile> found = new HashSet<>(store.list(directories, false));
+        return files.stream().filter(found::contains).toList();
+    }
 
-  public TableAccess through(Store other) {
-    return new TableAccess(root, other, options, metastore, waiting);
-  }
+    public TableAccess through(Store other) {
+        return new TableAccess(root, other, options, metastore, waiting);
+    }
 }

@@ -10,27 +10,28 @@ import java.nio.file.NotDirectoryException;
 
 /** What exceptions say to a user. */
 public final class Causes {
-  private Causes() { }
+    private Causes() {}
 
-  /** The message of an exception; with the reason, if it is one of Java's whose message is just a path. */
-  public static String text(Throwable cause) {
-    String reason = cause instanceof FileSystemException failure && failure.getReason() == null ? reason(failure) : null;
-    return reason == null ? cause.getMessage() : cause.getMessage() + ": " + reason;
-  }
-
-  private static String reason(FileSystemException failure) {
-    if (failure instanceof AccessDeniedException) {
-      return "Permission denied";
-    } else if (failure instanceof NoSuchFileException) {
-      return "No such file or directory";
-    } else if (failure instanceof FileAlreadyExistsException) {
-      return "File exists";
-    } else if (failure instanceof DirectoryNotEmptyException) {
-      return "Directory not empty";
-    } else if (failure instanceof NotDirectoryException) {
-      return "Not a directory";
-    } else {
-      return failure instanceof FileSystemLoopException ? "Too many levels of symbolic links" : null;
+    /** The message of an exception; with the reason, if it is one of Java's whose message is just a path. */
+    public static String text(Throwable cause) {
+        String reason =
+                cause instanceof FileSystemException failure && failure.getReason() == null ? reason(failure) : null;
+        return reason == null ? cause.getMessage() : cause.getMessage() + ": " + reason;
     }
-  }
+
+    private static String reason(FileSystemException failure) {
+        if (failure instanceof AccessDeniedException) {
+            return "Permission denied";
+        } else if (failure instanceof NoSuchFileException) {
+            return "No such file or directory";
+        } else if (failure instanceof FileAlreadyExistsException) {
+            return "File exists";
+        } else if (failure instanceof DirectoryNotEmptyException) {
+            return "Directory not empty";
+        } else if (failure instanceof NotDirectoryException) {
+            return "Not a directory";
+        } else {
+            return failure instanceof FileSystemLoopException ? "Too many levels of symbolic links" : null;
+        }
+    }
 }

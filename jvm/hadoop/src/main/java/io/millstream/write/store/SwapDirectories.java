@@ -5,9 +5,9 @@ import java.util.regex.Pattern;
 import org.apache.hadoop.fs.Path;
 
 /**
- * The directories for an overwrite that becomes visible as a whole. They are below the table's directory, in a directory of the job that readers of
- * the bare path ignore. If the metastore switches the partitions to them, the files stay there. The last level is never hidden, because Hadoop's
- * input formats check its name.
+ * The directories for an overwrite that becomes visible as a whole. They are below the table's directory, in a
+ * directory of the job that readers of the bare path ignore. If the metastore switches the partitions to them, the
+ * files stay there. The last level is never hidden, because Hadoop's input formats check its name.
  *
  * <pre>
  * TABLE/.swap-JOB/k=1/part-…    a partition
@@ -16,59 +16,64 @@ import org.apache.hadoop.fs.Path;
  * </pre>
  */
 public final class SwapDirectories {
-  private static final String PREFIX = ".swap-";
-  private static final String DATA = "data";
-  private static final String NONE = "none";
-  private static final Pattern DIRECTORY = Pattern.compile(Pattern.quote(PREFIX) + "(?<job>" + Names.JOB + ")");
-  private static final Pattern BELOW_ROOT = Pattern.compile(DIRECTORY + "/(?<partition>.+)", Pattern.DOTALL);
+    private static final String PREFIX = ".swap-";
+    private static final String DATA = "data";
+    private static final String NONE = "none";
+    private static final Pattern DIRECTORY = Pattern.compile(Pattern.quote(PREFIX) + "(?<job>" + Names.JOB + ")");
+    private static final Pattern BELOW_ROOT = Pattern.compile(DIRECTORY + "/(?<partition>.+)", Pattern.DOTALL);
 
-  private SwapDirectories() { }
+    private SwapDirectories() {}
 
-  /**
-   * The directory in which a job puts a partition.
-   *
-   * @param job its id
-   * @param partition its directory in a table without swaps; empty for a table without partitions
-   * @return a directory relative to the table's
-   */
-  public static String of(String job, String partition) {
-    return root(job) + "/" + (partition.isEmpty() ? DATA : partition);
-  }
+    /**
+     * The directory in which a job puts a partition.
+     *
+     * @param job its id
+     * @param partition its directory in a table without swaps; empty for a table without partitions
+     * @return a directory relative to the table's
+     */
+    public static String of(String job, String partition) {
+        return root(job) + "/" + (partition.isEmpty() ? DATA : partition);
+    }
 
-  /** An empty directory of a job, relative to the table's. */
-  public static String emptyDirectory(String job) {
-    return root(job) + "/" + NONE;
-  }
+    /** An empty directory of a job, relative to the table's. */
+    public static String emptyDirectory(String job) {
+        return root(job) + "/" + NONE;
+    }
 
-  /** The root of a job's directories, relative to the table's. */
-  public static String root(String job) {
-    return PREFIX + job;
-  }
+    /** The root of a job's directories, relative to the table's. */
+    public static String root(String job) {
+        return PREFIX + job;
+    }
 
-  /** The partition that a directory, relative to the table's, belongs to; the directory itself if it is not a swap directory. */
-  public static String partition(String directory) {
-    Matcher found = BELOW_ROOT.matcher(directory);
-    return !found.matches() ? directory : found.group("partition").equals(DATA) ? "" : found.group("partition");
-  }
+    /**
+     * The partition that a directory, relative to the table's, belongs to; the directory itself if it is not a swap
+     * directory.
+     */
+    public static String partition(String directory) {
+        Matcher found = BELOW_ROOT.matcher(directory);
+        return !found.matches() ? directory : found.group("partition").equals(DATA) ? "" : found.group("partition");
+    }
 
-  /**
-   * The directory that has a table's journal.
-   *
-   * @param location of the table
-   * @return the location before a swap moved a table without partitions
-   */
-  public static Path home(Path location) {
-    Path parent = location.getParent();
-    return location.getName().equals(DATA) && parent != null && isOne(parent.getName()) ? parent.getParent() : location;
-  }
+    /**
+     * The directory that has a table's journal.
+     *
+     * @param location of the table
+     * @return the location before a swap moved a table without partitions
+     */
+    public static Path home(Path location) {
+        Path parent = location.getParent();
+        return location.getName().equals(DATA) && parent != null && isOne(parent.getName())
+                ? parent.getParent()
+                : location;
+    }
 
-  public static boolean isOne(String name) {
-    return job(name) != null;
-  }
+    public static boolean isOne(String name) {
+        return job(name) != null;
+    }
 
-  /** The job whose root directory has this name; null for other names. */
-  public static String job(String name) {
-    Matcher directory = DIRECTORY.matcher(name);
-    return directory.matches() ? directory.group("job") : null;
-  }
+    /** The job whose root directory has this name; null for other names. */
+    public static String job(String name) {
+        Matcher directory = DIRECTORY.matcher(name);
+        return directory.matches() ? directory.group("job") : null;
+    }
 }

@@ -1,21 +1,21 @@
 package io.millstream.write.store;
 
 /**
- * Runs work that must complete although its thread was interrupted, as those of cancelled queries and killed tasks are, because others
- * would wait for it.
+ * Runs work that must complete although its thread was interrupted, as those of cancelled queries and killed tasks are,
+ * because others would wait for it.
  */
 public final class Uninterrupted {
-  private Uninterrupted() { }
+    private Uninterrupted() {}
 
-  /** Runs work with the thread's interrupt flag cleared, and restores the flag afterwards. */
-  public static void run(Runnable work) {
-    boolean wasInterrupted = Thread.interrupted();
-    try {
-      work.run();
-    } finally {
-      if (wasInterrupted) {
-        Thread.currentThread().interrupt();
-      }
+    /** Runs work with the thread's interrupt flag cleared, and restores the flag afterwards. */
+    public static void run(Runnable work) {
+        boolean wasInterrupted = Thread.interrupted();
+        try {
+            work.run();
+        } finally {
+            if (wasInterrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
-  }
 }

@@ -6,12 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.millstream.write.metastore.Metastore;
-import io.millstream.write.protocol.Finding;
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.protocol.Finding.Verdict;
 import io.millstream.write.recovery.Recovery;
 import io.millstream.write.recovery.Recovery.Choices;
-import io.millstream.write.store.Names;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
 import io.millstream.write.store.TaskAttempt;
@@ -37,740 +35,810 @@ import org.mockito.AdditionalAnswers;
 import org.mockito.Mockito;
 
 /**
- * The guarantees of the protocol, on any store. The rows of the failure matrix in docs/direct-writes-protocol.md name their tests here.
+ * The guarantees of the protocol, on any store. The rows of the failure matrix in docs/direct-writes-protocol.md name
+ * their tests here.
  */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 abstract class DirectJobContract {
-  protected TestTable fixture;
+    protected TestTable fixture;
 
-  /** A directory for this test alone. */
-  abstract Path newTable() throws IOException;
+    /** A directory for this test alone. */
+    abstract Path newTable() throws IOException;
 
-  /** The file system's configuration. */
-  abstract Configuration newConfiguration();
+    /** The file system's configuration. */
+    abstract Configuration newConfiguration();
 
-  /** A lease that is longer than the resolution of the store's clock. */
-  abstract int shortLeaseMillis();
+    /** A lease that is longer than the resolution of the store's clock. */
+    abstract int shortLeaseMillis();
 
-  /** Whether directories exist even if they are empty. */
-  abstract boolean hasDirectories();
+    /** Whether directories exist even if they are empty. */
+    abstract boolean hasDirectories();
 
-  /** Names that the file system accepts, but that may be difficult for Hadoop's paths. */
-  List<String> oddNames() {
-    return List.of("a b", "a%b", "a#?");
-  }
-
-  void putOdd(String directory, String name) throws IOException {
-    fixture.write(new Path(new Path(fixture.table, directory), new Path(null, null, name)), "old");
-  }
-
-  @BeforeEach
-  void makeTable() throws IOException {
-    fixture = new TestTable(newTable(), newConfiguration());
-  }
-
-  private TestTable with(String key, int value) throws IOException {
-    Configuration conf = newConfiguration();
-    conf.setInt(key, value);
-    return new TestTable(fixture.table, conf);
-  }
-
-  private TestTable shortLease() throws IOException {
-    return with(WriteOptions.LEASE_MILLIS, shortLeaseMillis());
-  }
-
-  private static Set<String> rows(String... rows) {
-    return new TreeSet<>(List.of(rows));
-  }
-
-  @Test
-  void insertIntoAddsRowsAndLeavesNothingBehind() throws IOException {
-    fixture.put("k=1/old", "a");
-
-    CommitOutcome outcome = fixture.run(Overwrite.nothing(), "k=1", "b", "k=2/l=3", "c", "", "d");
-
-    assertEquals(rows("k=1:a", "k=1:b", "k=2/l=3:c", ":d"), fixture.rows());
-    assertEquals(List.of(), fixture.hidden());
-    assertEquals(3, outcome.addedFiles());
-    assertEquals(3, outcome.addedBytes());
-    assertEquals(3, outcome.directories());
-  }
-
-  @Test
-  void nothingIsVisibleBeforeTheCommit() throws IOException {
-    fixture.put("k=1/old", "a");
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-      fixture.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit(path -> true);
-
-      assertEquals(rows("k=1:a"), fixture.rows());
-
-      job.abort();
-    }
-    assertEquals(rows("k=1:a"), fixture.rows());
-  }
-
-  @Test
-  void dynamicOverwriteReplacesTouchedPartitions() throws IOException {
-    fixture.put("k=1/old", "a");
-    fixture.put("k=1/l=1/below", "below");
-    fixture.put("k=2/old", "b");
-    fixture.put("k=1/_SUCCESS", "");
-
-    CommitOutcome outcome = fixture.run(Overwrite.touched(), "k=1", "c", "k=3", "d");
-
-    assertEquals(rows("k=1:c", "k=2:b", "k=3:d"), fixture.rows());
-    assertEquals(2, outcome.deletedFiles());
-    assertFalse(fixture.fs.exists(new Path(fixture.table, "k=1/l=1")));
-    assertTrue(fixture.fs.exists(new Path(fixture.table, "k=1/_SUCCESS")));
-  }
-
-  @Test
-  void staticOverwriteReplacesAllBelowAndLeavesNoEmptyDirectories() throws IOException {
-    fixture.put("k=1/l=1/m=1/old", "a");
-    fixture.put("k=1/l=2/old", "b");
-    fixture.put("k=1/_l=3/old", "c");
-    fixture.put("k=2/old", "d");
-
-    fixture.run(Overwrite.below(List.of("k=1")), "k=1/l=2", "e");
-
-    assertEquals(rows("k=1/l=2:e", "k=2:d"), fixture.rows());
-    assertFalse(fixture.fs.exists(new Path(fixture.table, "k=1/l=1")));
-    assertFalse(fixture.fs.exists(new Path(fixture.table, "k=1/_l=3")));
-  }
-
-  @Test
-  void overwriteWithoutRowsEmptiesThePartitionAndKeepsItsDirectory() throws IOException {
-    fixture.put("k=1/old", "a");
-    fixture.put("k=2/old", "b");
-
-    fixture.run(Overwrite.below(List.of("k=1")));
-
-    assertEquals(rows("k=2:b"), fixture.rows());
-    assertEquals(hasDirectories(), fixture.fs.exists(new Path(fixture.table, "k=1")));
-  }
-
-  @Test
-  void overwriteOfTheTableRemovesParquetSummariesToo() throws IOException {
-    fixture.put("old", "a");
-    fixture.put("_metadata", "summary");
-    fixture.put(".hive-staging_1/x", "another's");
-
-    fixture.run(Overwrite.below(List.of("")), "", "b");
-
-    assertEquals(rows(":b"), fixture.rows());
-    assertFalse(fixture.fs.exists(new Path(fixture.table, "_metadata")));
-    assertTrue(fixture.fs.exists(new Path(fixture.table, ".hive-staging_1/x")));
-  }
-
-  @Test
-  void valuesOfPartitionsMayHaveAnyName() throws IOException {
-    String[] directories = {"k=a%2Fb", "k=with space", "k=ünï日本", "k=__HIVE_DEFAULT_PARTITION__", "k=100%25", "k=a#b?c"};
-    for (String partition : directories) {
-      fixture.put(partition + "/old", "old");
-    }
-    List<String> files = new ArrayList<>();
-    TreeSet<String> expected = new TreeSet<>();
-    for (String partition : directories) {
-      Collections.addAll(files, partition, "new");
-      expected.add(partition + ":new");
+    /** Names that the file system accepts, but that may be difficult for Hadoop's paths. */
+    List<String> oddNames() {
+        return List.of("a b", "a%b", "a#?");
     }
 
-    fixture.run(Overwrite.touched(), files.toArray(new String[0]));
-
-    assertEquals(expected, fixture.rows());
-  }
-
-  @Test
-  void replacedFilesMayHaveAnyName() throws IOException {
-    for (String name : oddNames()) {
-      putOdd("k=1", name);
-      putOdd("k=1/l=1", "x=" + name + "/" + name);
+    void putOdd(String directory, String name) throws IOException {
+        fixture.write(new Path(new Path(fixture.table, directory), new Path(null, null, name)), "old");
     }
 
-    fixture.run(Overwrite.touched(), "k=1", "new");
-
-    assertEquals(rows("k=1:new"), fixture.rows());
-  }
-
-  @Test
-  void stagedFilesRemovedBeforeTheCommitLeaveTheTableUnchanged() throws IOException {
-    fixture.put("k=1/old", "a");
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-      List<StagedFile> files = fixture.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit(path -> true);
-      Store store = fixture.access(null).store();
-      store.discard(store.leftovers("", id::equals).stream().filter(leftover -> leftover.path().startsWith("k=2/")).toList());
-
-      IOException e = assertThrows(IOException.class, () -> job.commit(new CommitPlan(files, Overwrite.touched())));
-
-      assertFalse(e instanceof CommittedException);
-      assertTrue(e.getMessage().contains("k=2/part-"), e::getMessage);
-      assertFalse(e.getMessage().contains("k=1/part-"), e::getMessage);
-      job.abort();
-    }
-    assertEquals(rows("k=1:a"), fixture.rows());
-    assertEquals(rows("k=1:d"), runOn(fixture, Overwrite.touched(), "k=1", "d"));
-  }
-
-  @Test
-  void aJobThatEndsBeforeItsCommitLeavesNothing() throws IOException {
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-      fixture.attempt(job.placement(), id, "0", "", "a", "k=1/l=2", "b").commit(path -> true);
-      job.abort();
-    }
-    assertFalse(fixture.fs.exists(fixture.table));
-  }
-
-  @Test
-  void anExistingTableSurvivesAFailedJob() throws IOException {
-    Path empty = new Path(fixture.table, "k=0");
-    fixture.fs.mkdirs(empty);
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-      fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
-      job.abort();
-    }
-    assertTrue(fixture.fs.exists(empty));
-  }
-
-  @Test
-  void aJobDoesNotRecreateADroppedTable() throws IOException {
-    Assumptions.assumeTrue(hasDirectories());
-    DirectJob job = DirectJob.begin(fixture.table, TestTable.newId(), "", fixture.conf, null);
-    fixture.fs.delete(fixture.table, true);
-
-    job.close();
-
-    assertFalse(fixture.fs.exists(fixture.table));
-  }
-
-  @Test
-  void foreignFilesInTheJournalAreIgnored() throws IOException {
-    fixture.write(new Path(fixture.table, Store.JOURNAL + "/_turn-1.bak"), "");
-    fixture.write(new Path(fixture.table, Store.JOURNAL + "/lock-1"), "");
-    fixture.write(new Path(fixture.table, Store.JOURNAL + "/_turn-" + "9".repeat(30)), "");
-
-    fixture.run(Overwrite.touched(), "k=1", "a");
-
-    assertEquals(rows("k=1:a"), fixture.rows());
-  }
-
-  @Test
-  void anInterruptedJobCleansUp() throws IOException {
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-      TaskAttempt killed = fixture.attempt(job.placement(), id, "0", "k=1", "a", "k=2", "b");
-      TaskAttempt counts = fixture.attempt(job.placement(), id, "1", "k=1", "c");
-      counts.commit(path -> true);
-      Thread.currentThread().interrupt();
-      killed.abort();
-      boolean isStillInterrupted = Thread.interrupted();
-      assertEquals(1, fixture.access(null).store().leftovers("", id::equals).size());
-
-      Thread.currentThread().interrupt();
-      job.abort();
-      assertTrue(Thread.interrupted() && isStillInterrupted);
-    }
-    assertEquals(List.of(), fixture.access(null).store().leftovers("", id::equals));
-    assertEquals(List.of(), fixture.hidden());
-  }
-
-  @Test
-  void aFailedCleanUpDoesNotMakeOthersWait() throws IOException {
-    String id = TestTable.newId();
-    TableAccess table = fixture.access(null);
-    Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
-    Mockito.doThrow(new IOException("no permission")).when(store).remove(Mockito.argThat(
-        entries -> entries != null && entries.contains(Journal.begin(id))));
-    try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
-      job.commit(new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
+    @BeforeEach
+    void makeTable() throws IOException {
+        fixture = new TestTable(newTable(), newConfiguration());
     }
 
-    fixture.run(Overwrite.nothing(), "k=1", "b");
-
-    assertEquals(rows("k=1:a", "k=1:b"), fixture.rows());
-  }
-
-  @Test
-  void aFailedRollBackDoesNotMakeOthersWait() throws IOException {
-    String id = TestTable.newId();
-    TableAccess table = fixture.access(null);
-    Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
-    Mockito.doThrow(new IOException("no permission")).when(store).leftovers(Mockito.any(), Mockito.any());
-    try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
-      fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
-      job.abort();
+    private TestTable with(String key, int value) throws IOException {
+        Configuration conf = newConfiguration();
+        conf.setInt(key, value);
+        return new TestTable(fixture.table, conf);
     }
 
-    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL))).verdict());
-  }
-
-  @Test
-  void recoveryLeavesFilesOfLiveJobsOfOtherRoots() throws IOException {
-    Path inner = new Path(fixture.table, "k=1");
-    for (List<Path> roots : List.of(List.of(fixture.table, inner), List.of(inner, fixture.table))) {
-      String id = TestTable.newId();
-      try (DirectJob job = DirectJob.begin(roots.get(0), id, "", fixture.conf, null)) {
-        String directory = roots.get(0).equals(fixture.table) ? "k=1/l=1" : "l=1";
-        List<StagedFile> files = fixture.attempt(job.placement(), id, "0", directory, id).commit(path -> true);
-
-        assertEquals(List.of(), Recovery.recover(roots.get(1), fixture.conf, null, Choices.of(Run.REAL)));
-
-        job.commit(new CommitPlan(files, Overwrite.nothing()));
-      }
-      assertTrue(fixture.rows().contains("k=1/l=1:" + id), fixture.rows()::toString);
+    private TestTable shortLease() throws IOException {
+        return with(WriteOptions.LEASE_MILLIS, shortLeaseMillis());
     }
-  }
 
-  @Test
-  void recoveryLeavesKeptFilesOfOtherRoots() throws IOException {
-    Assumptions.assumeTrue(hasDirectories());
-    Store store = fixture.access(null).store();
-    String id = TestTable.newId();
-    store.begin(Journal.begin(id), new Journal.Begin("owner", 1, "").toBytes());
-    TaskAttempt attempt = store.attempt(id, "0");
-    fixture.fill(attempt, id, "k=1/l=1", "kept");
-    attempt.commit(path -> true);
-    store.create(Journal.superseded(id), Journal.NOTHING);
-    store.remove(Journal.liveEntries(id));
-
-    for (Path other : List.of(new Path(fixture.table, "k=1"), fixture.table.getParent())) {
-      Recovery.recover(other, fixture.conf, null, Choices.of(Run.REAL));
-
-      assertEquals(1, store.leftovers("", id::equals).size(), "recover " + other);
+    private static Set<String> rows(String... rows) {
+        return new TreeSet<>(List.of(rows));
     }
-  }
 
-  @Test
-  void aDeadJobThatCannotBeResolvedDoesNotBlockOthers() throws IOException {
-    String damaged = "00000000" + TestTable.newId().substring(8);
-    String dead = "ffffffff" + TestTable.newId().substring(8);
-    Store store = fixture.access(null).store();
-    store.begin(Journal.begin(damaged), new Journal.Begin("owner", 1, "").toBytes());
-    store.create(Journal.commit(damaged), new byte[] {1});
-    store.replace(Journal.abandoned(damaged), Journal.NOTHING);
-    store.begin(Journal.begin(dead), new Journal.Begin("owner", 1, "").toBytes());
-    store.replace(Journal.abandoned(dead), Journal.NOTHING);
+    @Test
+    void insertIntoAddsRowsAndLeavesNothingBehind() throws IOException {
+        fixture.put("k=1/old", "a");
 
-    assertThrows(IOException.class, () -> fixture.run(Overwrite.nothing(), "k=1", "a"));
+        CommitOutcome outcome = fixture.run(Overwrite.nothing(), "k=1", "b", "k=2/l=3", "c", "", "d");
 
-    assertEquals(null, store.read(Journal.begin(dead)));
-  }
-
-  /** Readers that list only a directory's files fail on a subdirectory; stock removes overwritten directories with all their contents. */
-  @Test
-  void anOverwriteRemovesDirectoriesWithoutData() throws IOException {
-    Assumptions.assumeTrue(hasDirectories());
-    fixture.put("k=1/old", "o");
-    fixture.fs.mkdirs(new Path(fixture.table, "k=1/empty/deeper"));
-    fixture.put("k=1/saved/part-0", "s");
-    fixture.put("k=1/saved/_SUCCESS", "");
-    fixture.put("k=1/hidden/.kept", "h");
-    Store.of(new Path(fixture.table, "k=1/nested"), fixture.conf).begin("done-7-into-" + TestTable.newId(), Journal.NOTHING);
-    Store.of(new Path(fixture.table, "k=1/busy"), fixture.conf).begin(Journal.begin(TestTable.newId()), Journal.NOTHING);
-    fixture.fs.mkdirs(new Path(fixture.table, "k=2/empty"));
-
-    fixture.run(Overwrite.touched(), "k=1", "n");
-
-    assertEquals(Set.of("busy", "hidden"), Arrays.stream(fixture.fs.listStatus(new Path(fixture.table, "k=1"))).filter(FileStatus::isDirectory)
-        .map(status -> status.getPath().getName()).collect(Collectors.toSet()));
-    assertTrue(fixture.fs.exists(new Path(fixture.table, "k=2/empty")), "it was not overwritten");
-    assertTrue(fixture.fs.exists(new Path(fixture.table, "k=1/hidden/.kept")));
-  }
-
-  @Test
-  void pathsOutsideTheTableOrOfOtherJobsAreRefused() throws IOException {
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-      TaskAttempt task = job.placement().attempt("0", fixture.conf);
-      assertThrows(IllegalArgumentException.class, () -> task.file("../other", "part-" + id));
-      assertThrows(IllegalArgumentException.class, () -> task.file("k=1/.hidden", "part-" + id));
-      assertThrows(IllegalArgumentException.class, () -> task.file("k=1", "_part-" + id));
-      assertThrows(IllegalArgumentException.class, () -> task.file("k=1", "part-0"));
-      assertThrows(IllegalArgumentException.class, () -> job.placement().attempt("1-2", fixture.conf));
-      job.abort();
+        assertEquals(rows("k=1:a", "k=1:b", "k=2/l=3:c", ":d"), fixture.rows());
+        assertEquals(List.of(), fixture.hidden());
+        assertEquals(3, outcome.addedFiles());
+        assertEquals(3, outcome.addedBytes());
+        assertEquals(3, outcome.directories());
     }
-  }
 
-  @Test
-  void aFailedAttemptRemovesItsFilesAndNoOthers() throws IOException {
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-      TaskAttempt failed = fixture.attempt(job.placement(), id, "0", "k=1", "half");
-      TaskAttempt repeated = fixture.attempt(job.placement(), id, "1", "k=1", "whole");
-      failed.abort();
-      job.commit(new CommitPlan(repeated.commit(path -> true), Overwrite.nothing()));
-    }
-    assertEquals(rows("k=1:whole"), fixture.rows());
-    assertEquals(List.of(), fixture.hidden());
-  }
+    @Test
+    void nothingIsVisibleBeforeTheCommit() throws IOException {
+        fixture.put("k=1/old", "a");
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+            fixture.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit(path -> true);
 
-  @Test
-  void filesOfASpeculativeTwinAndAZombieAreNotPublished() throws IOException {
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-      TaskAttempt counts = fixture.attempt(job.placement(), id, "0", "k=1", "a");
-      fixture.attempt(job.placement(), id, "1", "k=1", "a").commit(path -> true);
-      TaskAttempt zombie = job.placement().attempt("2", fixture.conf);
-      job.commit(new CommitPlan(counts.commit(path -> true), Overwrite.touched()));
-      fixture.fill(zombie, id, "k=1", "late");
-      endLate(zombie);
-    }
-    assertEquals(rows("k=1:a"), fixture.rows());
-  }
+            assertEquals(rows("k=1:a"), fixture.rows());
 
-  /** An attempt that ends after its job; on S3 it leaves an upload. */
-  private void endLate(TaskAttempt zombie) throws IOException {
-    if (hasDirectories()) {
-      assertThrows(IOException.class, () -> zombie.commit(path -> true));
-    } else {
-      zombie.commit(path -> true);
-    }
-  }
-
-  /** Cancelled statements are aborted while their tasks still run. */
-  @Test
-  void anAttemptThatEndsAfterItsJobWasAbortedLeavesNoFiles() throws IOException {
-    Assumptions.assumeTrue(hasDirectories());
-    fixture.put("k=1/old", "old");
-    for (boolean isWritten : List.of(false, true)) {
-      String id = TestTable.newId();
-      try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-        TaskAttempt late = job.placement().attempt("0", fixture.conf);
-        if (isWritten) {
-          fixture.fill(late, id, "k=1", "late");
+            job.abort();
         }
-        job.abort();
-        fixture.fill(late, id, "k=1", "late");
-        endLate(late);
-      }
-      assertEquals(List.of(), fixture.hidden());
+        assertEquals(rows("k=1:a"), fixture.rows());
     }
-    assertEquals(rows("k=1:old"), fixture.rows());
-  }
 
-  @Test
-  void filesRequestedButNotWrittenAreLeftOut() throws IOException {
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-      TaskAttempt task = fixture.attempt(job.placement(), id, "0", "k=1", "a");
-      task.file("k=2", "part-00009-" + id);
-      assertEquals(1, job.commit(new CommitPlan(task.commit(path -> path.toString().contains("k=1")), Overwrite.nothing())).addedFiles());
+    @Test
+    void dynamicOverwriteReplacesTouchedPartitions() throws IOException {
+        fixture.put("k=1/old", "a");
+        fixture.put("k=1/l=1/below", "below");
+        fixture.put("k=2/old", "b");
+        fixture.put("k=1/_SUCCESS", "");
+
+        CommitOutcome outcome = fixture.run(Overwrite.touched(), "k=1", "c", "k=3", "d");
+
+        assertEquals(rows("k=1:c", "k=2:b", "k=3:d"), fixture.rows());
+        assertEquals(2, outcome.deletedFiles());
+        assertFalse(fixture.fs.exists(new Path(fixture.table, "k=1/l=1")));
+        assertTrue(fixture.fs.exists(new Path(fixture.table, "k=1/_SUCCESS")));
     }
-  }
 
-  @Test
-  void anInsertIntoCommittedAfterAnOverwriteHasListedIsKept() throws Exception {
-    fixture.put("k=1/old", "old");
-    String overwrite = TestTable.newId();
-    String insert = TestTable.newId();
-    CountDownLatch listed = new CountDownLatch(1);
-    Thread[] other = new Thread[1];
-    try (DirectJob job = DirectJob.begin(fixture.table, overwrite, "", fixture.conf, null);
-        DirectJob into = DirectJob.begin(fixture.table, insert, "", fixture.conf, null)) {
-      List<StagedFile> added = fixture.attempt(into.placement(), insert, "0", "k=1", "inserted").commit(path -> true);
-      other[0] = new Thread(() -> {
-        try {
-          listed.await();
-          into.commit(new CommitPlan(added, Overwrite.nothing()));
-        } catch (IOException | InterruptedException e) {
-          throw new AssertionError(e);
+    @Test
+    void staticOverwriteReplacesAllBelowAndLeavesNoEmptyDirectories() throws IOException {
+        fixture.put("k=1/l=1/m=1/old", "a");
+        fixture.put("k=1/l=2/old", "b");
+        fixture.put("k=1/_l=3/old", "c");
+        fixture.put("k=2/old", "d");
+
+        fixture.run(Overwrite.below(List.of("k=1")), "k=1/l=2", "e");
+
+        assertEquals(rows("k=1/l=2:e", "k=2:d"), fixture.rows());
+        assertFalse(fixture.fs.exists(new Path(fixture.table, "k=1/l=1")));
+        assertFalse(fixture.fs.exists(new Path(fixture.table, "k=1/_l=3")));
+    }
+
+    @Test
+    void overwriteWithoutRowsEmptiesThePartitionAndKeepsItsDirectory() throws IOException {
+        fixture.put("k=1/old", "a");
+        fixture.put("k=2/old", "b");
+
+        fixture.run(Overwrite.below(List.of("k=1")));
+
+        assertEquals(rows("k=2:b"), fixture.rows());
+        assertEquals(hasDirectories(), fixture.fs.exists(new Path(fixture.table, "k=1")));
+    }
+
+    @Test
+    void overwriteOfTheTableRemovesParquetSummariesToo() throws IOException {
+        fixture.put("old", "a");
+        fixture.put("_metadata", "summary");
+        fixture.put(".hive-staging_1/x", "another's");
+
+        fixture.run(Overwrite.below(List.of("")), "", "b");
+
+        assertEquals(rows(":b"), fixture.rows());
+        assertFalse(fixture.fs.exists(new Path(fixture.table, "_metadata")));
+        assertTrue(fixture.fs.exists(new Path(fixture.table, ".hive-staging_1/x")));
+    }
+
+    @Test
+    void valuesOfPartitionsMayHaveAnyName() throws IOException {
+        String[] directories = {
+            "k=a%2Fb", "k=with space", "k=ünï日本", "k=__HIVE_DEFAULT_PARTITION__", "k=100%25", "k=a#b?c"
+        };
+        for (String partition : directories) {
+            fixture.put(partition + "/old", "old");
         }
-      });
-      other[0].start();
-      job.commit(new CommitPlan(fixture.attempt(job.placement(), overwrite, "0", "k=1", "new").commit(path -> true), Overwrite.touched())
-          .metastore(draft -> {
-            listed.countDown();
-            return null;
-          }));
-      other[0].join();
-    }
-    assertEquals(rows("k=1:inserted", "k=1:new"), fixture.rows());
-  }
-
-  @Test
-  void theLastOfManyConcurrentOverwritesWins() throws Exception {
-    List<Thread> writers = new ArrayList<>();
-    List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
-    for (int i = 0; i < 8; i++) {
-      String row = "writer" + i;
-      Thread writer = new Thread(() -> {
-        try {
-          fixture.run(Overwrite.below(List.of("")), "k=1", row, "k=2", row);
-        } catch (IOException | RuntimeException e) {
-          failures.add(e);
+        List<String> files = new ArrayList<>();
+        TreeSet<String> expected = new TreeSet<>();
+        for (String partition : directories) {
+            Collections.addAll(files, partition, "new");
+            expected.add(partition + ":new");
         }
-      });
-      writers.add(writer);
-      writer.start();
-    }
-    for (Thread writer : writers) {
-      writer.join();
-    }
-    assertEquals(List.of(), failures);
-    TreeSet<String> rows = fixture.rows();
-    assertEquals(2, rows.size(), rows::toString);
-    assertEquals(rows.first().substring("k=1:".length()), rows.last().substring("k=2:".length()));
-    assertEquals(List.of(), fixture.hidden());
-  }
 
-  @Test
-  void aRefusedCommitLeavesTheTableUnchanged() throws IOException {
-    fixture.put("k=1/old", "a");
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
-      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "b").commit(path -> true), Overwrite.touched());
-      IOException e = assertThrows(IOException.class, () -> job.commit(plan.metastore(draft -> {
-        assertEquals(1, draft.added().get("k=1").files());
-        assertEquals(1, draft.deleted().get("k=1").bytes());
-        throw new IOException("too many partitions");
-      })));
-      assertEquals("too many partitions", e.getMessage());
-      job.abort();
-    }
-    assertEquals(rows("k=1:a"), fixture.rows());
-    assertEquals(rows("k=1:c"), runOn(fixture, Overwrite.touched(), "k=1", "c"));
-  }
+        fixture.run(Overwrite.touched(), files.toArray(new String[0]));
 
-  private static Set<String> runOn(TestTable fixture, Overwrite overwrite, String... files) throws IOException {
-    fixture.run(overwrite, files);
-    return fixture.rows();
-  }
-
-  @Test
-  void anUnknownOutcomeIsLeftToRecovery() throws IOException {
-    fixture.put("k=1/old", "a");
-    String id = TestTable.newId();
-    TableAccess table = fixture.access(null);
-    Store full = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
-    Mockito.doAnswer(call -> {
-      throw new IOException("No space left on device");
-    }).when(full).create(Mockito.endsWith(".commit"), Mockito.any());
-    try (DirectJob job = DirectJob.begin(table.through(full), id, "")) {
-      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "b").commit(path -> true), Overwrite.touched());
-      IOException e = assertThrows(IOException.class, () -> job.commit(plan));
-      assertTrue(e.getMessage().contains("not known"), e::getMessage);
-      job.abort();
+        assertEquals(expected, fixture.rows());
     }
 
-    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL))).verdict());
+    @Test
+    void replacedFilesMayHaveAnyName() throws IOException {
+        for (String name : oddNames()) {
+            putOdd("k=1", name);
+            putOdd("k=1/l=1", "x=" + name + "/" + name);
+        }
 
-    assertEquals(rows("k=1:a"), fixture.rows());
-    assertEquals(List.of(), table.store().leftovers("", id::equals));
-  }
+        fixture.run(Overwrite.touched(), "k=1", "new");
 
-  @Test
-  void anUnavailableMetastoreIsUpdatedLater() throws IOException {
-    TestTable.Partitions metastore = new TestTable.Partitions();
-    metastore.isDown = true;
-    fixture.put("k=1/old", "a");
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, metastore)) {
-      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=2", "b").commit(path -> true), Overwrite.below(List.of("")));
-      assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TestTable::count)));
-      job.abort();
-    }
-    assertEquals(rows("k=2:b"), fixture.rows());
-    IOException withoutMetastore = assertThrows(IOException.class, () -> DirectJob.begin(fixture.table, TestTable.newId(), "", fixture.conf, null));
-    assertTrue(withoutMetastore.getMessage().contains("db.t"), withoutMetastore::getMessage);
-    metastore.isDown = false;
-    metastore.parameters.put("k=1", java.util.Map.of());
-
-    DirectJob next = DirectJob.begin(fixture.table, TestTable.newId(), "", fixture.conf, metastore);
-    next.abort();
-    next.close();
-
-    assertEquals("{k=2={numFiles=1}}", metastore.parameters.toString());
-    assertEquals(rows("k=2:b"), fixture.rows());
-  }
-
-  @Test
-  void aCommittedJobOfADroppedTableDoesNotStopOthers() throws IOException {
-    TestTable.Partitions metastore = new TestTable.Partitions();
-    metastore.isDown = true;
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, metastore)) {
-      fixture.attempt(job.placement(), id, "1", "k=1", "twin").commit(path -> true);
-      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing());
-      assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TestTable::count)));
-    }
-    metastore.isDown = false;
-    metastore.hasForgotten = true;
-
-    assertEquals(Verdict.ROLL_FORWARD, only(Recovery.recover(fixture.table, fixture.conf, metastore, Choices.of(Run.REAL))).verdict());
-
-    assertEquals("{}", metastore.parameters.toString());
-    assertEquals(rows("k=1:a"), fixture.rows());
-    assertEquals(List.of(), fixture.access(null).store().leftovers("", id::equals));
-  }
-
-  @Test
-  void aSlowMetastoreIsToldThatAnotherHasFinishedTheJob() throws IOException {
-    String id = TestTable.newId();
-    List<Boolean> finished = new ArrayList<>();
-    Metastore metastore = Mockito.mock(Metastore.class);
-    Mockito.when(metastore.current(Mockito.any(), Mockito.any())).thenAnswer(call -> call.getArgument(0));
-    Mockito.doAnswer(call -> {
-      Metastore.Standing standing = call.getArgument(1);
-      finished.add(standing.isFinished());
-      Store store = fixture.access(null).store();
-      store.create(Journal.done(Journal.of(store).lastNumber(), Journal.Kind.INTO, id), Ending.DONE.toBytes());
-      store.remove(Journal.liveEntries(id));
-      finished.add(standing.isFinished());
-      return null;
-    }).when(metastore).apply(Mockito.any(), Mockito.any());
-
-    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, metastore)) {
-      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=2", "b").commit(path -> true), Overwrite.nothing());
-      job.commit(plan.metastore(TestTable::count));
+        assertEquals(rows("k=1:new"), fixture.rows());
     }
 
-    assertEquals(List.of(false, true), finished);
-  }
+    @Test
+    void stagedFilesRemovedBeforeTheCommitLeaveTheTableUnchanged() throws IOException {
+        fixture.put("k=1/old", "a");
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+            List<StagedFile> files = fixture.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c")
+                    .commit(path -> true);
+            Store store = fixture.access(null).store();
+            store.discard(store.leftovers("", id::equals).stream()
+                    .filter(leftover -> leftover.path().startsWith("k=2/"))
+                    .toList());
 
-  @Test
-  void aLiveJobIsLeftAloneAndADeadOneIsRolledBack() throws Exception {
-    TestTable shortLived = shortLease();
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(shortLived.table, id, "", shortLived.conf, null)) {
-      shortLived.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
-      Thread.sleep(3 * shortLeaseMillis());
-      Finding alive = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.REAL)));
-      assertEquals(Verdict.ALIVE, alive.verdict());
-      assertTrue(alive.steps().get(0).matches("lease renewed \\d+ s ago; dead after \\d+ s without renewal"), alive.steps().toString());
+            IOException e =
+                    assertThrows(IOException.class, () -> job.commit(new CommitPlan(files, Overwrite.touched())));
+
+            assertFalse(e instanceof CommittedException);
+            assertTrue(e.getMessage().contains("k=2/part-"), e::getMessage);
+            assertFalse(e.getMessage().contains("k=1/part-"), e::getMessage);
+            job.abort();
+        }
+        assertEquals(rows("k=1:a"), fixture.rows());
+        assertEquals(rows("k=1:d"), runOn(fixture, Overwrite.touched(), "k=1", "d"));
     }
 
-    Finding dry = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.DRY)));
-    assertEquals(Verdict.ROLL_BACK, dry.verdict());
-    assertEquals(id, dry.job());
-    assertEquals(1, dry.steps().size());
-    assertEquals(1, shortLived.access(null).store().leftovers("", id::equals).size());
-    Finding real = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.REAL)));
-    assertEquals(dry.steps(), real.steps());
-    assertEquals(0, shortLived.access(null).store().leftovers("", id::equals).size());
-  }
-
-  private static Finding only(List<Finding> findings) {
-    assertEquals(1, findings.size(), findings::toString);
-    return findings.get(0);
-  }
-
-  @Test
-  void aJobWhoseLeaseExpiredCannotCommitAfterItWasResolved() throws Exception {
-    TestTable shortLived = shortLease();
-    shortLived.put("k=1/old", "old");
-    String id = TestTable.newId();
-    Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(shortLived.access(null).store()));
-    Mockito.doThrow(new IOException("asleep")).when(store).replace(Mockito.anyString(), Mockito.any());
-    TableAccess table = shortLived.access(null);
-    DirectJob sleeper = DirectJob.begin(table.through(store), id, "");
-    List<StagedFile> files = shortLived.attempt(sleeper.placement(), id, "0", "k=1", "late").commit(path -> true);
-    Thread.sleep(2 * shortLeaseMillis());
-    assertEquals(rows("k=1:next"), runOn(shortLived, Overwrite.touched(), "k=1", "next"));
-
-    assertThrows(IOException.class, () -> sleeper.commit(new CommitPlan(files, Overwrite.touched())));
-    sleeper.abort();
-    sleeper.close();
-
-    assertEquals(rows("k=1:next"), shortLived.rows());
-  }
-
-  @Test
-  void aCommitWaitsForTheLockAndNamesItsHolder() throws Exception {
-    TestTable impatient = with(WriteOptions.LOCK_WAIT_MILLIS, 100);
-    String holder = TestTable.newId();
-    try (DirectJob first = DirectJob.begin(impatient.table, holder, "", impatient.conf, null)) {
-      first.commit(new CommitPlan(List.of(), Overwrite.nothing()).metastore(draft -> {
-        String message = assertThrows(IOException.class, () -> impatient.run(Overwrite.nothing(), "k=1", "a")).getMessage();
-        assertTrue(message.contains(holder), message);
-        return null;
-      }));
+    @Test
+    void aJobThatEndsBeforeItsCommitLeavesNothing() throws IOException {
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+            fixture.attempt(job.placement(), id, "0", "", "a", "k=1/l=2", "b").commit(path -> true);
+            job.abort();
+        }
+        assertFalse(fixture.fs.exists(fixture.table));
     }
-  }
 
-  @Test
-  void aLargeCommitIsDistributed() throws IOException {
-    TestTable large = with(WriteOptions.DISTRIBUTE_FILES, 2);
-    large.put("k=1/old1", "a");
-    large.put("k=1/old2", "b");
-    String id = TestTable.newId();
-    int[] batches = {0};
-    try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
-      job.commit(new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "c", "k=1", "d").commit(path -> true), Overwrite.touched())
-          .distribution(all -> {
-            for (ApplyBatch batch : all) {
-              batches[0]++;
-              batch.run(large.conf);
-              batch.run(large.conf);
+    @Test
+    void anExistingTableSurvivesAFailedJob() throws IOException {
+        Path empty = new Path(fixture.table, "k=0");
+        fixture.fs.mkdirs(empty);
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+            fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
+            job.abort();
+        }
+        assertTrue(fixture.fs.exists(empty));
+    }
+
+    @Test
+    void aJobDoesNotRecreateADroppedTable() throws IOException {
+        Assumptions.assumeTrue(hasDirectories());
+        DirectJob job = DirectJob.begin(fixture.table, TestTable.newId(), "", fixture.conf, null);
+        fixture.fs.delete(fixture.table, true);
+
+        job.close();
+
+        assertFalse(fixture.fs.exists(fixture.table));
+    }
+
+    @Test
+    void foreignFilesInTheJournalAreIgnored() throws IOException {
+        fixture.write(new Path(fixture.table, Store.JOURNAL + "/_turn-1.bak"), "");
+        fixture.write(new Path(fixture.table, Store.JOURNAL + "/lock-1"), "");
+        fixture.write(new Path(fixture.table, Store.JOURNAL + "/_turn-" + "9".repeat(30)), "");
+
+        fixture.run(Overwrite.touched(), "k=1", "a");
+
+        assertEquals(rows("k=1:a"), fixture.rows());
+    }
+
+    @Test
+    void anInterruptedJobCleansUp() throws IOException {
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+            TaskAttempt killed = fixture.attempt(job.placement(), id, "0", "k=1", "a", "k=2", "b");
+            TaskAttempt counts = fixture.attempt(job.placement(), id, "1", "k=1", "c");
+            counts.commit(path -> true);
+            Thread.currentThread().interrupt();
+            killed.abort();
+            boolean isStillInterrupted = Thread.interrupted();
+            assertEquals(
+                    1, fixture.access(null).store().leftovers("", id::equals).size());
+
+            Thread.currentThread().interrupt();
+            job.abort();
+            assertTrue(Thread.interrupted() && isStillInterrupted);
+        }
+        assertEquals(List.of(), fixture.access(null).store().leftovers("", id::equals));
+        assertEquals(List.of(), fixture.hidden());
+    }
+
+    @Test
+    void aFailedCleanUpDoesNotMakeOthersWait() throws IOException {
+        String id = TestTable.newId();
+        TableAccess table = fixture.access(null);
+        Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
+        Mockito.doThrow(new IOException("no permission"))
+                .when(store)
+                .remove(Mockito.argThat(entries -> entries != null && entries.contains(Journal.begin(id))));
+        try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
+            job.commit(new CommitPlan(
+                    fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
+        }
+
+        fixture.run(Overwrite.nothing(), "k=1", "b");
+
+        assertEquals(rows("k=1:a", "k=1:b"), fixture.rows());
+    }
+
+    @Test
+    void aFailedRollBackDoesNotMakeOthersWait() throws IOException {
+        String id = TestTable.newId();
+        TableAccess table = fixture.access(null);
+        Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
+        Mockito.doThrow(new IOException("no permission")).when(store).leftovers(Mockito.any(), Mockito.any());
+        try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
+            fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
+            job.abort();
+        }
+
+        assertEquals(
+                Verdict.ROLL_BACK,
+                only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL)))
+                        .verdict());
+    }
+
+    @Test
+    void recoveryLeavesFilesOfLiveJobsOfOtherRoots() throws IOException {
+        Path inner = new Path(fixture.table, "k=1");
+        for (List<Path> roots : List.of(List.of(fixture.table, inner), List.of(inner, fixture.table))) {
+            String id = TestTable.newId();
+            try (DirectJob job = DirectJob.begin(roots.get(0), id, "", fixture.conf, null)) {
+                String directory = roots.get(0).equals(fixture.table) ? "k=1/l=1" : "l=1";
+                List<StagedFile> files =
+                        fixture.attempt(job.placement(), id, "0", directory, id).commit(path -> true);
+
+                assertEquals(List.of(), Recovery.recover(roots.get(1), fixture.conf, null, Choices.of(Run.REAL)));
+
+                job.commit(new CommitPlan(files, Overwrite.nothing()));
             }
-          }));
+            assertTrue(fixture.rows().contains("k=1/l=1:" + id), fixture.rows()::toString);
+        }
     }
-    assertEquals(2, batches[0]);
-    assertEquals(rows("k=1:c", "k=1:d"), large.rows());
-  }
 
-  @Test
-  void aLargeCommitWhosePartsFailReportsThatItIsCommitted() throws IOException {
-    TestTable large = with(WriteOptions.DISTRIBUTE_FILES, 1);
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
-      CommitPlan plan = new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing());
-      assertThrows(CommittedException.class, () -> job.commit(plan.distribution(batches -> undeclared(new Exception("stage failure")))));
+    @Test
+    void recoveryLeavesKeptFilesOfOtherRoots() throws IOException {
+        Assumptions.assumeTrue(hasDirectories());
+        Store store = fixture.access(null).store();
+        String id = TestTable.newId();
+        store.begin(Journal.begin(id), new Journal.Begin("owner", 1, "").toBytes());
+        TaskAttempt attempt = store.attempt(id, "0");
+        fixture.fill(attempt, id, "k=1/l=1", "kept");
+        attempt.commit(path -> true);
+        store.create(Journal.superseded(id), Journal.NOTHING);
+        store.remove(Journal.liveEntries(id));
+
+        for (Path other : List.of(new Path(fixture.table, "k=1"), fixture.table.getParent())) {
+            Recovery.recover(other, fixture.conf, null, Choices.of(Run.REAL));
+
+            assertEquals(1, store.leftovers("", id::equals).size(), "recover " + other);
+        }
     }
-    Recovery.recover(large.table, large.conf, null, Choices.of(Run.REAL));
-    assertEquals(rows("k=1:a"), large.rows());
-  }
 
-  /** Throws like Scala code, without a declaration. */
-  @SuppressWarnings("unchecked")
-  private static <E extends Exception> void undeclared(Exception e) throws E {
-    throw (E) e;
-  }
+    @Test
+    void aDeadJobThatCannotBeResolvedDoesNotBlockOthers() throws IOException {
+        String damaged = "00000000" + TestTable.newId().substring(8);
+        String dead = "ffffffff" + TestTable.newId().substring(8);
+        Store store = fixture.access(null).store();
+        store.begin(Journal.begin(damaged), new Journal.Begin("owner", 1, "").toBytes());
+        store.create(Journal.commit(damaged), new byte[] {1});
+        store.replace(Journal.abandoned(damaged), Journal.NOTHING);
+        store.begin(Journal.begin(dead), new Journal.Begin("owner", 1, "").toBytes());
+        store.replace(Journal.abandoned(dead), Journal.NOTHING);
 
-  @Test
-  void rewrittenOldFilesSurviveARollForward() throws IOException {
-    fixture.put("k=1/000000_0", "old");
-    TestTable.Partitions metastore = new TestTable.Partitions();
-    String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(fixture.access(metastore), id, "")) {
-      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "new").commit(path -> true), Overwrite.touched());
-      assertThrows(CommittedException.class,
-          () -> job.commit(plan.metastore(TestTable::count).listener((phase, done, total) -> {
-            if (phase == CommitPlan.Phase.DELETE) {
-              throw new IllegalStateException("stop before the old files are deleted");
+        assertThrows(IOException.class, () -> fixture.run(Overwrite.nothing(), "k=1", "a"));
+
+        assertEquals(null, store.read(Journal.begin(dead)));
+    }
+
+    /**
+     * Readers that list only a directory's files fail on a subdirectory; stock removes overwritten directories with all
+     * their contents.
+     */
+    @Test
+    void anOverwriteRemovesDirectoriesWithoutData() throws IOException {
+        Assumptions.assumeTrue(hasDirectories());
+        fixture.put("k=1/old", "o");
+        fixture.fs.mkdirs(new Path(fixture.table, "k=1/empty/deeper"));
+        fixture.put("k=1/saved/part-0", "s");
+        fixture.put("k=1/saved/_SUCCESS", "");
+        fixture.put("k=1/hidden/.kept", "h");
+        Store.of(new Path(fixture.table, "k=1/nested"), fixture.conf)
+                .begin("done-7-into-" + TestTable.newId(), Journal.NOTHING);
+        Store.of(new Path(fixture.table, "k=1/busy"), fixture.conf)
+                .begin(Journal.begin(TestTable.newId()), Journal.NOTHING);
+        fixture.fs.mkdirs(new Path(fixture.table, "k=2/empty"));
+
+        fixture.run(Overwrite.touched(), "k=1", "n");
+
+        assertEquals(
+                Set.of("busy", "hidden"),
+                Arrays.stream(fixture.fs.listStatus(new Path(fixture.table, "k=1")))
+                        .filter(FileStatus::isDirectory)
+                        .map(status -> status.getPath().getName())
+                        .collect(Collectors.toSet()));
+        assertTrue(fixture.fs.exists(new Path(fixture.table, "k=2/empty")), "it was not overwritten");
+        assertTrue(fixture.fs.exists(new Path(fixture.table, "k=1/hidden/.kept")));
+    }
+
+    @Test
+    void pathsOutsideTheTableOrOfOtherJobsAreRefused() throws IOException {
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+            TaskAttempt task = job.placement().attempt("0", fixture.conf);
+            assertThrows(IllegalArgumentException.class, () -> task.file("../other", "part-" + id));
+            assertThrows(IllegalArgumentException.class, () -> task.file("k=1/.hidden", "part-" + id));
+            assertThrows(IllegalArgumentException.class, () -> task.file("k=1", "_part-" + id));
+            assertThrows(IllegalArgumentException.class, () -> task.file("k=1", "part-0"));
+            assertThrows(IllegalArgumentException.class, () -> job.placement().attempt("1-2", fixture.conf));
+            job.abort();
+        }
+    }
+
+    @Test
+    void aFailedAttemptRemovesItsFilesAndNoOthers() throws IOException {
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+            TaskAttempt failed = fixture.attempt(job.placement(), id, "0", "k=1", "half");
+            TaskAttempt repeated = fixture.attempt(job.placement(), id, "1", "k=1", "whole");
+            failed.abort();
+            job.commit(new CommitPlan(repeated.commit(path -> true), Overwrite.nothing()));
+        }
+        assertEquals(rows("k=1:whole"), fixture.rows());
+        assertEquals(List.of(), fixture.hidden());
+    }
+
+    @Test
+    void filesOfASpeculativeTwinAndAZombieAreNotPublished() throws IOException {
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+            TaskAttempt counts = fixture.attempt(job.placement(), id, "0", "k=1", "a");
+            fixture.attempt(job.placement(), id, "1", "k=1", "a").commit(path -> true);
+            TaskAttempt zombie = job.placement().attempt("2", fixture.conf);
+            job.commit(new CommitPlan(counts.commit(path -> true), Overwrite.touched()));
+            fixture.fill(zombie, id, "k=1", "late");
+            endLate(zombie);
+        }
+        assertEquals(rows("k=1:a"), fixture.rows());
+    }
+
+    /** An attempt that ends after its job; on S3 it leaves an upload. */
+    private void endLate(TaskAttempt zombie) throws IOException {
+        if (hasDirectories()) {
+            assertThrows(IOException.class, () -> zombie.commit(path -> true));
+        } else {
+            zombie.commit(path -> true);
+        }
+    }
+
+    /** Cancelled statements are aborted while their tasks still run. */
+    @Test
+    void anAttemptThatEndsAfterItsJobWasAbortedLeavesNoFiles() throws IOException {
+        Assumptions.assumeTrue(hasDirectories());
+        fixture.put("k=1/old", "old");
+        for (boolean isWritten : List.of(false, true)) {
+            String id = TestTable.newId();
+            try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+                TaskAttempt late = job.placement().attempt("0", fixture.conf);
+                if (isWritten) {
+                    fixture.fill(late, id, "k=1", "late");
+                }
+                job.abort();
+                fixture.fill(late, id, "k=1", "late");
+                endLate(late);
             }
-          })));
+            assertEquals(List.of(), fixture.hidden());
+        }
+        assertEquals(rows("k=1:old"), fixture.rows());
     }
-    fixture.put("k=1/000000_0", "by Hive, later");
 
-    Recovery.recover(fixture.table, fixture.conf, metastore, Choices.of(Run.REAL));
+    @Test
+    void filesRequestedButNotWrittenAreLeftOut() throws IOException {
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+            TaskAttempt task = fixture.attempt(job.placement(), id, "0", "k=1", "a");
+            task.file("k=2", "part-00009-" + id);
+            assertEquals(
+                    1,
+                    job.commit(new CommitPlan(
+                                    task.commit(path -> path.toString().contains("k=1")), Overwrite.nothing()))
+                            .addedFiles());
+        }
+    }
 
-    assertEquals(rows("k=1:by Hive, later", "k=1:new"), fixture.rows());
-  }
+    @Test
+    void anInsertIntoCommittedAfterAnOverwriteHasListedIsKept() throws Exception {
+        fixture.put("k=1/old", "old");
+        String overwrite = TestTable.newId();
+        String insert = TestTable.newId();
+        CountDownLatch listed = new CountDownLatch(1);
+        Thread[] other = new Thread[1];
+        try (DirectJob job = DirectJob.begin(fixture.table, overwrite, "", fixture.conf, null);
+                DirectJob into = DirectJob.begin(fixture.table, insert, "", fixture.conf, null)) {
+            List<StagedFile> added = fixture.attempt(into.placement(), insert, "0", "k=1", "inserted")
+                    .commit(path -> true);
+            other[0] = new Thread(() -> {
+                try {
+                    listed.await();
+                    into.commit(new CommitPlan(added, Overwrite.nothing()));
+                } catch (IOException | InterruptedException e) {
+                    throw new AssertionError(e);
+                }
+            });
+            other[0].start();
+            job.commit(new CommitPlan(
+                            fixture.attempt(job.placement(), overwrite, "0", "k=1", "new")
+                                    .commit(path -> true),
+                            Overwrite.touched())
+                    .metastore(draft -> {
+                        listed.countDown();
+                        return null;
+                    }));
+            other[0].join();
+        }
+        assertEquals(rows("k=1:inserted", "k=1:new"), fixture.rows());
+    }
 
-  @Test
-  void filesOfAttemptsOfAJobThatIsOverAreNotCalledARollBack() throws IOException {
-    fixture.run(Overwrite.nothing(), "k=1", "a");
-    String over = TestTable.newId();
-    fixture.put("k=1/.direct-" + over + "-7.part-" + over + ".txt", "late");
-    Assumptions.assumeTrue(hasDirectories());
+    @Test
+    void theLastOfManyConcurrentOverwritesWins() throws Exception {
+        List<Thread> writers = new ArrayList<>();
+        List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
+        for (int i = 0; i < 8; i++) {
+            String row = "writer" + i;
+            Thread writer = new Thread(() -> {
+                try {
+                    fixture.run(Overwrite.below(List.of("")), "k=1", row, "k=2", row);
+                } catch (IOException | RuntimeException e) {
+                    failures.add(e);
+                }
+            });
+            writers.add(writer);
+            writer.start();
+        }
+        for (Thread writer : writers) {
+            writer.join();
+        }
+        assertEquals(List.of(), failures);
+        TreeSet<String> rows = fixture.rows();
+        assertEquals(2, rows.size(), rows::toString);
+        assertEquals(rows.first().substring("k=1:".length()), rows.last().substring("k=2:".length()));
+        assertEquals(List.of(), fixture.hidden());
+    }
 
-    Finding finding = only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL)));
+    @Test
+    void aRefusedCommitLeavesTheTableUnchanged() throws IOException {
+        fixture.put("k=1/old", "a");
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+            CommitPlan plan = new CommitPlan(
+                    fixture.attempt(job.placement(), id, "0", "k=1", "b").commit(path -> true), Overwrite.touched());
+            IOException e = assertThrows(
+                    IOException.class,
+                    () -> job.commit(plan.metastore(draft -> {
+                        assertEquals(1, draft.added().get("k=1").files());
+                        assertEquals(1, draft.deleted().get("k=1").bytes());
+                        throw new IOException("too many partitions");
+                    })));
+            assertEquals("too many partitions", e.getMessage());
+            job.abort();
+        }
+        assertEquals(rows("k=1:a"), fixture.rows());
+        assertEquals(rows("k=1:c"), runOn(fixture, Overwrite.touched(), "k=1", "c"));
+    }
 
-    assertEquals(Verdict.LEFTOVERS, finding.verdict());
-    assertEquals(rows("k=1:a"), fixture.rows());
-    assertEquals(List.of(), fixture.hidden());
-  }
+    private static Set<String> runOn(TestTable fixture, Overwrite overwrite, String... files) throws IOException {
+        fixture.run(overwrite, files);
+        return fixture.rows();
+    }
 
-  @Test
-  void unknownVisibilityAndFileSystemsAreErrors() throws IOException {
-    Configuration conf = newConfiguration();
-    conf.set(WriteOptions.VISIBILITY, "at-once");
-    assertThrows(IllegalArgumentException.class, () -> DirectJob.begin(fixture.table, TestTable.newId(), "", conf, null));
-    Configuration viewFs = new Configuration(false);
-    viewFs.set("fs.viewfs.mounttable.default.link./data", "file:///tmp");
-    assertTrue(DirectJob.whyNot(new Path("viewfs:///").getFileSystem(viewFs)).isPresent());
-  }
+    @Test
+    void anUnknownOutcomeIsLeftToRecovery() throws IOException {
+        fixture.put("k=1/old", "a");
+        String id = TestTable.newId();
+        TableAccess table = fixture.access(null);
+        Store full = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
+        Mockito.doAnswer(call -> {
+                    throw new IOException("No space left on device");
+                })
+                .when(full)
+                .create(Mockito.endsWith(".commit"), Mockito.any());
+        try (DirectJob job = DirectJob.begin(table.through(full), id, "")) {
+            CommitPlan plan = new CommitPlan(
+                    fixture.attempt(job.placement(), id, "0", "k=1", "b").commit(path -> true), Overwrite.touched());
+            IOException e = assertThrows(IOException.class, () -> job.commit(plan));
+            assertTrue(e.getMessage().contains("not known"), e::getMessage);
+            job.abort();
+        }
+
+        assertEquals(
+                Verdict.ROLL_BACK,
+                only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL)))
+                        .verdict());
+
+        assertEquals(rows("k=1:a"), fixture.rows());
+        assertEquals(List.of(), table.store().leftovers("", id::equals));
+    }
+
+    @Test
+    void anUnavailableMetastoreIsUpdatedLater() throws IOException {
+        TestTable.Partitions metastore = new TestTable.Partitions();
+        metastore.isDown = true;
+        fixture.put("k=1/old", "a");
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, metastore)) {
+            CommitPlan plan = new CommitPlan(
+                    fixture.attempt(job.placement(), id, "0", "k=2", "b").commit(path -> true),
+                    Overwrite.below(List.of("")));
+            assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TestTable::count)));
+            job.abort();
+        }
+        assertEquals(rows("k=2:b"), fixture.rows());
+        IOException withoutMetastore = assertThrows(
+                IOException.class, () -> DirectJob.begin(fixture.table, TestTable.newId(), "", fixture.conf, null));
+        assertTrue(withoutMetastore.getMessage().contains("db.t"), withoutMetastore::getMessage);
+        metastore.isDown = false;
+        metastore.parameters.put("k=1", java.util.Map.of());
+
+        DirectJob next = DirectJob.begin(fixture.table, TestTable.newId(), "", fixture.conf, metastore);
+        next.abort();
+        next.close();
+
+        assertEquals("{k=2={numFiles=1}}", metastore.parameters.toString());
+        assertEquals(rows("k=2:b"), fixture.rows());
+    }
+
+    @Test
+    void aCommittedJobOfADroppedTableDoesNotStopOthers() throws IOException {
+        TestTable.Partitions metastore = new TestTable.Partitions();
+        metastore.isDown = true;
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, metastore)) {
+            fixture.attempt(job.placement(), id, "1", "k=1", "twin").commit(path -> true);
+            CommitPlan plan = new CommitPlan(
+                    fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing());
+            assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TestTable::count)));
+        }
+        metastore.isDown = false;
+        metastore.hasForgotten = true;
+
+        assertEquals(
+                Verdict.ROLL_FORWARD,
+                only(Recovery.recover(fixture.table, fixture.conf, metastore, Choices.of(Run.REAL)))
+                        .verdict());
+
+        assertEquals("{}", metastore.parameters.toString());
+        assertEquals(rows("k=1:a"), fixture.rows());
+        assertEquals(List.of(), fixture.access(null).store().leftovers("", id::equals));
+    }
+
+    @Test
+    void aSlowMetastoreIsToldThatAnotherHasFinishedTheJob() throws IOException {
+        String id = TestTable.newId();
+        List<Boolean> finished = new ArrayList<>();
+        Metastore metastore = Mockito.mock(Metastore.class);
+        Mockito.when(metastore.current(Mockito.any(), Mockito.any())).thenAnswer(call -> call.getArgument(0));
+        Mockito.doAnswer(call -> {
+                    Metastore.Standing standing = call.getArgument(1);
+                    finished.add(standing.isFinished());
+                    Store store = fixture.access(null).store();
+                    store.create(
+                            Journal.done(Journal.of(store).lastNumber(), Journal.Kind.INTO, id), Ending.DONE.toBytes());
+                    store.remove(Journal.liveEntries(id));
+                    finished.add(standing.isFinished());
+                    return null;
+                })
+                .when(metastore)
+                .apply(Mockito.any(), Mockito.any());
+
+        try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, metastore)) {
+            CommitPlan plan = new CommitPlan(
+                    fixture.attempt(job.placement(), id, "0", "k=2", "b").commit(path -> true), Overwrite.nothing());
+            job.commit(plan.metastore(TestTable::count));
+        }
+
+        assertEquals(List.of(false, true), finished);
+    }
+
+    @Test
+    void aLiveJobIsLeftAloneAndADeadOneIsRolledBack() throws Exception {
+        TestTable shortLived = shortLease();
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(shortLived.table, id, "", shortLived.conf, null)) {
+            shortLived.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
+            Thread.sleep(3 * shortLeaseMillis());
+            Finding alive = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.REAL)));
+            assertEquals(Verdict.ALIVE, alive.verdict());
+            assertTrue(
+                    alive.steps().get(0).matches("lease renewed \\d+ s ago; dead after \\d+ s without renewal"),
+                    alive.steps().toString());
+        }
+
+        Finding dry = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.DRY)));
+        assertEquals(Verdict.ROLL_BACK, dry.verdict());
+        assertEquals(id, dry.job());
+        assertEquals(1, dry.steps().size());
+        assertEquals(
+                1, shortLived.access(null).store().leftovers("", id::equals).size());
+        Finding real = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.REAL)));
+        assertEquals(dry.steps(), real.steps());
+        assertEquals(
+                0, shortLived.access(null).store().leftovers("", id::equals).size());
+    }
+
+    private static Finding only(List<Finding> findings) {
+        assertEquals(1, findings.size(), findings::toString);
+        return findings.get(0);
+    }
+
+    @Test
+    void aJobWhoseLeaseExpiredCannotCommitAfterItWasResolved() throws Exception {
+        TestTable shortLived = shortLease();
+        shortLived.put("k=1/old", "old");
+        String id = TestTable.newId();
+        Store store = Mockito.mock(
+                Store.class,
+                AdditionalAnswers.delegatesTo(shortLived.access(null).store()));
+        Mockito.doThrow(new IOException("asleep")).when(store).replace(Mockito.anyString(), Mockito.any());
+        TableAccess table = shortLived.access(null);
+        DirectJob sleeper = DirectJob.begin(table.through(store), id, "");
+        List<StagedFile> files =
+                shortLived.attempt(sleeper.placement(), id, "0", "k=1", "late").commit(path -> true);
+        Thread.sleep(2 * shortLeaseMillis());
+        assertEquals(rows("k=1:next"), runOn(shortLived, Overwrite.touched(), "k=1", "next"));
+
+        assertThrows(IOException.class, () -> sleeper.commit(new CommitPlan(files, Overwrite.touched())));
+        sleeper.abort();
+        sleeper.close();
+
+        assertEquals(rows("k=1:next"), shortLived.rows());
+    }
+
+    @Test
+    void aCommitWaitsForTheLockAndNamesItsHolder() throws Exception {
+        TestTable impatient = with(WriteOptions.LOCK_WAIT_MILLIS, 100);
+        String holder = TestTable.newId();
+        try (DirectJob first = DirectJob.begin(impatient.table, holder, "", impatient.conf, null)) {
+            first.commit(new CommitPlan(List.of(), Overwrite.nothing()).metastore(draft -> {
+                String message = assertThrows(IOException.class, () -> impatient.run(Overwrite.nothing(), "k=1", "a"))
+                        .getMessage();
+                assertTrue(message.contains(holder), message);
+                return null;
+            }));
+        }
+    }
+
+    @Test
+    void aLargeCommitIsDistributed() throws IOException {
+        TestTable large = with(WriteOptions.DISTRIBUTE_FILES, 2);
+        large.put("k=1/old1", "a");
+        large.put("k=1/old2", "b");
+        String id = TestTable.newId();
+        int[] batches = {0};
+        try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
+            job.commit(new CommitPlan(
+                            large.attempt(job.placement(), id, "0", "k=1", "c", "k=1", "d")
+                                    .commit(path -> true),
+                            Overwrite.touched())
+                    .distribution(all -> {
+                        for (ApplyBatch batch : all) {
+                            batches[0]++;
+                            batch.run(large.conf);
+                            batch.run(large.conf);
+                        }
+                    }));
+        }
+        assertEquals(2, batches[0]);
+        assertEquals(rows("k=1:c", "k=1:d"), large.rows());
+    }
+
+    @Test
+    void aLargeCommitWhosePartsFailReportsThatItIsCommitted() throws IOException {
+        TestTable large = with(WriteOptions.DISTRIBUTE_FILES, 1);
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
+            CommitPlan plan = new CommitPlan(
+                    large.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing());
+            assertThrows(
+                    CommittedException.class,
+                    () -> job.commit(plan.distribution(batches -> undeclared(new Exception("stage failure")))));
+        }
+        Recovery.recover(large.table, large.conf, null, Choices.of(Run.REAL));
+        assertEquals(rows("k=1:a"), large.rows());
+    }
+
+    /** Throws like Scala code, without a declaration. */
+    @SuppressWarnings("unchecked")
+    private static <E extends Exception> void undeclared(Exception e) throws E {
+        throw (E) e;
+    }
+
+    @Test
+    void rewrittenOldFilesSurviveARollForward() throws IOException {
+        fixture.put("k=1/000000_0", "old");
+        TestTable.Partitions metastore = new TestTable.Partitions();
+        String id = TestTable.newId();
+        try (DirectJob job = DirectJob.begin(fixture.access(metastore), id, "")) {
+            CommitPlan plan = new CommitPlan(
+                    fixture.attempt(job.placement(), id, "0", "k=1", "new").commit(path -> true), Overwrite.touched());
+            assertThrows(
+                    CommittedException.class,
+                    () -> job.commit(plan.metastore(TestTable::count).listener((phase, done, total) -> {
+                        if (phase == CommitPlan.Phase.DELETE) {
+                            throw new IllegalStateException("stop before the old files are deleted");
+                        }
+                    })));
+        }
+        fixture.put("k=1/000000_0", "by Hive, later");
+
+        Recovery.recover(fixture.table, fixture.conf, metastore, Choices.of(Run.REAL));
+
+        assertEquals(rows("k=1:by Hive, later", "k=1:new"), fixture.rows());
+    }
+
+    @Test
+    void filesOfAttemptsOfAJobThatIsOverAreNotCalledARollBack() throws IOException {
+        fixture.run(Overwrite.nothing(), "k=1", "a");
+        String over = TestTable.newId();
+        fixture.put("k=1/.direct-" + over + "-7.part-" + over + ".txt", "late");
+        Assumptions.assumeTrue(hasDirectories());
+
+        Finding finding = only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL)));
+
+        assertEquals(Verdict.LEFTOVERS, finding.verdict());
+        assertEquals(rows("k=1:a"), fixture.rows());
+        assertEquals(List.of(), fixture.hidden());
+    }
+
+    @Test
+    void unknownVisibilityAndFileSystemsAreErrors() throws IOException {
+        Configuration conf = newConfiguration();
+        conf.set(WriteOptions.VISIBILITY, "at-once");
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> DirectJob.begin(fixture.table, TestTable.newId(), "", conf, null));
+        Configuration viewFs = new Configuration(false);
+        viewFs.set("fs.viewfs.mounttable.default.link./data", "file:///tmp");
+        assertTrue(
+                DirectJob.whyNot(new Path("viewfs:///").getFileSystem(viewFs)).isPresent());
+    }
 }

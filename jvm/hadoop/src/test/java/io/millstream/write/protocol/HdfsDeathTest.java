@@ -7,13 +7,13 @@ import org.junit.jupiter.api.Tag;
 
 @Tag("slow")
 class HdfsDeathTest extends DeathContract {
-  @Override
-  Path newTable() throws IOException {
-    return HdfsTestCluster.newTable();
-  }
+    @Override
+    Path newTable() throws IOException {
+        return HdfsTestCluster.newTable();
+    }
 
-  @Override
-  Configuration newConfiguration() {
-    return HdfsTestCluster.configuration();
-  }
+    @Override
+    Configuration newConfiguration() {
+        return HdfsTestCluster.configuration();
+    }
 }

@@ -12,37 +12,39 @@ import org.junit.jupiter.api.Test;
 
 @Tag("slow")
 class HdfsDirectJobTest extends DirectJobContract {
-  @Override
-  Path newTable() throws IOException {
-    return HdfsTestCluster.newTable();
-  }
+    @Override
+    Path newTable() throws IOException {
+        return HdfsTestCluster.newTable();
+    }
 
-  @Override
-  Configuration newConfiguration() {
-    return HdfsTestCluster.configuration();
-  }
+    @Override
+    Configuration newConfiguration() {
+        return HdfsTestCluster.configuration();
+    }
 
-  @Override
-  int shortLeaseMillis() {
-    return 500;
-  }
+    @Override
+    int shortLeaseMillis() {
+        return 500;
+    }
 
-  @Override
-  boolean hasDirectories() {
-    return true;
-  }
+    @Override
+    boolean hasDirectories() {
+        return true;
+    }
 
-  @Test
-  void replacedFilesAreMovedToTheTrashIfEnabled() throws IOException {
-    Configuration conf = newConfiguration();
-    conf.setBoolean(WriteOptions.TRASH, true);
-    TestTable trashing = new TestTable(fixture.table, conf);
-    trashing.put("k=1/old", "o");
+    @Test
+    void replacedFilesAreMovedToTheTrashIfEnabled() throws IOException {
+        Configuration conf = newConfiguration();
+        conf.setBoolean(WriteOptions.TRASH, true);
+        TestTable trashing = new TestTable(fixture.table, conf);
+        trashing.put("k=1/old", "o");
 
-    trashing.run(Overwrite.touched(), "k=1", "n");
+        trashing.run(Overwrite.touched(), "k=1", "n");
 
-    Path trash = new Path(trashing.fs.getTrashRoot(trashing.table), "Current" + trashing.table.toUri().getPath() + "/k=1/old");
-    assertEquals(1, trashing.fs.getFileStatus(trash).getLen());
-    assertEquals(Set.of("k=1:n"), trashing.rows());
-  }
+        Path trash = new Path(
+                trashing.fs.getTrashRoot(trashing.table),
+                "Current" + trashing.table.toUri().getPath() + "/k=1/old");
+        assertEquals(1, trashing.fs.getFileStatus(trash).getLen());
+        assertEquals(Set.of("k=1:n"), trashing.rows());
+    }
 }

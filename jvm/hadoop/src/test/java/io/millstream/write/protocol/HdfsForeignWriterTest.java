@@ -7,18 +7,18 @@ import org.junit.jupiter.api.Tag;
 
 @Tag("slow")
 class HdfsForeignWriterTest extends ForeignWriterContract {
-  @Override
-  Path newTable() throws IOException {
-    return HdfsTestCluster.newTable();
-  }
+    @Override
+    Path newTable() throws IOException {
+        return HdfsTestCluster.newTable();
+    }
 
-  @Override
-  Configuration newConfiguration() {
-    return HdfsTestCluster.configuration();
-  }
+    @Override
+    Configuration newConfiguration() {
+        return HdfsTestCluster.configuration();
+    }
 
-  @Override
-  boolean hasDirectories() {
-    return true;
-  }
+    @Override
+    boolean hasDirectories() {
+        return true;
+    }
 }

@@ -10,32 +10,35 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
 
 /** An HDFS with one name node and one data node, which run in this process. */
 final class HdfsTestCluster {
-  private static final AtomicInteger TABLES = new AtomicInteger();
-  private static MiniDFSCluster cluster;
+    private static final AtomicInteger TABLES = new AtomicInteger();
+    private static MiniDFSCluster cluster;
 
-  private HdfsTestCluster() { }
+    private HdfsTestCluster() {}
 
-  private static synchronized MiniDFSCluster cluster() throws IOException {
-    if (cluster == null) {
-      System.setProperty("millstream.test.file.impl", LocalFileSystem.class.getName()); // used in the tests' core-site.xml
-      Configuration conf = configuration();
-      conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, Files.createTempDirectory("millstream-hdfs").toString());
-      conf.setInt("fs.trash.interval", 60); // set on the name node, where clients read it
-      cluster = new MiniDFSCluster.Builder(conf).numDataNodes(1).build();
-      Runtime.getRuntime().addShutdownHook(new Thread(() -> cluster.shutdown(true)));
+    private static synchronized MiniDFSCluster cluster() throws IOException {
+        if (cluster == null) {
+            System.setProperty(
+                    "millstream.test.file.impl", LocalFileSystem.class.getName()); // used in the tests' core-site.xml
+            Configuration conf = configuration();
+            conf.set(
+                    MiniDFSCluster.HDFS_MINIDFS_BASEDIR,
+                    Files.createTempDirectory("millstream-hdfs").toString());
+            conf.setInt("fs.trash.interval", 60); // set on the name node, where clients read it
+            cluster = new MiniDFSCluster.Builder(conf).numDataNodes(1).build();
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> cluster.shutdown(true)));
+        }
+        return cluster;
     }
-    return cluster;
-  }
 
-  static Configuration configuration() {
-    Configuration conf = new Configuration();
-    // A client that closes a file sleeps 400 ms if the name node does not know its block yet, which is always the
-    // case here.
-    conf.setInt("dfs.client.block.write.locateFollowingBlock.initial.delay.ms", 2);
-    return conf;
-  }
+    static Configuration configuration() {
+        Configuration conf = new Configuration();
+        // A client that closes a file sleeps 400 ms if the name node does not know its block yet, which is always the
+        // case here.
+        conf.setInt("dfs.client.block.write.locateFollowingBlock.initial.delay.ms", 2);
+        return conf;
+    }
 
-  static Path newTable() throws IOException {
-    return new Path(cluster().getFileSystem().getUri() + "/tables/t" + TABLES.incrementAndGet());
-  }
+    static Path newTable() throws IOException {
+        return new Path(cluster().getFileSystem().getUri() + "/tables/t" + TABLES.incrementAndGet());
+    }
 }

@@ -5,17 +5,18 @@ import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.io.TempDir;
 
 class LocalDeathTest extends DeathContract {
-  @TempDir java.nio.file.Path directory;
+    @TempDir
+    java.nio.file.Path directory;
 
-  private int tables;
+    private int tables;
 
-  @Override
-  Path newTable() {
-    return new Path("file://" + directory + "/table" + tables++);
-  }
+    @Override
+    Path newTable() {
+        return new Path("file://" + directory + "/table" + tables++);
+    }
 
-  @Override
-  Configuration newConfiguration() {
-    return new Configuration(false);
-  }
+    @Override
+    Configuration newConfiguration() {
+        return new Configuration(false);
+    }
 }

@@ -5,22 +5,23 @@ import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.io.TempDir;
 
 class LocalForeignWriterTest extends ForeignWriterContract {
-  @TempDir java.nio.file.Path directory;
+    @TempDir
+    java.nio.file.Path directory;
 
-  private int tables;
+    private int tables;
 
-  @Override
-  Path newTable() {
-    return new Path("file://" + directory + "/table" + tables++);
-  }
+    @Override
+    Path newTable() {
+        return new Path("file://" + directory + "/table" + tables++);
+    }
 
-  @Override
-  Configuration newConfiguration() {
-    return new Configuration(false);
-  }
+    @Override
+    Configuration newConfiguration() {
+        return new Configuration(false);
+    }
 
-  @Override
-  boolean hasDirectories() {
-    return true;
-  }
+    @Override
+    boolean hasDirectories() {
+        return true;
+    }
 }

@@ -13,24 +13,27 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.mockito.Mockito;
 
 class PointerTest {
-  private static final String JOB = TestTable.newId();
+    private static final String JOB = TestTable.newId();
 
-  static Stream<Arguments> tables() {
-    List<Store.Entry> journal = List.of(new Store.Entry(Journal.begin(TestTable.newId()), 0));
-    return Stream.of(arguments("s3a://bucket/", List.of(), 0), arguments("s3a://bucket/", journal, 1), arguments("s3a://bucket/t", List.of(), 1));
-  }
+    static Stream<Arguments> tables() {
+        List<Store.Entry> journal = List.of(new Store.Entry(Journal.begin(TestTable.newId()), 0));
+        return Stream.of(
+                arguments("s3a://bucket/", List.of(), 0),
+                arguments("s3a://bucket/", journal, 1),
+                arguments("s3a://bucket/t", List.of(), 1));
+    }
 
-  @ParameterizedTest
-  @MethodSource("tables")
-  void aBucketGetsAPointerOnlyIfItIsATable(Path table, List<Store.Entry> journal, int entries) throws IOException {
-    Store store = Mockito.mock(Store.class);
-    Mockito.when(store.journal()).thenReturn(journal);
-    Pointer pointer = Pointer.to(JOB, new Path(table, "k=1"), new TableAccess(table, store, null, null, null));
+    @ParameterizedTest
+    @MethodSource("tables")
+    void aBucketGetsAPointerOnlyIfItIsATable(Path table, List<Store.Entry> journal, int entries) throws IOException {
+        Store store = Mockito.mock(Store.class);
+        Mockito.when(store.journal()).thenReturn(journal);
+        Pointer pointer = Pointer.to(JOB, new Path(table, "k=1"), new TableAccess(table, store, null, null, null));
 
-    pointer.set();
-    pointer.remove();
+        pointer.set();
+        pointer.remove();
 
-    Mockito.verify(store, Mockito.times(entries)).begin(Journal.below(JOB), "k=1".getBytes());
-    Mockito.verify(store, Mockito.times(entries)).remove(List.of(Journal.below(JOB)));
-  }
+        Mockito.verify(store, Mockito.times(entries)).begin(Journal.below(JOB), "k=1".getBytes());
+        Mockito.verify(store, Mockito.times(entries)).remove(List.of(Journal.below(JOB)));
+    }
 }

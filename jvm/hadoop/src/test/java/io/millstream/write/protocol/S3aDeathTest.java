@@ -6,13 +6,13 @@ import org.junit.jupiter.api.Tag;
 
 @Tag("s3")
 class S3aDeathTest extends DeathContract {
-  @Override
-  Path newTable() {
-    return S3TestServer.newTable();
-  }
+    @Override
+    Path newTable() {
+        return S3TestServer.newTable();
+    }
 
-  @Override
-  Configuration newConfiguration() {
-    return S3TestServer.configuration();
-  }
+    @Override
+    Configuration newConfiguration() {
+        return S3TestServer.configuration();
+    }
 }

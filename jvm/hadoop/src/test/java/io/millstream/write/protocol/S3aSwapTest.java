@@ -6,18 +6,18 @@ import org.junit.jupiter.api.Tag;
 
 @Tag("s3")
 class S3aSwapTest extends SwapContract {
-  @Override
-  Path newTable() {
-    return S3TestServer.newTable();
-  }
+    @Override
+    Path newTable() {
+        return S3TestServer.newTable();
+    }
 
-  @Override
-  Configuration newConfiguration() {
-    return S3TestServer.configuration();
-  }
+    @Override
+    Configuration newConfiguration() {
+        return S3TestServer.configuration();
+    }
 
-  @Override
-  int stride() {
-    return 4;
-  }
+    @Override
+    int stride() {
+        return 4;
+    }
 }

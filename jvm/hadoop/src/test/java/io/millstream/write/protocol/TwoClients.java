@@ -5,56 +5,56 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Runs {@link DeathContract} on two mounts of one NFS export that share no cache. Drivers die on the first; readers, recovery and the next
- * writer use the second, as on another machine. This is a program because the guest of testbed/kernel-nfs has no Maven;
- * tests/spark/slow_kernel_nfs_writes.py runs it.
+ * Runs {@link DeathContract} on two mounts of one NFS export that share no cache. Drivers die on the first; readers,
+ * recovery and the next writer use the second, as on another machine. This is a program because the guest of
+ * testbed/kernel-nfs has no Maven; tests/spark/slow_kernel_nfs_writes.py runs it.
  */
 final class TwoClients extends DeathContract {
-  private final String first;
-  private final String second;
-  private int tables;
+    private final String first;
+    private final String second;
+    private int tables;
 
-  private TwoClients(String first, String second) {
-    this.first = first;
-    this.second = second;
-  }
+    private TwoClients(String first, String second) {
+        this.first = first;
+        this.second = second;
+    }
 
-  @Override
-  Path newTable() {
-    return new Path("file://" + first + "/table" + tables++);
-  }
+    @Override
+    Path newTable() {
+        return new Path("file://" + first + "/table" + tables++);
+    }
 
-  @Override
-  Path seenByOthers(Path table) {
-    return new Path("file://" + second + "/" + table.getName());
-  }
+    @Override
+    Path seenByOthers(Path table) {
+        return new Path("file://" + second + "/" + table.getName());
+    }
 
-  @Override
-  Configuration newConfiguration() {
-    return new Configuration(false);
-  }
+    @Override
+    Configuration newConfiguration() {
+        return new Configuration(false);
+    }
 
-  /** A case of the contract. */
-  private interface Case {
-    void run() throws IOException;
-  }
+    /** A case of the contract. */
+    private interface Case {
+        void run() throws IOException;
+    }
 
-  private void run(String name, Case contract) throws IOException {
-    int before = tables;
-    contract.run();
-    System.out.println(name + ": " + (tables - before) + " tables");
-  }
+    private void run(String name, Case contract) throws IOException {
+        int before = tables;
+        contract.run();
+        System.out.println(name + ": " + (tables - before) + " tables");
+    }
 
-  /**
-   * Runs the contract.
-   *
-   * @param mounts the mount points of the two clients
-   */
-  public static void main(String[] mounts) throws IOException {
-    TwoClients clients = new TwoClients(mounts[0], mounts[1]);
-    clients.run("insertInto", clients::insertInto);
-    clients.run("overwriteOfDynamicPartitions", clients::overwriteOfDynamicPartitions);
-    clients.run("overwriteOfTheTable", clients::overwriteOfTheTable);
-    clients.run("theNextWriterRecoversAsTheCommandDoes", clients::theNextWriterRecoversAsTheCommandDoes);
-  }
+    /**
+     * Runs the contract.
+     *
+     * @param mounts the mount points of the two clients
+     */
+    public static void main(String[] mounts) throws IOException {
+        TwoClients clients = new TwoClients(mounts[0], mounts[1]);
+        clients.run("insertInto", clients::insertInto);
+        clients.run("overwriteOfDynamicPartitions", clients::overwriteOfDynamicPartitions);
+        clients.run("overwriteOfTheTable", clients::overwriteOfTheTable);
+        clients.run("theNextWriterRecoversAsTheCommandDoes", clients::theNextWriterRecoversAsTheCommandDoes);
+    }
 }

@@ -15,7 +15,10 @@ private[sync] final class Counting(work: WorkingDirectory) {
 
   private val groups: Seq[Group] =
     if (parts.isEmpty) Nil
-    else manifest.groupBy(col("action"), col("status"), col("reason").isin(New, Phases.Contents)).agg(count(lit(1)), coalesce(sum("size"), lit(0L))).collect()
+    else manifest.groupBy(
+      col("action"),
+      col("status"),
+      col("reason").isin(New, Phases.Contents)).agg(count(lit(1)), coalesce(sum("size"), lit(0L))).collect()
       .map(row => Group(row.getString(0), row.getString(1), row.getBoolean(2), row.getLong(3), row.getLong(4))).toSeq
 
   private def countOf(is: Group => Boolean): Long = groups.filter(is).map(_.count).sum
@@ -24,7 +27,8 @@ private[sync] final class Counting(work: WorkingDirectory) {
     val isDone = Set(Status.Done, Status.Grown, Status.Wanted)
     val copies = groups.filter(group => group.action == Action.Copy && isDone(group.status))
     empty.copy(
-      created = countOf(group => isDone(group.status) && (group.action == Action.Directory || Made(group.action) && group.isSpecial)),
+      created = countOf(group =>
+        isDone(group.status) && (group.action == Action.Directory || Made(group.action) && group.isSpecial)),
       copiedFiles = copies.map(_.count).sum,
       copiedBytes = copies.map(_.bytes).sum,
       kept = countOf(_.status == Status.Kept),
@@ -38,9 +42,16 @@ private[sync] final class Counting(work: WorkingDirectory) {
 
   private def problems: Seq[Problem] =
     manifest.filter(col("status") === Status.Failed).limit(MaxShown).collect().toSeq
-      .map(outcome => Problem(Names.shown(outcome.path), outcome.operation.getOrElse(outcome.action), outcome.message.fold("")(Names.shown))).sortBy(_.path)
+      .map(outcome =>
+        Problem(
+          Names.shown(outcome.path),
+          outcome.operation.getOrElse(outcome.action),
+          outcome.message.fold("")(Names.shown))).sortBy(_.path)
 
-  /** Lines about what was changed, or would be, and about what stays, if that was noted, one part after the other, as of [[Itemized.line]]. */
+  /**
+   * Lines about what was changed, or would be, and about what stays, if that was noted, one part after the other, as of
+   * [[Itemized.line]].
+   */
   def lines(options: SyncOptions): Iterator[String] =
     if (parts.isEmpty) Iterator.empty
     else {
@@ -55,13 +66,15 @@ private[sync] final class Counting(work: WorkingDirectory) {
   private def noted =
     if (groups.forall(group => !Noted.contains(group.status))) Nil
     else manifest.filter(col("status").isin(Noted.keys.toSeq: _*)).limit(MaxShown).collect().toSeq.sortBy(_.path)
-      .map(outcome => s"${Noted(outcome.status)}: ${Names.shown(outcome.path)}${outcome.message.fold("")(why => s" ($why)")}")
+      .map(outcome =>
+        s"${Noted(outcome.status)}: ${Names.shown(outcome.path)}${outcome.message.fold("")(why => s" ($why)")}")
 
   /** What is mounted in the destination, and would have been deleted. */
   private def mounts: Seq[String] =
     if (countOf(_.status == Status.Mounted) == 0) Nil
     else {
-      val places = manifest.filter(col("status") === Status.Mounted).select(coalesce(col("message"), col("path"))).as[String]
+      val places =
+        manifest.filter(col("status") === Status.Mounted).select(coalesce(col("message"), col("path"))).as[String]
       places.distinct().limit(MaxShown).collect().toSeq.sorted
     }
 }

@@ -28,6 +28,7 @@ private[sync] final case class Preserved(
     specials: Boolean = false,
     hardLinks: Boolean = false,
     extended: Boolean = false) {
+
   /** Whether entries of all kinds are copied. */
   def copiesAll: Boolean = links && devices && specials
 
@@ -38,7 +39,8 @@ private[sync] final case class Preserved(
  * Which entries count as changed, and what happens to them.
  *
  * @param examinesDeletions whether not all that only the destination has may be deleted
- * @param keepsTimes whether files of the destination have the times of their sources, and not those at which they were written
+ * @param keepsTimes whether files of the destination have the times of their sources, and not those at which they were
+ *     written
  * @param notesAll whether the plan also has what stays as it is
  */
 private[sync] final case class Rules(
@@ -59,25 +61,34 @@ private[sync] final case class Rules(
 private[sync] object Action {
   val Directory = "create directory"
   val Copy = "copy"
+
   /** Contents have to be compared first. */
   val Compare = "compare"
   val Link = "create"
+
   /** It becomes a hard link to what another path has. */
   val HardLink = "link"
   val Amend = "set attributes"
+
   /** Something goes that is no directory and has the place of one, which is no deletion of its own. */
   val MakeWay = "make way"
   val Delete = "delete"
+
   /** Only the destination has it; whether it is deleted depends on what is above and below it. */
   val Surplus = "examine for deletion"
+
   /** A directory that cannot be deleted because of what is in it. */
   val Keep = "keep"
+
   /** Nothing: a directory keeps the place of something that is not copied, and what is in it. */
   val Leave = "leave"
+
   /** Nothing, because both sides are alike. */
   val Stay = "stay"
+
   /** Nothing, and it is reported. */
   val Skip = "skip"
+
   /** Nothing, and it is an error. */
   val Fail = "fail"
 }
@@ -101,8 +112,10 @@ final case class Step(
 
 /** Compares the two sides of a path, as rsync does it. */
 private[sync] object Decision {
+
   /** Why something stays that the source does not have. */
   val Mounted = "it is mounted"
+
   /** Why a directory is not made, and nothing of what is in it is copied. */
   val Blocked = "directory not made, because something else has its name"
 
@@ -110,23 +123,36 @@ private[sync] object Decision {
   def of(source: Option[Entry], destination: Option[Entry], rules: Rules): Option[Step] = (source, destination) match {
     case (None, Some(found)) => Option.when(rules.delete)(deletion(found, rules))
     case (Some(entry), None) => if (rules.existing) None else creation(entry, None, "new", rules)
-    case (Some(entry), Some(found)) => between(entry, found, rules).orElse(if (leaves(entry, found, rules)) None else staying(entry, Some(found), rules))
+    case (Some(entry), Some(found)) =>
+      between(entry, found, rules).orElse(if (leaves(entry, found, rules)) None else staying(entry, Some(found), rules))
     case (None, None) => None
   }
 
   /** What stays as it is, if that is noted. */
   def staying(entry: Entry, found: Option[Entry], rules: Rules): Option[Step] =
-    Option.when(rules.notesAll)(Step(entry.path, Action.Stay, "up to date", Some(entry), found, changes = Itemized.amended(entry, Nil)))
+    Option.when(rules.notesAll)(Step(
+      entry.path,
+      Action.Stay,
+      "up to date",
+      Some(entry),
+      found,
+      changes = Itemized.amended(entry, Nil)))
 
   private def deletion(found: Entry, rules: Rules): Step =
-    if (found.mount.isEmpty) Step(found.path, if (rules.examinesDeletions) Action.Surplus else Action.Delete, "not in the source", None, Some(found))
+    if (found.mount.isEmpty) Step(
+      found.path,
+      if (rules.examinesDeletions) Action.Surplus else Action.Delete,
+      "not in the source",
+      None,
+      Some(found))
     else Step(found.path, Action.Skip, Mounted, None, Some(found))
 
   private def creation(entry: Entry, found: Option[Entry], reason: String, rules: Rules): Option[Step] = {
     def step(action: String, reason: String = reason) = {
       // Files and links are replaced by a rename, which only directories cannot be.
       val makesWay = found.exists(found => found.kind != entry.kind && (found.isDirectory || entry.isDirectory))
-      val changes = found.filter(Special.areOfOneType(entry, _)).fold(Itemized.created(entry))(Itemized.replaced(entry, _, rules))
+      val changes =
+        found.filter(Special.areOfOneType(entry, _)).fold(Itemized.created(entry))(Itemized.replaced(entry, _, rules))
       Some(Step(entry.path, action, reason, Some(entry), found, makesWay, changes))
     }
     entry.kind match {
@@ -152,7 +178,12 @@ private[sync] object Decision {
 
   private def between(entry: Entry, found: Entry, rules: Rules): Option[Step] =
     if (rules.ignoreExisting && !entry.isDirectory) {
-      Option.when(found.isDirectory && rules.delete)(Step(entry.path, Action.Leave, "it exists", Some(entry), Some(found)))
+      Option.when(found.isDirectory && rules.delete)(Step(
+        entry.path,
+        Action.Leave,
+        "it exists",
+        Some(entry),
+        Some(found)))
     } else if (rules.ignoreExisting && !found.isDirectory) {
       Some(Step(entry.path, Action.Fail, Blocked, Some(entry), Some(found)))
     } else if (entry.kind != found.kind) {
@@ -163,8 +194,14 @@ private[sync] object Decision {
         case Kind.Link if !rules.preserved.links => None
         case Kind.Link if entry.target == found.target => amendment(entry, found, rules)
         case Kind.Directory => amendment(entry, found, rules)
-        case Kind.Other if isWanted(entry, rules.preserved) && entry.special.nonEmpty && entry.special == found.special => amendment(entry, found, rules)
-        case _ => creation(entry, Some(found), if (entry.isLink) "target" else s"a ${found.special.getOrElse(found.kind)} is in its place", rules)
+        case Kind.Other
+            if isWanted(entry, rules.preserved) && entry.special.nonEmpty && entry.special == found.special =>
+          amendment(entry, found, rules)
+        case _ => creation(
+            entry,
+            Some(found),
+            if (entry.isLink) "target" else s"a ${found.special.getOrElse(found.kind)} is in its place",
+            rules)
       }
     }
 
@@ -183,7 +220,9 @@ private[sync] object Decision {
 
   /** Whether the decision needs the times that belong to the contents, which may cost a request. */
   def needsTimes(source: Entry, destination: Entry, rules: Rules): Boolean =
-    source.isFile && destination.isFile && (rules.update || source.size == destination.size && !rules.sizeOnly && !isSameObject(source, destination))
+    source.isFile && destination.isFile && (rules.update || source.size == destination.size && !rules.sizeOnly && !isSameObject(
+      source,
+      destination))
 
   /** Simple ETags of two objects are checksums of what is in them. Those of multipart uploads have a dash. */
   private def isSameObject(one: Entry, other: Entry): Boolean =
@@ -196,7 +235,13 @@ private[sync] object Decision {
     val isShared = !entry.isDirectory && found.inode.nonEmpty && entry.inode.isEmpty
     Option.when(rules.preserved.amends && differing.nonEmpty) {
       val action = if (!isShared) Action.Amend else if (entry.isFile) Action.Copy else Action.Link
-      Step(entry.path, action, differing.mkString(", "), Some(entry), Some(found), changes = Itemized.amended(entry, differing))
+      Step(
+        entry.path,
+        action,
+        differing.mkString(", "),
+        Some(entry),
+        Some(found),
+        changes = Itemized.amended(entry, differing))
     }
   }
 
@@ -206,28 +251,36 @@ private[sync] object Decision {
     def differ(is: Boolean, one: Option[Any], other: Option[Any]) = is && one.nonEmpty && one != other
     Seq(
       "time" -> (wanted.timeOf(entry) && rules.keepsTimes && !sameTime(entry, found, rules)),
-      "mode" -> differ(wanted.modes != 0 && !entry.isLink, entry.mode.map(_ & wanted.modes), found.mode.map(_ & wanted.modes)),
+      "mode" -> differ(
+        wanted.modes != 0 && !entry.isLink,
+        entry.mode.map(_ & wanted.modes),
+        found.mode.map(_ & wanted.modes)),
       "owner" -> differ(wanted.owner, entry.owner, found.owner),
       "group" -> differ(wanted.group, entry.group, found.group),
       "access control list" -> (wanted.extended && entry.acls != found.acls),
       "extended attributes" -> (wanted.extended && entry.xattrs != found.xattrs)).collect { case (name, true) => name }
   }
 
-  /** Whether a file stays because it is newer than its source; as by rsync, a source that is newer by less than a window is not newer. */
-  private def keepsNewer(entry: Entry, found: Entry, rules: Rules): Boolean = rules.update && (rules.modifyWindow match {
-    case Some(seconds) if seconds > 0 =>
-      entry.mtime.exists(time => found.mtime.exists(other => Math.floorDiv(time, Second) - Math.floorDiv(other, Second) < seconds))
-    case _ => isNewer(found, entry) && !(rules.keepsTimes && sameTime(entry, found, rules))
-  })
+  /**
+   * Whether a file stays because it is newer than its source; as by rsync, a source that is newer by less than a window
+   * is not newer.
+   */
+  private def keepsNewer(entry: Entry, found: Entry, rules: Rules): Boolean =
+    rules.update && (rules.modifyWindow match {
+      case Some(seconds) if seconds > 0 =>
+        entry.mtime.exists(time =>
+          found.mtime.exists(other => Math.floorDiv(time, Second) - Math.floorDiv(other, Second) < seconds))
+      case _ => isNewer(found, entry) && !(rules.keepsTimes && sameTime(entry, found, rules))
+    })
 
   private def isNewer(one: Entry, other: Entry): Boolean = one.mtime.exists(time => other.mtime.exists(_ < time))
 
   def sameTime(one: Entry, other: Entry, rules: Rules): Boolean = (one.mtime, other.mtime) match {
     case (Some(a), Some(b)) => rules.modifyWindow match {
-      case None => sameAsStored(a, b)
-      case Some(seconds) if seconds < 0 => a == b
-      case Some(seconds) => math.abs(Math.floorDiv(a, Second) - Math.floorDiv(b, Second)) <= seconds
-    }
+        case None => sameAsStored(a, b)
+        case Some(seconds) if seconds < 0 => a == b
+        case Some(seconds) => math.abs(Math.floorDiv(a, Second) - Math.floorDiv(b, Second)) <= seconds
+      }
     case _ => true
   }
 

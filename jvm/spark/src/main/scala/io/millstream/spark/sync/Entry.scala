@@ -3,7 +3,8 @@ package io.millstream.spark.sync
 /**
  * An entry of a tree, or what a listing says instead of one.
  *
- * @param path relative to the root, without a slash at either end; empty for the root itself. What is not valid UTF-8 is as in [[Names]]
+ * @param path relative to the root, without a slash at either end; empty for the root itself. What is not valid UTF-8
+ *     is as in [[Names]]
  * @param kind one of [[Kind]]
  * @param size bytes of a file
  * @param mtime nanoseconds since 1970, if the file system has a time that belongs to the contents
@@ -50,16 +51,22 @@ object Kind {
   val File = "file"
   val Directory = "directory"
   val Link = "link"
+
   /** Devices, pipes and sockets. */
   val Other = "other"
+
   /** A directory that another task has to list. */
   val Pending = "pending"
+
   /** Something that could not be listed. */
   val Failed = "error"
+
   /** A directory that is not listed, because it is in another file system. */
   val OtherFileSystem = "other file system"
+
   /** A file that a run is about to complete, or that one has left. */
   val Temporary = "temporary"
+
   /** A directory that a run uses, or that one has left. */
   val WorkingDirectory = "working directory"
 }
@@ -85,12 +92,15 @@ private[sync] object Special {
   }
 
   /** Whether two entries differ by no more than the number of a device. */
-  def areOfOneType(one: Entry, other: Entry): Boolean = one.kind == other.kind && one.special.map(parts(_)._1) == other.special.map(parts(_)._1)
+  def areOfOneType(one: Entry, other: Entry): Boolean =
+    one.kind == other.kind && one.special.map(parts(_)._1) == other.special.map(parts(_)._1)
 }
 
 private[sync] object Paths {
+
   /** A path below a directory; empty for the directory itself. */
-  def within(directory: String, path: String): String = if (directory.isEmpty || path.isEmpty) directory + path else s"$directory/$path"
+  def within(directory: String, path: String): String =
+    if (directory.isEmpty || path.isEmpty) directory + path else s"$directory/$path"
 
   def child(directory: String, name: String): String = if (directory.isEmpty) name else s"$directory/$name"
 
@@ -98,7 +108,8 @@ private[sync] object Paths {
   def parent(path: String): String = path.substring(0, math.max(0, path.lastIndexOf('/')))
 
   /** The directories above an entry, the nearest first and the root last. */
-  def ancestors(path: String): Iterator[String] = Iterator.unfold(path)(path => Option.when(path.nonEmpty)(parent(path)).map(above => (above, above)))
+  def ancestors(path: String): Iterator[String] =
+    Iterator.unfold(path)(path => Option.when(path.nonEmpty)(parent(path)).map(above => (above, above)))
 
   def name(path: String): String = path.substring(path.lastIndexOf('/') + 1)
 

@@ -12,15 +12,16 @@ import io.millstream.hadoop.NativeFileList
 /**
  * The only paths of the source that take part, with the directories that lead to them.
  *
- * A path that is listed, or leads to one that is, is looked up by itself, and if its contents take part, it is the beginning of a listing of
- * its own, which ends at other such paths. Filters count from there on: as with rsync, what is listed is filtered by its own path alone,
- * and a directory that leads to it is there whatever a filter says.
+ * A path that is listed, or leads to one that is, is looked up by itself, and if its contents take part, it is the
+ * beginning of a listing of its own, which ends at other such paths. Filters count from there on: as with rsync, what
+ * is listed is filtered by its own path alone, and a directory that leads to it is there whatever a filter says.
  *
  * @param contents the paths, and whether what is in a directory takes part without recursion, too
  * @param isRecursive whether what is in listed directories takes part, however deep it is
  * @param namesRoot whether the source itself takes part though it is not listed
  */
-private[sync] final class FileList(contents: Map[String, Boolean], val isRecursive: Boolean, namesRoot: Boolean = false) extends Serializable {
+private[sync] final class FileList(contents: Map[String, Boolean], val isRecursive: Boolean, namesRoot: Boolean = false)
+    extends Serializable {
   @transient private lazy val leading: Set[String] = contents.keysIterator.flatMap(Paths.ancestors(_)).toSet
 
   /** Whether a path is listed. */
@@ -40,7 +41,10 @@ private[sync] final class FileList(contents: Map[String, Boolean], val isRecursi
       root ++ others.map(FileList.Known(_, isListed = false, leads = true))
   }
 
-  /** The paths that it knows of which all that is in them takes part, if they are directories, and a filter does not hide them. */
+  /**
+   * The paths that it knows of which all that is in them takes part, if they are directories, and a filter does not
+   * hide them.
+   */
   def entered(isHidden: String => Boolean): Seq[String] = {
     val entered = scala.collection.mutable.Set.empty[String]
     for (path <- (contents.keySet ++ leading).toSeq.sortBy(Paths.depth)) {
@@ -54,12 +58,15 @@ private[sync] final class FileList(contents: Map[String, Boolean], val isRecursi
   /** Tells it from other lists. */
   override def toString: String = {
     val digest = MessageDigest.getInstance("SHA-256")
-    contents.toSeq.sorted.foreach { case (path, withContents) => digest.update(Names.bytes(path) :+ (if (withContents) 1 else 0).toByte) }
+    contents.toSeq.sorted.foreach { case (path, withContents) =>
+      digest.update(Names.bytes(path) :+ (if (withContents) 1 else 0).toByte)
+    }
     s"${contents.size} paths $isRecursive $namesRoot ${HexFormat.of().formatHex(digest.digest())}"
   }
 }
 
 private[sync] object FileList {
+
   /** A path that is listed, or leads to such paths, or both. */
   final case class Known(path: String, isListed: Boolean, leads: Boolean)
 

@@ -24,19 +24,32 @@ private[sync] final case class FilterRules(
     prefix: String,
     source: String,
     destination: String) {
+
   /** Whether the source itself is excluded, so that nothing takes part. */
-  def excludesAll: Boolean = scala.util.Using.resource(open())(filter => prefix.nonEmpty && filter.hides("", isDirectory = true))
+  def excludesAll: Boolean =
+    scala.util.Using.resource(open())(filter => prefix.nonEmpty && filter.hides("", isDirectory = true))
 
   /** @param isBeginning whether what is above a directory is not filtered */
   def open(isBeginning: String => Boolean = _ => false): Filter = {
     val roots = Seq(source, destination).map(root => Names.bytes(root.stripPrefix("/").stripSuffix("/")))
-    new Filter(NativeFilter.of(rules.map(FilterText.decode).toArray, deletesExcluded, roots.head, roots.last), prefix, deletes, counts, isBeginning)
+    new Filter(
+      NativeFilter.of(rules.map(FilterText.decode).toArray, deletesExcluded, roots.head, roots.last),
+      prefix,
+      deletes,
+      counts,
+      isBeginning)
   }
 }
 
 /** Decides about paths below source and destination. */
-private[sync] final class Filter(rules: NativeFilter, prefix: String, deletes: Boolean, val counts: Boolean, isBeginning: String => Boolean)
-  extends AutoCloseable {
+private[sync] final class Filter(
+    rules: NativeFilter,
+    prefix: String,
+    deletes: Boolean,
+    val counts: Boolean,
+    isBeginning: String => Boolean)
+    extends AutoCloseable {
+
   /** Whether an entry of the source does not take part, whatever is said about the directories that it is in. */
   def hides(path: String, isDirectory: Boolean): Boolean = !rules.isCopied(named(path), isDirectory)
 
@@ -48,11 +61,14 @@ private[sync] final class Filter(rules: NativeFilter, prefix: String, deletes: B
     }
 
   /** Whether an entry of the destination is not deleted, nor what is in it. */
-  def protects(path: String, isDirectory: Boolean, isInDeleted: Boolean): Boolean = !rules.isDeletable(named(path), isDirectory, isInDeleted)
+  def protects(path: String, isDirectory: Boolean, isInDeleted: Boolean): Boolean =
+    !rules.isDeletable(named(path), isDirectory, isInDeleted)
 
   /** Whether nothing in a directory of the destination is compared or deleted. */
   def leavesAlone(directory: String): Boolean =
-    directory.nonEmpty && hides(directory, isDirectory = true) && (!deletes || Seq(true, false).forall(protects(directory, isDirectory = true, _)))
+    directory.nonEmpty && hides(
+      directory,
+      isDirectory = true) && (!deletes || Seq(true, false).forall(protects(directory, isDirectory = true, _)))
 
   private def named(path: String) = Names.bytes(Paths.within(prefix, path))
 
@@ -61,15 +77,19 @@ private[sync] final class Filter(rules: NativeFilter, prefix: String, deletes: B
 
 /** Text of rules in settings: bytes that are not printable ASCII, and `%`, are `%` and two hexadecimal digits. */
 private[sync] object FilterText {
+
   /** The rules that patterns and rules add up to, as of [[NativeFilter.rules]]. */
   def flat(given: Seq[String]): Seq[String] =
     if (given.isEmpty) Nil
-    else try NativeFilter.rules(given.map(decode).toArray).toSeq.map(encode) catch {
-      case e: IllegalArgumentException => throw new SyncFailure(e.getMessage)
-    }
+    else
+      try NativeFilter.rules(given.map(decode).toArray).toSeq.map(encode)
+      catch {
+        case e: IllegalArgumentException => throw new SyncFailure(e.getMessage)
+      }
 
   def encode(bytes: Array[Byte]): String =
-    bytes.map(_ & 0xff).map(byte => if (byte < ' ' || byte > '~' || byte == '%') f"%%$byte%02X" else byte.toChar.toString).mkString
+    bytes.map(_ & 0xff).map(byte =>
+      if (byte < ' ' || byte > '~' || byte == '%') f"%%$byte%02X" else byte.toChar.toString).mkString
 
   def decode(text: String): Array[Byte] = {
     val out = new ByteArrayOutputStream
@@ -99,14 +119,18 @@ private[sync] abstract class TreeView(tree: Tree) extends Tree {
   override def lookUp(path: String): Option[Entry] = tree.lookUp(path)
   override def withOwnTime(entry: Entry): Entry = tree.withOwnTime(entry)
   override def open(path: String, size: Long): InputStream = tree.open(path, size)
-  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = tree.stage(path, attributes, checksum, source)
+  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged =
+    tree.stage(path, attributes, checksum, source)
   override def makeDirectory(path: String): Unit = tree.makeDirectory(path)
-  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String] = tree.makeSpecial(like, source, attributes)
+  override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String] =
+    tree.makeSpecial(like, source, attributes)
   override def makeHardLink(path: String, other: String): Unit = tree.makeHardLink(path, other)
-  override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit = tree.setAttributes(path, attributes, source)
+  override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit =
+    tree.setAttributes(path, attributes, source)
   override def delete(path: String): Deleted = tree.delete(path)
   override def deleteTree(path: String): Unit = tree.deleteTree(path)
-  override def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = tree.copyByServer(source, version, attributes)
+  override def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean =
+    tree.copyByServer(source, version, attributes)
   override def mayGiveAway(path: String): Boolean = tree.mayGiveAway(path)
   override def seemsToGiveAway: Boolean = tree.seemsToGiveAway
   override def keepsAttributes(path: String): Boolean = tree.keepsAttributes(path)
@@ -128,7 +152,8 @@ private[sync] final class FilteredSource(tree: Tree, filter: Filter) extends Tre
 
 /** A destination: directories that a filter leaves alone appear empty, and what it protects is not deleted. */
 private[sync] final class FilteredDestination(tree: Tree, filter: Filter) extends TreeView(tree) {
-  override def list(directory: String)(take: Entry => Unit): Unit = if (!filter.leavesAlone(directory)) super.list(directory)(take)
+  override def list(directory: String)(take: Entry => Unit): Unit =
+    if (!filter.leavesAlone(directory)) super.list(directory)(take)
 
   override def deleteTree(path: String): Unit =
     if (TemporaryNames.makerOf(Paths.name(path)).nonEmpty) super.deleteTree(path)
@@ -138,12 +163,16 @@ private[sync] final class FilteredDestination(tree: Tree, filter: Filter) extend
       }
     } else if (!empties(path)) throw new IOException("a directory with contents that the filter protects is in the way")
 
-  /** Deletes a directory, whatever the filter says about it, and what is in it, as far as the filter lets it; whether it is gone. */
+  /**
+   * Deletes a directory, whatever the filter says about it, and what is in it, as far as the filter lets it; whether it
+   * is gone.
+   */
   private def empties(directory: String): Boolean = {
     val entries = Seq.newBuilder[Entry]
     tree.list(directory)(entries += _)
     val left = entries.result().filterNot { entry =>
-      !filter.protects(entry.path, entry.isDirectory, isInDeleted = true) && (if (entry.isDirectory) empties(entry.path) else isGone(tree.delete(entry.path)))
+      !filter.protects(entry.path, entry.isDirectory, isInDeleted = true) && (if (entry.isDirectory) empties(entry.path)
+                                                                              else isGone(tree.delete(entry.path)))
     }
     left.isEmpty && isGone(tree.delete(directory))
   }

@@ -8,7 +8,16 @@ import java.util.concurrent.TimeUnit.{MILLISECONDS, NANOSECONDS}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.hadoop.fs.{CommonPathCapabilities, EtagSource, FileContext, FileStatus, FileSystem, Options, ParentNotDirectoryException, Path}
+import org.apache.hadoop.fs.{
+  CommonPathCapabilities,
+  EtagSource,
+  FileContext,
+  FileStatus,
+  FileSystem,
+  Options,
+  ParentNotDirectoryException,
+  Path
+}
 import org.apache.hadoop.fs.{PathIsNotEmptyDirectoryException, UnsupportedFileSystemException}
 import org.apache.hadoop.fs.permission.{AclEntry, AclUtil, FsPermission}
 import org.apache.hadoop.hdfs.protocol.AclException
@@ -16,26 +25,39 @@ import org.apache.hadoop.ipc.RemoteException
 import org.apache.hadoop.security.AccessControlException
 
 /** A tree of a file system of Hadoop's that renames atomically, such as HDFS. */
-private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary: () => String, extras: Extras) extends Tree {
+private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary: () => String, extras: Extras)
+    extends Tree {
   import HadoopTree._
 
   /** Only this interface of Hadoop's has a rename that replaces, and not every file system has it. */
   private lazy val renaming: Option[FileContext] =
-    try Some(FileContext.getFileContext(root.toUri, fs.getConf)) catch {
+    try Some(FileContext.getFileContext(root.toUri, fs.getConf))
+    catch {
       case _: UnsupportedFileSystemException => None
     }
 
   override def capabilities: Capabilities =
-    Capabilities(modes = 0x3ff, hasOwners = true, hasLinks = false, hasSpecials = false, hasTimes = true, amends = true, impliesDirectories = false,
-      newModes = 0x1ff & ~FsPermission.getUMask(fs.getConf).toShort, extended = Option.when(hasExtended)("Hadoop"))
+    Capabilities(
+      modes = 0x3ff,
+      hasOwners = true,
+      hasLinks = false,
+      hasSpecials = false,
+      hasTimes = true,
+      amends = true,
+      impliesDirectories = false,
+      newModes = 0x1ff & ~FsPermission.getUMask(fs.getConf).toShort,
+      extended = Option.when(hasExtended)("Hadoop"))
 
   /** Whether the file system has them, and its server allows them, which shows only when it is asked. */
   private lazy val hasExtended = {
     val top = new Path("/")
-    def has(capability: String, ask: => Unit) = fs.hasPathCapability(root, capability) && (try { ask; true } catch {
+    def has(capability: String, ask: => Unit) = fs.hasPathCapability(root, capability) && (try { ask; true }
+    catch {
       case _: RemoteException | _: AclException | _: UnsupportedOperationException => false
     })
-    (!extras.acls || has(CommonPathCapabilities.FS_ACLS, fs.getAclStatus(top))) && (!extras.xattrs || has(CommonPathCapabilities.FS_XATTRS, fs.getXAttrs(top)))
+    (!extras.acls || has(CommonPathCapabilities.FS_ACLS, fs.getAclStatus(top))) && (!extras.xattrs || has(
+      CommonPathCapabilities.FS_XATTRS,
+      fs.getXAttrs(top)))
   }
 
   protected final def at(path: String): Path =
@@ -51,7 +73,8 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
       val name = status.getPath.getName
       val path = Paths.child(directory, name)
       // Of a key with `..`, S3A makes a path somewhere else.
-      if (!Option(status.getPath.getParent).exists(_.toUri.getPath == place.toUri.getPath)) take(Entry(directory, Kind.Failed, message = Some(HasOthers)))
+      if (!Option(status.getPath.getParent).exists(_.toUri.getPath == place.toUri.getPath))
+        take(Entry(directory, Kind.Failed, message = Some(HasOthers)))
       else if (isExpressible(name)) listed(path, status).foreach(take)
       else take(Entry(path, Kind.Failed, message = Some(IsInexpressible)))
     }
@@ -59,13 +82,15 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
 
   /** An entry of a listing; None if it has vanished since. */
   private def listed(path: String, status: FileStatus): Option[Entry] =
-    try Some(examined(path, status)) catch {
+    try Some(examined(path, status))
+    catch {
       case _: FileNotFoundException => None
       case e if Tree.isOfEntry(e) => Some(Entry(path, Kind.Failed, message = Some(Tree.oneLine(e))))
     }
 
   /** Whether a name comes back from Parquet as it was. */
-  private def isExpressible(name: String): Boolean = !name.contains('\uFFFD') && Names.isUtf8(name) && Utf8.newEncoder().canEncode(name)
+  private def isExpressible(name: String): Boolean =
+    !name.contains('\uFFFD') && Names.isUtf8(name) && Utf8.newEncoder().canEncode(name)
 
   protected def examined(path: String, status: FileStatus): Entry = Entry(
     path,
@@ -79,19 +104,24 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
     acls = Option.when(extras.acls && status.hasAcl)(checksum(listAt(at(path)).map(_.toString).sorted.mkString(","))),
     xattrs = Option.when(extras.xattrs)(xattrsAt(at(path))).filter(_.nonEmpty).map(found => checksum(textOf(found))))
 
-  private def checksum(text: String): String = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(Utf8)))
+  private def checksum(text: String): String =
+    HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(Utf8)))
 
   private def listAt(place: Path): Seq[AclEntry] = fs.getAclStatus(place).getEntries.asScala.toSeq
 
   /** Those that can be set; others follow from where an entry is. */
   private def xattrsAt(place: Path): Map[String, Array[Byte]] =
-    fs.getXAttrs(place).asScala.toMap.filter { case (name, _) => name.startsWith("user.") || name.startsWith("trusted.") }
+    fs.getXAttrs(place).asScala.toMap.filter { case (name, _) =>
+      name.startsWith("user.") || name.startsWith("trusted.")
+    }
       .map { case (name, value) => name -> Option(value).getOrElse(Array.emptyByteArray) }
 
   private def textOf(xattrs: Map[String, Array[Byte]]): String =
     xattrs.toSeq.sortBy(_._1).map { case (name, value) => s"$name=${HexFormat.of().formatHex(value)}" }.mkString(",")
 
-  /** Gives an entry the access control list and the extended attributes that another one has, as far as they are wanted. */
+  /**
+   * Gives an entry the access control list and the extended attributes that another one has, as far as they are wanted.
+   */
   private def carry(place: Path, path: String, source: Tree): Unit = source.whole match {
     case from: HadoopTree =>
       lazy val original = from.fs.getFileStatus(from.at(path))
@@ -103,7 +133,9 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
       }
       if (extras.xattrs) {
         val (wanted, found) = (from.xattrsAt(from.at(path)), xattrsAt(place))
-        wanted.foreach { case (name, value) => if (!found.get(name).exists(_.sameElements(value))) fs.setXAttr(place, name, value) }
+        wanted.foreach { case (name, value) =>
+          if (!found.get(name).exists(_.sameElements(value))) fs.setXAttr(place, name, value)
+        }
         found.keys.filterNot(wanted.contains).foreach(fs.removeXAttr(place, _))
       }
     case _ =>
@@ -116,51 +148,58 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
 
   override def status(path: String): Option[Entry] =
     if (!Names.isUtf8(path)) None
-    else try Some(examined(path, fs.getFileStatus(at(path)))) catch {
-      case _: FileNotFoundException => None
-      case e: IOException if isBelowFile(e) => None
-    }
+    else
+      try Some(examined(path, fs.getFileStatus(at(path))))
+      catch {
+        case _: FileNotFoundException => None
+        case e: IOException if isBelowFile(e) => None
+      }
 
   override def open(path: String, size: Long): InputStream = fs.open(at(path))
 
-  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = new Staged {
-    private val place = at(path)
-    private val hidden = at(Paths.child(Paths.parent(path), temporary()))
-    private var isInstalled = false
+  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged =
+    new Staged {
+      private val place = at(path)
+      private val hidden = at(Paths.child(Paths.parent(path), temporary()))
+      private var isInstalled = false
 
-    override val out: OutputStream = {
-      val builder = fs.createFile(hidden).overwrite(true)
-      // Who may not read the source must not read its copy meanwhile.
-      (if (attributes.mode.isEmpty) builder else builder.permission(Private)).build()
-    }
+      override val out: OutputStream = {
+        val builder = fs.createFile(hidden).overwrite(true)
+        // Who may not read the source must not read its copy meanwhile.
+        (if (attributes.mode.isEmpty) builder else builder.permission(Private)).build()
+      }
 
-    override def install(check: Option[InputStream => Unit]): Option[String] = {
-      out.close()
-      check.foreach(check => Using.resource[InputStream, Unit](fs.open(hidden))(check))
-      set(hidden, attributes)
-      carry(hidden, path, source)
-      renaming.fold(replace(hidden, place))(_.rename(hidden, place, Options.Rename.OVERWRITE))
-      isInstalled = true
-      None
-    }
+      override def install(check: Option[InputStream => Unit]): Option[String] = {
+        out.close()
+        check.foreach(check => Using.resource[InputStream, Unit](fs.open(hidden))(check))
+        set(hidden, attributes)
+        carry(hidden, path, source)
+        renaming.fold(replace(hidden, place))(_.rename(hidden, place, Options.Rename.OVERWRITE))
+        isInstalled = true
+        None
+      }
 
-    override def discard(): Unit = if (!isInstalled) {
-      try out.close() finally fs.delete(hidden, false)
+      override def discard(): Unit = if (!isInstalled) {
+        try out.close()
+        finally fs.delete(hidden, false)
+      }
     }
-  }
 
   /** For a moment there is neither the old nor the new file. */
   private def replace(hidden: Path, place: Path): Unit = {
-    val found = try Some(fs.getFileStatus(place)) catch {
-      case _: FileNotFoundException => None
-    }
+    val found =
+      try Some(fs.getFileStatus(place))
+      catch {
+        case _: FileNotFoundException => None
+      }
     // A rename to a directory may be one into it.
     if (found.exists(_.isDirectory)) throw new IOException("a directory is in its place")
     if (found.nonEmpty) fs.delete(place, false)
     if (!fs.rename(hidden, place)) throw new IOException("the file system did not rename the copy")
   }
 
-  override def makeDirectory(path: String): Unit = if (!fs.mkdirs(at(path))) throw new IOException("the file system did not create the directory")
+  override def makeDirectory(path: String): Unit =
+    if (!fs.mkdirs(at(path))) throw new IOException("the file system did not create the directory")
 
   override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String] =
     throw new UnsupportedOperationException(s"${fs.getUri.getScheme}: has no symbolic links")
@@ -171,7 +210,8 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
   }
 
   private def set(place: Path, attributes: Attributes): Unit = {
-    if (attributes.owner.nonEmpty || attributes.group.nonEmpty) fs.setOwner(place, attributes.owner.orNull, attributes.group.orNull)
+    if (attributes.owner.nonEmpty || attributes.group.nonEmpty)
+      fs.setOwner(place, attributes.owner.orNull, attributes.group.orNull)
     attributes.mode.foreach(mode => fs.setPermission(place, new FsPermission((mode & 0x3ff).toShort)))
     attributes.mtime.foreach(mtime => fs.setTimes(place, NANOSECONDS.toMillis(mtime), -1))
   }
@@ -219,11 +259,15 @@ private object HadoopTree {
   private val HasOthers = "its listing has an entry that is outside it"
   private val IsInexpressible = "its name is not valid Unicode, or was not decoded correctly"
   private val Utf8 = java.nio.charset.StandardCharsets.UTF_8
+
   /** Milliseconds since 1970; whole seconds, because some file systems have no others. */
   private val LongAgo = 1000000000000L
   private val Private = new FsPermission(Integer.parseInt("600", 8).toShort)
 
-  /** Whether there can be nothing at a path, because something above it is no directory. HDFS says so as of a missing permission. */
+  /**
+   * Whether there can be nothing at a path, because something above it is no directory. HDFS says so as of a missing
+   * permission.
+   */
   private def isBelowFile(e: IOException): Boolean = e match {
     case _: ParentNotDirectoryException => true
     case remote: RemoteException => remote.getClassName == classOf[ParentNotDirectoryException].getName

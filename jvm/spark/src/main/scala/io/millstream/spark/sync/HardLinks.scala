@@ -26,13 +26,19 @@ private[sync] object HardLinks {
    *
    * @param planned what happens to them without regard to the other names
    */
-  def steps(source: Dataset[Entry], destination: Dataset[Entry], planned: Dataset[Step], rules: Rules): Dataset[Step] = {
+  def steps(
+      source: Dataset[Entry],
+      destination: Dataset[Entry],
+      planned: Dataset[Step],
+      rules: Rules): Dataset[Step] = {
     val names = source.filter(col("inode").isNotNull)
     val both = names.joinWith(destination, names("path") === destination("path"), "left_outer")
     val named = both.joinWith(planned, both("_1.path") === planned("path"), "left_outer")
     val shared = sharedCopies(source, destination)
     named.joinWith(shared, named("_1._1.path") === shared("path"), "left_outer")
-      .map { case (((entry, found), step), other) => LinkCandidate(entry, Option(found), Option(step), isShared = other != null) }
+      .map { case (((entry, found), step), other) =>
+        LinkCandidate(entry, Option(found), Option(step), isShared = other != null)
+      }
       .groupByKey(_.entry.inode.get).flatMapGroups((_, names) => of(names.toSeq, rules))
   }
 
@@ -41,13 +47,14 @@ private[sync] object HardLinks {
     val several = destination.filter(col("inode").isNotNull)
     val copies = source.joinWith(several, source("path") === several("path"))
       .map { case (entry, found) => CopyOf(found.inode.get, entry.inode.getOrElse(s"/${entry.path}"), entry.path) }
-    val inodes = copies.select("inode", "file").distinct().groupBy("inode").agg(count(lit(1)).as("files")).filter(col("files") > 1)
+    val inodes =
+      copies.select("inode", "file").distinct().groupBy("inode").agg(count(lit(1)).as("files")).filter(col("files") > 1)
     copies.join(inodes.select("inode"), Seq("inode"), "left_semi").as[CopyOf]
   }
 
   /**
-   * What happens to the names of one file: the one that needs no copy, or the first one, is what the others become names of. Of
-   * several ones that need no copy, it is the one that most names belong to already.
+   * What happens to the names of one file: the one that needs no copy, or the first one, is what the others become
+   * names of. Of several ones that need no copy, it is the one that most names belong to already.
    */
   def of(names: Seq[LinkCandidate], rules: Rules): Seq[Step] = {
     val (apart, together) = names.partition(isApart(_, rules))
@@ -69,23 +76,38 @@ private[sync] object HardLinks {
 
   private def inodeOf(name: LinkCandidate): Option[String] = name.found.flatMap(_.inode)
 
-  private def anew(name: LinkCandidate, rules: Rules): LinkCandidate = if (isMade(name)) name else {
+  private def anew(name: LinkCandidate, rules: Rules): LinkCandidate = if (isMade(name)) name
+  else {
     val changes = name.step.fold(Itemized.replaced(name.entry, name.found.get, rules))(_.changes)
-    name.copy(step = Some(Step(name.entry.path, if (name.entry.isFile) Action.Copy else Action.Link, "it is the copy of another file, too", Some(name.entry), name.found,
+    name.copy(step = Some(Step(
+      name.entry.path,
+      if (name.entry.isFile) Action.Copy else Action.Link,
+      "it is the copy of another file, too",
+      Some(name.entry),
+      name.found,
       changes = changes)))
   }
 
-  private def isMade(name: LinkCandidate): Boolean = name.step.exists(step => Set(Action.Copy, Action.Link)(step.action))
+  private def isMade(name: LinkCandidate): Boolean =
+    name.step.exists(step => Set(Action.Copy, Action.Link)(step.action))
 
   private def stayingLink(name: LinkCandidate, rules: Rules): Option[Step] =
-    Decision.staying(name.entry, name.found, rules).map(_.copy(changes = Itemized.linked(name.entry, name.found, rules)))
+    Decision.staying(name.entry, name.found, rules).map(_.copy(changes =
+      Itemized.linked(name.entry, name.found, rules)))
 
   private def linkOf(name: LinkCandidate, first: LinkCandidate, rules: Rules): Option[Step] = {
     val (entry, found) = (name.entry, name.found)
     val isAlready = !isMade(first) && inodeOf(name).nonEmpty && inodeOf(name) == inodeOf(first)
     Option.when(!isAlready) {
-      Step(entry.path, Action.HardLink, found.fold("new")(_ => "a hard link"), Some(entry), found, makesWay = found.exists(_.isDirectory),
-        changes = Itemized.linked(entry, found, rules), other = Some(first.entry.path))
+      Step(
+        entry.path,
+        Action.HardLink,
+        found.fold("new")(_ => "a hard link"),
+        Some(entry),
+        found,
+        makesWay = found.exists(_.isDirectory),
+        changes = Itemized.linked(entry, found, rules),
+        other = Some(first.entry.path))
     }
   }
 }

@@ -6,8 +6,8 @@ import java.util.concurrent.TimeUnit.SECONDS
 import org.apache.spark.TaskContext
 
 /**
- * The results of calls that wait for storage, some of which are under way at once, in the order in which they end. The threads end with
- * the task; a task that is killed waits for them, so that they remove what they have begun.
+ * The results of calls that wait for storage, some of which are under way at once, in the order in which they end. The
+ * threads end with the task; a task that is killed waits for them, so that they remove what they have begun.
  */
 private[sync] final class InFlight[A, B](in: Iterator[A], threads: Int, work: A => B) extends Iterator[B] {
   private val pool = Executors.newFixedThreadPool(threads, InFlight.daemon)
@@ -34,7 +34,8 @@ private[sync] final class InFlight[A, B](in: Iterator[A], threads: Int, work: A 
     if (!hasNext) throw new NoSuchElementException
     val done = ended.take()
     running -= 1
-    try done.get() catch {
+    try done.get()
+    catch {
       case e: ExecutionException => throw e.getCause
     }
   }

@@ -4,15 +4,23 @@ import java.nio.{ByteBuffer, CharBuffer}
 import java.nio.charset.CodingErrorAction.REPORT
 import java.nio.charset.StandardCharsets.UTF_8
 
-/** Lines about changes, in the form of rsync's `--itemize-changes`; `itemize.rs` of the engine does the same without Spark. */
+/**
+ * Lines about changes, in the form of rsync's `--itemize-changes`; `itemize.rs` of the engine does the same without
+ * Spark.
+ */
 private[sync] object Itemized {
+
   /** The letters for something that is new, or in the place of something else. */
   def created(entry: Entry): String = s"${update(entry)}${kind(entry)}+++++++++"
 
-  /** The letters for a file or link that is copied over one of the same kind; how the contents differ, if they were compared. */
+  /**
+   * The letters for a file or link that is copied over one of the same kind; how the contents differ, if they were
+   * compared.
+   */
   def replaced(entry: Entry, found: Entry, rules: Rules): String = {
     val attributes = Decision.differingAttributes(entry, found, rules).toSet
-    val time = if (attributes("time")) "t" else if (rules.preserved.timeOf(entry)) "." else timeOfCopy(entry, found, rules)
+    val time =
+      if (attributes("time")) "t" else if (rules.preserved.timeOf(entry)) "." else timeOfCopy(entry, found, rules)
     val isOtherSize = entry.isFile && entry.size != found.size
     val contents = if (!entry.isFile || rules.checksum) "c" else "."
     s"${update(entry)}${kind(entry)}$contents${if (isOtherSize) "s" else "."}$time${letters(attributes)}"
@@ -32,7 +40,8 @@ private[sync] object Itemized {
     }
 
   private def attributesOf(entry: Entry, differing: Seq[String]) =
-    kind(entry) + (if (differing.isEmpty) " " * 9 else s"..${if (differing.contains("time")) "t" else "."}${letters(differing.toSet)}")
+    kind(entry) + (if (differing.isEmpty) " " * 9
+                   else s"..${if (differing.contains("time")) "t" else "."}${letters(differing.toSet)}")
 
   private def letters(attributes: Set[String]): String = {
     def letter(name: String, letter: String) = if (attributes(name)) letter else "."
@@ -72,8 +81,8 @@ private[sync] object Itemized {
   }
 
   /**
-   * A name as rsync prints it: what comes before the space in ASCII (apart from the tab), bytes that are no UTF-8, and what looks like an
-   * escape are written as `\#ooo`.
+   * A name as rsync prints it: what comes before the space in ASCII (apart from the tab), bytes that are no UTF-8, and
+   * what looks like an escape are written as `\#ooo`.
    *
    * @param isAscii whether all that is not ASCII is, too
    */
@@ -96,7 +105,9 @@ private[sync] object Itemized {
       val char = text.charAt(at)
       if (char < ' ' && char != '\t' || char == '\\' && isLikeEscape(at)) octal(char) else char.toString
     }.mkString
-    if (isAscii) escaped.getBytes(UTF_8).map(byte => if (byte < 0) octal(byte & 0xff) else byte.toChar.toString).mkString else escaped
+    if (isAscii)
+      escaped.getBytes(UTF_8).map(byte => if (byte < 0) octal(byte & 0xff) else byte.toChar.toString).mkString
+    else escaped
   }
 
   private def octal(byte: Int): String = f"\\#$byte%03o"

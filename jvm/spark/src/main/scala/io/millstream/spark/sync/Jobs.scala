@@ -7,7 +7,8 @@ private[sync] final class Jobs(context: SparkContext, title: String) {
   def apply[T](what: String)(action: => T): T = {
     val before = context.getLocalProperty(Jobs.Description)
     context.setJobDescription(s"$title: $what")
-    try action finally context.setJobDescription(before)
+    try action
+    finally context.setJobDescription(before)
   }
 }
 

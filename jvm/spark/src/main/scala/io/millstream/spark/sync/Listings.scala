@@ -16,7 +16,9 @@ private[sync] final case class Census(counts: Map[String, Long], bytes: Long) {
   def all: Long = counts.values.sum
 
   def +(other: Census): Census =
-    Census(other.counts.foldLeft(counts) { case (sum, (kind, count)) => sum.updated(kind, sum.getOrElse(kind, 0L) + count) }, bytes + other.bytes)
+    Census(
+      other.counts.foldLeft(counts) { case (sum, (kind, count)) => sum.updated(kind, sum.getOrElse(kind, 0L) + count) },
+      bytes + other.bytes)
 }
 
 /** What is at a path, which is listed, or only leads to paths that are. */
@@ -26,17 +28,19 @@ final case class Looked(isListed: Boolean, entry: Entry)
 private[sync] sealed trait Descent
 private[sync] object Descent {
   case object All extends Descent
+
   /** Those that no list of files knows. */
   case object ToKnown extends Descent
   case object None extends Descent
 }
 
 /**
- * Lists both sides by tasks, in rounds: the directories that a round has found and not listed are the work of the next one.
+ * Lists both sides by tasks, in rounds: the directories that a round has found and not listed are the work of the next
+ * one.
  *
- * With a list of files, its paths and those that lead to them are looked up one by one, and listings begin at those whose contents take part
- * ([[FileList]]). Of the destination, only what the source has is looked up, so what else is beside it takes no part. A path can be found
- * in both ways; one entry counts.
+ * With a list of files, its paths and those that lead to them are looked up one by one, and listings begin at those
+ * whose contents take part ([[FileList]]). Of the destination, only what the source has is looked up, so what else is
+ * beside it takes no part. A path can be found in both ways; one entry counts.
  *
  * @param files the only paths that take part; None for all
  * @param delete whether something may be deleted, so that all of what is surplus has to be known
@@ -51,6 +55,7 @@ private[sync] final class Listings(
   import Listings._
 
   private val context = session.sparkContext
+
   /** What has been counted in parts by this run, for each side. */
   private val counted = new ConcurrentHashMap[String, Census]
 
@@ -67,9 +72,16 @@ private[sync] final class Listings(
     val threads = Executors.newFixedThreadPool(2, InFlight.daemon)
     try {
       val sides = Seq(Source -> site.source, Destination -> site.destination)
-      val listings = sides.map { case (side, root) => new Callable[Unit] {
-        override def call(): Unit = list(side, root, session.createDataset(tops.get(side).map(_.path).toSeq), tops.get(side).size, first = tops.get(side))
-      } }
+      val listings = sides.map { case (side, root) =>
+        new Callable[Unit] {
+          override def call(): Unit = list(
+            side,
+            root,
+            session.createDataset(tops.get(side).map(_.path).toSeq),
+            tops.get(side).size,
+            first = tops.get(side))
+        }
+      }
       threads.invokeAll(listings.asJava).asScala.foreach(_.get)
     } catch {
       case e: ExecutionException => throw e.getCause
@@ -83,36 +95,52 @@ private[sync] final class Listings(
     val known = files.paths
     val tasks = tasksFor(known.length)
     val filter = site.openFilter()
-    val entered = session.createDataset(files.entered(path => path.nonEmpty && filter.exists(_.hides(path, isDirectory = true)))).toDF("path")
-    def list(side: String, root: String, directories: Dataset[String], part: String = "", descends: Descent = Descent.ToKnown): Unit =
+    val entered = session.createDataset(files.entered(path =>
+      path.nonEmpty && filter.exists(_.hides(path, isDirectory = true)))).toDF("path")
+    def list(
+        side: String,
+        root: String,
+        directories: Dataset[String],
+        part: String = "",
+        descends: Descent = Descent.ToKnown): Unit =
       this.list(side, root, directories, directories.count(), part = part, descends = descends)
     def listEntered(side: String, root: String): Unit = {
-      val found = entries(side).filter(col("kind") === Kind.Directory).join(entered, Seq("path"), "left_semi").select("path").as[String]
+      val found = entries(side).filter(col("kind") === Kind.Directory).join(
+        entered,
+        Seq("path"),
+        "left_semi").select("path").as[String]
       list(side, root, found, descends = if (files.isRecursive) Descent.ToKnown else Descent.None)
     }
     describing(s"look up ${known.length} listed paths of ${site.source}") {
       work.save(AtListed, session.createDataset(known).repartition(tasks).mapPartitions(looked(site, _)))
       val found = work.load[Looked](AtListed)
       val listed = found.filter(col("isListed")).select("entry.*").as[Entry]
-      val leading = listed.filter(col("kind") =!= Kind.Failed).flatMap(entry => Paths.ancestors(entry.path)).distinct().toDF("path")
+      val leading =
+        listed.filter(col("kind") =!= Kind.Failed).flatMap(entry => Paths.ancestors(entry.path)).distinct().toDF("path")
       val above = found.filter(!col("isListed")).select("entry.*").join(leading, Seq("path"), "left_semi").as[Entry]
       work.save(s"$Source-listed", listed.union(above))
     }
     listEntered(Source, site.source)
     describing(s"look up the listed paths of ${site.destination}") {
-      val wanted = work.load[Entry](s"$Source-listed").filter(lit(hasDestination) && col("kind") =!= Kind.Failed).select("path").as[String]
+      val wanted = work.load[Entry](s"$Source-listed").filter(lit(
+        hasDestination) && col("kind") =!= Kind.Failed).select("path").as[String]
       work.save(s"$Destination-listed", wanted.repartition(tasks).mapPartitions(present(site, _)))
     }
     listEntered(Destination, site.destination)
     if (hasDestination) describing(s"look for what earlier runs have left in ${site.destination}") {
-      val found = work.load[Entry](s"$Destination-listed").filter(col("kind") === Kind.Directory).join(entered, Seq("path"), "left_anti")
-      val directories = found.select("path").as[String].union(session.createDataset(Seq("").filterNot(files.names))).distinct()
+      val found = work.load[Entry](s"$Destination-listed").filter(col("kind") === Kind.Directory).join(
+        entered,
+        Seq("path"),
+        "left_anti")
+      val directories =
+        found.select("path").as[String].union(session.createDataset(Seq("").filterNot(files.names))).distinct()
       work.save(s"$Destination-litter", directories.repartition(tasks).mapPartitions(litter(site, _)))
     }
     if (delete) {
       // What only the destination has goes with all that is in it.
       val isRecursive = files.isRecursive
-      val unlisted = entries(Destination).filter(entry => entry.isDirectory && (!isRecursive || site.isKnown(entry.path)))
+      val unlisted =
+        entries(Destination).filter(entry => entry.isDirectory && (!isRecursive || site.isKnown(entry.path)))
       val directories = entries(Source).filter(col("kind") === Kind.Directory)
       val surplus = unlisted.join(directories.select("path"), Seq("path"), "left_anti").select("path").as[String]
       list(Destination, site.destination, surplus, part = "surplus", descends = Descent.All)
@@ -126,7 +154,8 @@ private[sync] final class Listings(
     censusOf(says.union(entries(side)))
   }
 
-  private def tasksFor(count: Long): Int = math.max(1, math.min(count, context.defaultParallelism.toLong * TasksPerCore)).toInt
+  private def tasksFor(count: Long): Int =
+    math.max(1, math.min(count, context.defaultParallelism.toLong * TasksPerCore)).toInt
 
   /**
    * Lists directories, and what is in them.
@@ -152,7 +181,13 @@ private[sync] final class Listings(
       val most = if (round == 0) FirstEntries else MaxEntries
       val (site, begin, name) = (this.site, first.filter(_ => round == 0), s"$side-$part$round")
       describing(s"list $root, round ${round + 1}: $left directories") {
-        val found = (if (tasks > 1) directories.repartition(tasks) else directories.coalesce(1)).mapPartitions(listing(site, side, begin, most, descends, _))
+        val found = (if (tasks > 1) directories.repartition(tasks) else directories.coalesce(1)).mapPartitions(listing(
+          site,
+          side,
+          begin,
+          most,
+          descends,
+          _))
         work.save(name, found)
         val census = if (round == 0 && left == 0) Census(Map.empty, 0) else censusOf(work.load[Entry](name))
         counted.merge(side, census, _ + _)
@@ -163,12 +198,15 @@ private[sync] final class Listings(
     } while (left > 0)
   }
 
-  /** An object and the prefix of others can have the same path, which no other file system can have: neither takes part. */
+  /**
+   * An object and the prefix of others can have the same path, which no other file system can have: neither takes part.
+   */
   private def noteAmbiguous(side: String): Unit = {
     val names = found(side).select("path", "kind")
     // With a list, one entry may have been found twice.
     val once = if (files.isEmpty) names else names.distinct()
-    val twice = once.groupBy("path").agg(count(lit(1)).as("times")).filter(col("times") > 1).select("path").as[String].limit(MaxAmbiguous).collect()
+    val twice = once.groupBy("path").agg(count(lit(1)).as("times")).filter(col(
+      "times") > 1).select("path").as[String].limit(MaxAmbiguous).collect()
     if (twice.nonEmpty) {
       work.save(ambiguous(side), session.createDataset(twice.toSeq).map(Entry(_, Kind.Failed, message = Some(IsBoth))))
       counted.merge(side, Census(Map(Kind.Failed -> twice.length.toLong), 0), _ + _)
@@ -183,25 +221,31 @@ private[sync] final class Listings(
   def overlap: Option[String] =
     if (Seq(Source, Destination).forall(census(_).of(Kind.Failed) == 0)) None
     else IsOther.toSeq.flatMap { case (side, reason) =>
-      all(side).filter(col("kind") === Kind.Failed && col("message") === reason).limit(1).collect().map(entry => s"$reason: ${Names.shown(entry.path)}")
+      all(side).filter(col("kind") === Kind.Failed && col("message") === reason).limit(1).collect().map(entry =>
+        s"$reason: ${Names.shown(entry.path)}")
     }.headOption
 
   /** What is there, without what the listing says besides. */
   def entries(side: String): Dataset[Entry] = {
     val once = if (files.isEmpty) found(side) else found(side).dropDuplicates("path")
-    if (work.has(ambiguous(side))) once.join(work.load[Entry](ambiguous(side)).select("path"), Seq("path"), "left_anti").as[Entry] else once
+    if (work.has(ambiguous(side)))
+      once.join(work.load[Entry](ambiguous(side)).select("path"), Seq("path"), "left_anti").as[Entry]
+    else once
   }
 
   private def found(side: String): Dataset[Entry] = all(side).filter(isEntry)
 
-  private def isEntry = !col("kind").isin(Kind.Pending, Kind.Failed, Kind.OtherFileSystem, Kind.Temporary, Kind.WorkingDirectory)
+  private def isEntry =
+    !col("kind").isin(Kind.Pending, Kind.Failed, Kind.OtherFileSystem, Kind.Temporary, Kind.WorkingDirectory)
 
   def census(side: String): Census =
     Option(counted.get(side)).getOrElse(if (files.isEmpty) censusOf(all(side)) else censusOnce(side))
 
   private def censusOf(entries: Dataset[Entry]): Census = {
     val rows = entries.groupBy("kind").agg(count(lit(1)), coalesce(sum("size"), lit(0L))).collect()
-    Census(rows.map(row => row.getString(0) -> row.getLong(1)).toMap, rows.find(_.getString(0) == Kind.File).fold(0L)(_.getLong(2)))
+    Census(
+      rows.map(row => row.getString(0) -> row.getLong(1)).toMap,
+      rows.find(_.getString(0) == Kind.File).fold(0L)(_.getLong(2)))
   }
 }
 
@@ -209,17 +253,20 @@ private[sync] object Listings {
   private implicit val encodesLooks: Encoder[Looked] = Encoders.product[Looked]
   private implicit val encodesNames: Encoder[FileList.Known] = Encoders.product[FileList.Known]
   private val TasksPerCore = 3
+
   /** The first round only finds work for all tasks. */
   private val FirstEntries = 2000L
   private val MaxEntries = 500000L
   private val MaxAmbiguous = 1000000
+
   /** What was found at listed paths. */
   private val AtListed = s"$Source.listed"
   private val Missing = "it is listed, but does not exist"
   private val IsBoth = "it is an object and a directory at once, which only an object store can express"
 
   /** Why a directory takes no part: with links apart, there are many ways to one directory, and a mount is another. */
-  private val IsOther = Map(Source -> "the source contains the destination", Destination -> "the destination contains the source")
+  private val IsOther =
+    Map(Source -> "the source contains the destination", Destination -> "the destination contains the source")
 
   /** Whether an entry is the root of the other side. */
   def isOther(entry: Entry): Boolean = entry.kind == Kind.Failed && entry.message.exists(IsOther.values.toSeq.contains)
@@ -237,14 +284,19 @@ private[sync] object Listings {
   private def looked(site: Site, paths: Iterator[FileList.Known]): Iterator[Looked] = {
     val (tree, filter) = (openApart(site, Source).whole, site.openFilter())
     def look(path: FileList.Known): Option[Looked] = {
-      val found = try tree.lookUp(path.path) catch {
-        case e if Tree.isOfEntry(e) => Some(Entry(path.path, Kind.Failed, message = Some(Tree.oneLine(e))))
-      }
+      val found =
+        try tree.lookUp(path.path)
+        catch {
+          case e if Tree.isOfEntry(e) => Some(Entry(path.path, Kind.Failed, message = Some(Tree.oneLine(e))))
+        }
       def isHidden(entry: Entry) = path.path.nonEmpty && filter.exists(_.hides(path.path, entry.isDirectory))
       found match {
-        case Some(entry) if path.isListed && (entry.kind == Kind.Failed || !isHidden(entry)) => Some(Looked(isListed = true, entry))
-        case Some(entry) => Option.when(path.leads && (entry.isDirectory || Listings.isOther(entry)))(Looked(isListed = false, entry))
-        case None => Option.when(path.isListed)(Looked(isListed = true, Entry(path.path, Kind.Failed, message = Some(Missing))))
+        case Some(entry) if path.isListed && (entry.kind == Kind.Failed || !isHidden(entry)) =>
+          Some(Looked(isListed = true, entry))
+        case Some(entry) =>
+          Option.when(path.leads && (entry.isDirectory || Listings.isOther(entry)))(Looked(isListed = false, entry))
+        case None =>
+          Option.when(path.isListed)(Looked(isListed = true, Entry(path.path, Kind.Failed, message = Some(Missing))))
       }
     }
     new InFlight[FileList.Known, Option[Looked]](paths, site.threads, look).flatten
@@ -253,17 +305,26 @@ private[sync] object Listings {
   /** What the destination has at paths. */
   private def present(site: Site, paths: Iterator[String]): Iterator[Entry] = {
     val tree = openApart(site, Destination)
-    def look(path: String) = try tree.lookUp(path) catch {
-      case e if Tree.isOfEntry(e) => Some(Entry(path, Kind.Failed, message = Some(Tree.oneLine(e))))
-    }
+    def look(path: String) =
+      try tree.lookUp(path)
+      catch {
+        case e if Tree.isOfEntry(e) => Some(Entry(path, Kind.Failed, message = Some(Tree.oneLine(e))))
+      }
     new InFlight[String, Option[Entry]](paths, site.threads, look).flatten
   }
 
   /** What runs have left in directories. */
   private def litter(site: Site, directories: Iterator[String]): Iterator[Entry] =
-    listing(site, Destination, None, Long.MaxValue, Descent.None, directories).filter(entry => Set(Kind.Temporary, Kind.WorkingDirectory)(entry.kind))
+    listing(site, Destination, None, Long.MaxValue, Descent.None, directories).filter(entry =>
+      Set(Kind.Temporary, Kind.WorkingDirectory)(entry.kind))
 
-  private def listing(site: Site, side: String, first: Option[Entry], most: Long, descends: Descent, directories: Iterator[String]): Iterator[Entry] = {
+  private def listing(
+      site: Site,
+      side: String,
+      first: Option[Entry],
+      most: Long,
+      descends: Descent,
+      directories: Iterator[String]): Iterator[Entry] = {
     val tree = openApart(site, side)
     def enters(directory: String) = descends == Descent.All || descends == Descent.ToKnown && !site.isKnown(directory)
     first.iterator ++ new TreeListing(tree, directories.toVector, site.threads, most, enters).flatMap { entry =>

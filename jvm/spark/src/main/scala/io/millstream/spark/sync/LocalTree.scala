@@ -14,11 +14,11 @@ import org.apache.spark.TaskContext
 import io.millstream.hadoop.NativeTree
 
 /**
- * A tree of the local file system or of a mount, by the engine: names may have any bytes, and no symbolic link below the root is
- * ever followed. [[Names]] has paths as text.
+ * A tree of the local file system or of a mount, by the engine: names may have any bytes, and no symbolic link below
+ * the root is ever followed. [[Names]] has paths as text.
  *
- * Hadoop's own local file system is not used: it starts a process for the owner of each file, hides names that end with `.crc`, and
- * writes a checksum beside every file.
+ * Hadoop's own local file system is not used: it starts a process for the owner of each file, hides names that end with
+ * `.crc`, and writes a checksum beside every file.
  */
 private[sync] final class LocalTree(root: String, temporary: () => String, extras: Extras) extends Tree {
   import LocalTree._
@@ -46,19 +46,30 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   override def close(): Unit = native.close()
 
   override def capabilities: Capabilities =
-    Capabilities(modes = 0xfff, hasOwners = true, hasLinks = true, hasSpecials = true, hasTimes = true, amends = true, impliesDirectories = false,
-      newModes = 0x1ff & ~Umask, extended = Some("POSIX"))
+    Capabilities(
+      modes = 0xfff,
+      hasOwners = true,
+      hasLinks = true,
+      hasSpecials = true,
+      hasTimes = true,
+      amends = true,
+      impliesDirectories = false,
+      newModes = 0x1ff & ~Umask,
+      extended = Some("POSIX"))
 
   override def list(directory: String)(take: Entry => Unit): Unit =
     if (extras.oneFileSystem && isOfOtherFileSystem(directory)) take(Entry(directory, Kind.OtherFileSystem))
-    else native.list(Names.bytes(directory), { entries =>
-      val mount = Option.when(entries.mount.nonEmpty)(Names.text(entries.mount))
-      Iterator.continually(entries.next()).takeWhile(_ != null).foreach { found =>
-        take(entry(Paths.child(directory, Names.text(found.name)), found, mount))
-      }
-    })
+    else native.list(
+      Names.bytes(directory),
+      { entries =>
+        val mount = Option.when(entries.mount.nonEmpty)(Names.text(entries.mount))
+        Iterator.continually(entries.next()).takeWhile(_ != null).foreach { found =>
+          take(entry(Paths.child(directory, Names.text(found.name)), found, mount))
+        }
+      })
 
-  private def isOfOtherFileSystem(directory: String): Boolean = Option(native.status(Names.bytes(directory))).exists(found => !device.contains(found.device))
+  private def isOfOtherFileSystem(directory: String): Boolean =
+    Option(native.status(Names.bytes(directory))).exists(found => !device.contains(found.device))
 
   /** @param mount what is mounted there, or above */
   private def entry(path: String, found: NativeTree.Entry, mount: Option[String]): Entry = {
@@ -91,17 +102,19 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   }
 
   /**
-   * Of a file system, every machine may know another number, but what it is mounted on in the tree is the same. Subvolumes have numbers of
-   * their own, but are not mounted.
+   * Of a file system, every machine may know another number, but what it is mounted on in the tree is the same.
+   * Subvolumes have numbers of their own, but are not mounted.
    */
   private def inode(found: NativeTree.Entry, mount: Option[String]): String = {
-    val fileSystem = if (device.contains(found.device)) "" else s"${mount.getOrElse("")}:${java.lang.Long.toUnsignedString(found.device)}"
+    val fileSystem = if (device.contains(found.device)) ""
+    else s"${mount.getOrElse("")}:${java.lang.Long.toUnsignedString(found.device)}"
     s"${java.lang.Long.toUnsignedString(found.inode)}:$fileSystem"
   }
 
   override def status(path: String): Option[Entry] = Option(native.status(Names.bytes(path))).map(entry(path, _, None))
 
-  override def lookUp(path: String): Option[Entry] = Option(native.status(Names.bytes(path))).map(entry(path, _, mountOf(Paths.parent(path))))
+  override def lookUp(path: String): Option[Entry] =
+    Option(native.status(Names.bytes(path))).map(entry(path, _, mountOf(Paths.parent(path))))
 
   /** What of the tree is mounted on a directory, or above it. */
   private def mountOf(directory: String): Option[String] =
@@ -116,31 +129,42 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   override def open(path: String, size: Long): InputStream = native.open(Names.bytes(path))
 
   /** Of what only other local trees have, [[copyFrom]] copies it. */
-  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = new Staged {
-    private val file = stageNatively(path, attributes)
+  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged =
+    new Staged {
+      private val file = stageNatively(path, attributes)
 
-    override def out: OutputStream = file
+      override def out: OutputStream = file
 
-    override def install(check: Option[InputStream => Unit]): Option[String] = {
-      check.foreach(check => Using.resource(file.read())(check))
-      Option(file.install())
+      override def install(check: Option[InputStream => Unit]): Option[String] = {
+        check.foreach(check => Using.resource(file.read())(check))
+        Option(file.install())
+      }
+
+      override def discard(): Unit = file.close()
     }
 
-    override def discard(): Unit = file.close()
-  }
-
-  def stageNatively(path: String, attributes: Attributes): NativeTree.Staged = native.stage(Names.bytes(path), hidden(), wanted(attributes))
+  def stageNatively(path: String, attributes: Attributes): NativeTree.Staged =
+    native.stage(Names.bytes(path), hidden(), wanted(attributes))
 
   /** Stages a copy of a file, if it is the version that is expected. None of its data passes through the JVM. */
   def copyFrom(source: LocalTree, version: Entry, attributes: Attributes, verify: Boolean): NativeTree.Copy =
-    native.copy(source.native, Names.bytes(version.path), version.size, version.mtime.get, hidden(), wanted(attributes), verify)
+    native.copy(
+      source.native,
+      Names.bytes(version.path),
+      version.size,
+      version.mtime.get,
+      hidden(),
+      wanted(attributes),
+      verify)
 
   private def userId(name: String): Int = userIds.computeIfAbsent(name, idOf(_, NativeTree.userId))
 
   private def groupId(name: String): Int = groupIds.computeIfAbsent(name, idOf(_, NativeTree.groupId))
 
   override def expressible(entry: Entry): Entry =
-    entry.copy(owner = entry.owner.filter(userId(_) != NativeTree.NONE), group = entry.group.filter(groupId(_) != NativeTree.NONE))
+    entry.copy(
+      owner = entry.owner.filter(userId(_) != NativeTree.NONE),
+      group = entry.group.filter(groupId(_) != NativeTree.NONE))
 
   private def hidden(): Array[Byte] = temporary().getBytes(UTF_8)
 
@@ -160,10 +184,18 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String] = {
     val (kind, number) = like.special.fold((NativeTree.Kind.LINK, 0L))(kindOf)
     val target = Names.bytes(like.target.getOrElse(""))
-    Option(native.makeSpecial(Names.bytes(like.path), kind, target, number, hidden(), localOf(source), wanted(attributes)))
+    Option(native.makeSpecial(
+      Names.bytes(like.path),
+      kind,
+      target,
+      number,
+      hidden(),
+      localOf(source),
+      wanted(attributes)))
   }
 
-  override def makeHardLink(path: String, other: String): Unit = native.makeHardLink(Names.bytes(path), Names.bytes(other), hidden())
+  override def makeHardLink(path: String, other: String): Unit =
+    native.makeHardLink(Names.bytes(path), Names.bytes(other), hidden())
 
   override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit =
     native.setAttributes(Names.bytes(path), source.map(localOf).orNull, wanted(attributes))
@@ -180,7 +212,8 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   override def mayGiveAway(path: String): Boolean = {
     val name = temporary()
     val probe = Names.bytes(Paths.child(path, name))
-    Using.resource(native.stage(probe, name.getBytes(UTF_8), NativeTree.Attributes.NOTHING))(_ => native.status(probe).uid == Superuser)
+    Using.resource(native.stage(probe, name.getBytes(UTF_8), NativeTree.Attributes.NOTHING))(_ =>
+      native.status(probe).uid == Superuser)
   }
 
   override def seemsToGiveAway: Boolean = Uid.contains(Superuser)
@@ -188,9 +221,13 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
 
 private object LocalTree {
   private def carried(extras: Extras): Int =
-    Seq(extras.xattrs -> NativeTree.XATTRS, extras.acls -> NativeTree.ACLS, extras.sparse -> NativeTree.SPARSE).collect { case (true, bit) => bit }.sum
+    Seq(
+      extras.xattrs -> NativeTree.XATTRS,
+      extras.acls -> NativeTree.ACLS,
+      extras.sparse -> NativeTree.SPARSE).collect { case (true, bit) => bit }.sum
 
-  private def checksum(bytes: Array[Byte]): Option[String] = Option.when(bytes.nonEmpty)(HexFormat.of().formatHex(bytes))
+  private def checksum(bytes: Array[Byte]): Option[String] =
+    Option.when(bytes.nonEmpty)(HexFormat.of().formatHex(bytes))
 
   /** The kind, and the number of a device. */
   private def kindOf(special: String): (NativeTree.Kind, Long) = Special.parts(special) match {
@@ -205,18 +242,26 @@ private object LocalTree {
 
   /** The number of an account; none if this machine does not know it, as for many of HDFS. */
   private def idOf(name: String, lookUp: String => Int): Int =
-    try lookUp(name) catch {
+    try lookUp(name)
+    catch {
       case _: java.io.IOException => NativeTree.NONE
     }
 
   /** What Linux says of this process. */
   private lazy val OfProcess = Files.readAllLines(Path.of("/proc/self/status")).asScala
-  private lazy val Umask: Int = OfProcess.collectFirst { case UmaskLine(octal) => Integer.parseInt(octal, 8) }.getOrElse(UsualUmask)
-  private lazy val Uid: Option[Int] = OfProcess.collectFirst { case UidLine(effective) => Integer.parseUnsignedInt(effective) }
+  private lazy val Umask: Int = OfProcess.collectFirst { case UmaskLine(octal) =>
+    Integer.parseInt(octal, 8)
+  }.getOrElse(UsualUmask)
+  private lazy val Uid: Option[Int] = OfProcess.collectFirst { case UidLine(effective) =>
+    Integer.parseUnsignedInt(effective)
+  }
   private val UmaskLine = """Umask:\s*([0-7]+)""".r
   private val UidLine = """Uid:\s*[0-9]+\s+([0-9]+).*""".r
   private val UsualUmask = Integer.parseInt("022", 8)
 
   private val Kinds = Map(
-    NativeTree.Kind.FILE -> Kind.File, NativeTree.Kind.DIRECTORY -> Kind.Directory, NativeTree.Kind.LINK -> Kind.Link, NativeTree.Kind.FAILED -> Kind.Failed)
+    NativeTree.Kind.FILE -> Kind.File,
+    NativeTree.Kind.DIRECTORY -> Kind.Directory,
+    NativeTree.Kind.LINK -> Kind.Link,
+    NativeTree.Kind.FAILED -> Kind.Failed)
 }

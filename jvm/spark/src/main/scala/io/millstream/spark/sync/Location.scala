@@ -15,11 +15,13 @@ private[sync] final case class Location(uri: URI) {
   /** Whether this is another directory or somewhere below it. */
   def isWithin(other: Location): Boolean = {
     val above = other.uri.getPath
-    isSameStore(uri, other.uri) && (uri.getPath == above || uri.getPath.startsWith(if (above.endsWith("/")) above else s"$above/"))
+    isSameStore(uri, other.uri) && (uri.getPath == above || uri.getPath.startsWith(if (above.endsWith("/")) above
+    else s"$above/"))
   }
 }
 
 private[sync] object Location {
+
   /** HDFS answers to several protocols, each at a port of its own. */
   private val Hdfs = Set("hdfs", "webhdfs", "swebhdfs")
 
@@ -29,7 +31,8 @@ private[sync] object Location {
   /** The location of an absolute URL, whose directory need not exist. */
   def of(url: String, conf: Configuration): Location = {
     val path = new Path(url)
-    if (path.toUri.getScheme == "file") Location(new URI("file", null, real(LocalPaths.get(path.toUri.getPath)).toString, null))
+    if (path.toUri.getScheme == "file")
+      Location(new URI("file", null, real(LocalPaths.get(path.toUri.getPath)).toString, null))
     else {
       val fs = path.getFileSystem(conf)
       // A view of several file systems knows where this is in one of them; what does not exist may be unknown to it.

@@ -5,8 +5,8 @@ import java.nio.{ByteBuffer, CharBuffer}
 import java.nio.charset.StandardCharsets.UTF_8
 
 /**
- * Paths of local files as text, whatever their bytes are. UTF-8 stays as it is; of all else, each byte becomes NUL and its two
- * hexadecimal digits. No path has a NUL, so two texts are the same if and only if the bytes are.
+ * Paths of local files as text, whatever their bytes are. UTF-8 stays as it is; of all else, each byte becomes NUL and
+ * its two hexadecimal digits. No path has a NUL, so two texts are the same if and only if the bytes are.
  */
 private[sync] object Names {
   private val Hex = "0123456789abcdef"
@@ -14,7 +14,8 @@ private[sync] object Names {
   def text(bytes: Array[Byte]): String = {
     val decoded = new String(bytes, UTF_8)
     // Java puts U+FFFD in the place of what is not valid, but it can also be in a name.
-    if (decoded.indexOf('\uFFFD') < 0 || java.util.Arrays.equals(decoded.getBytes(UTF_8), bytes)) decoded else escaped(bytes)
+    if (decoded.indexOf('\uFFFD') < 0 || java.util.Arrays.equals(decoded.getBytes(UTF_8), bytes)) decoded
+    else escaped(bytes)
   }
 
   private def escaped(bytes: Array[Byte]): String = {

@@ -12,25 +12,39 @@ import io.millstream.hadoop.s3a.{NativeTransfers, ServerCopy}
 import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, Options, Path}
 
 /**
- * Objects of S3, which appear when they are complete, under their own names. Each carries the time of its source, and the checksum of
- * its contents if that was known before it was written, as user metadata: its own time is that of the upload.
+ * Objects of S3, which appear when they are complete, under their own names. Each carries the time of its source, and
+ * the checksum of its contents if that was known before it was written, as user metadata: its own time is that of the
+ * upload.
  */
-private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, temporary: () => String) extends HadoopTree(fs, root, temporary, Extras()) {
+private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, temporary: () => String)
+    extends HadoopTree(fs, root, temporary, Extras()) {
   import ObjectTree._
 
   override def capabilities: Capabilities =
-    Capabilities(modes = 0, hasOwners = false, hasLinks = false, hasSpecials = false, hasTimes = true, amends = false, impliesDirectories = true)
+    Capabilities(
+      modes = 0,
+      hasOwners = false,
+      hasLinks = false,
+      hasSpecials = false,
+      hasTimes = true,
+      amends = false,
+      impliesDirectories = true)
 
   override protected def examined(path: String, status: FileStatus): Entry =
     if (status.isDirectory) Entry(path, Kind.Directory)
-    else Entry(path, Kind.File, status.getLen, mtime = Some(status.getModificationTime * 1000000), etag = etagOf(status))
+    else
+      Entry(path, Kind.File, status.getLen, mtime = Some(status.getModificationTime * 1000000), etag = etagOf(status))
 
   override def withOwnTime(entry: Entry): Entry =
     if (!entry.isFile) entry
     else {
       // Some servers change the case of names.
       val headers = fs.getXAttrs(at(entry.path)).asScala
-      withTime(entry, headers.collectFirst { case (name, value) if name.equalsIgnoreCase(s"header.$Time") => new String(value, UTF_8) })
+      withTime(
+        entry,
+        headers.collectFirst {
+          case (name, value) if name.equalsIgnoreCase(s"header.$Time") => new String(value, UTF_8)
+        })
     }
 
   private def withTime(entry: Entry, metadata: Option[String]): Entry =
@@ -44,11 +58,12 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
       val file = to.stageNatively(version.path, Decision.attributes(version, found, preserved))
       var isFetched = false
       try {
-        val fetched = Option(transfers.fetch(at(version.path), version.etag.get, version.size, to.native, file)).map { read =>
-          val own = withTime(version, Option(read.metadata.get(Time)))
-          Decision.attributes(own, found, preserved).mtime.foreach(file.keepTime)
-          Fetched(file, own.mtime, Transfer.text(read.checksum))
-        }
+        val fetched =
+          Option(transfers.fetch(at(version.path), version.etag.get, version.size, to.native, file)).map { read =>
+            val own = withTime(version, Option(read.metadata.get(Time)))
+            Decision.attributes(own, found, preserved).mtime.foreach(file.keepTime)
+            Fetched(file, own.mtime, Transfer.text(read.checksum))
+          }
         isFetched = fetched.nonEmpty
         fetched
       } finally if (!isFetched) file.close()
@@ -59,40 +74,47 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
     transfers.flatMap { transfers =>
       val sum = new Array[Int](1)
       val (path, headers) = (Names.bytes(version.path), metadata(attributes).asJava)
-      val sent = transfers.send(from.native, path, version.size, version.mtime.get, at(version.path), headers, Checksum, sum)
+      val sent =
+        transfers.send(from.native, path, version.size, version.mtime.get, at(version.path), headers, Checksum, sum)
       Option.when(sent == NativeTransfers.Sent.DONE)(Transfer.text(sum(0)))
     }
 
-  private def metadata(attributes: Attributes): Map[String, String] = attributes.mtime.map(mtime => Time -> encoded(mtime)).toMap
+  private def metadata(attributes: Attributes): Map[String, String] =
+    attributes.mtime.map(mtime => Time -> encoded(mtime)).toMap
 
   override def open(path: String, size: Long): InputStream =
     fs.openFile(at(path)).opt(Options.OpenFileOptions.FS_OPTION_OPENFILE_LENGTH, size)
       .opt(Options.OpenFileOptions.FS_OPTION_OPENFILE_READ_POLICY, "whole-file").build().get()
 
-  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged = new Staged {
-    private var isInstalled = false
-    private val place = at(path)
+  override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged =
+    new Staged {
+      private var isInstalled = false
+      private val place = at(path)
 
-    override val out: OutputStream = {
-      val builder = fs.createFile(place).overwrite(true).recursive().opt(Quick, true)
-      metadata(attributes).foreach { case (name, value) => builder.opt(s"$Header$name", value) }
-      checksum.foreach(checksum => builder.opt(s"$Header$Checksum", checksum))
-      builder.build()
+      override val out: OutputStream = {
+        val builder = fs.createFile(place).overwrite(true).recursive().opt(Quick, true)
+        metadata(attributes).foreach { case (name, value) => builder.opt(s"$Header$name", value) }
+        checksum.foreach(checksum => builder.opt(s"$Header$Checksum", checksum))
+        builder.build()
+      }
+
+      override def install(check: Option[InputStream => Unit]): Option[String] = {
+        out.close()
+        isInstalled = true
+        check.foreach(check => scala.util.Using.resource[InputStream, Unit](fs.open(place))(check))
+        None
+      }
+
+      override def discard(): Unit = if (!isInstalled) out.asInstanceOf[FSDataOutputStream].abort()
     }
-
-    override def install(check: Option[InputStream => Unit]): Option[String] = {
-      out.close()
-      isInstalled = true
-      check.foreach(check => scala.util.Using.resource[InputStream, Unit](fs.open(place))(check))
-      None
-    }
-
-    override def discard(): Unit = if (!isInstalled) out.asInstanceOf[FSDataOutputStream].abort()
-  }
 
   override def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = source match {
     case source: ObjectTree if version.etag.nonEmpty =>
-      serverCopy(source).exists(_.copy(source.at(version.path), version.etag.get, metadata(attributes).asJava, at(version.path)))
+      serverCopy(source).exists(_.copy(
+        source.at(version.path),
+        version.etag.get,
+        metadata(attributes).asJava,
+        at(version.path)))
     case _ => false
   }
 
@@ -112,6 +134,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
 }
 
 private[sync] object ObjectTree {
+
   /**
    * A copy that nobody sees yet.
    *

@@ -29,24 +29,33 @@ final case class Outcome(
 
 object Status {
   val Done = "done"
+
   /** A dry run: it would be done. */
   val Wanted = "would be done"
+
   /** It was done already. */
   val Kept = "kept"
+
   /** Both sides are alike, which is noted. */
   val Same = "up to date"
   val Skipped = "skipped"
   val Failed = "failed"
+
   /** The source is gone. */
   val Vanished = "vanished"
+
   /** The source changed while it was read, and its copy was not installed. */
   val Changed = "changed"
+
   /** The source grew while it was read: the copy is the beginning. */
   val Grown = "grown"
+
   /** The source has an entry that was to be deleted. */
   val Appeared = "appeared"
+
   /** A directory that was to be deleted is not empty. */
   val NotEmpty = "not empty"
+
   /** What was to be deleted is mounted in the destination. The message says which mount it is. */
   val Mounted = "mounted"
 
@@ -56,8 +65,16 @@ object Status {
 
 private[sync] object Outcome {
   def of(step: Step, status: String): Outcome =
-    Outcome(step.path, step.action, step.reason, status, step.source.orElse(step.destination).fold("")(_.kind), step.source.fold(0L)(_.size),
-      step.source.flatMap(_.mtime), changes = step.changes, target = step.other.orElse(step.source.flatMap(_.target)))
+    Outcome(
+      step.path,
+      step.action,
+      step.reason,
+      status,
+      step.source.orElse(step.destination).fold("")(_.kind),
+      step.source.fold(0L)(_.size),
+      step.source.flatMap(_.mtime),
+      changes = step.changes,
+      target = step.other.orElse(step.source.flatMap(_.target)))
 
   def failed(step: Step, operation: String, error: Throwable): Outcome =
     of(step, Status.Failed).copy(operation = Some(operation), message = Some(Tree.oneLine(error)))
@@ -67,5 +84,12 @@ private[sync] object Outcome {
 
   /** An error of a listing. */
   def unlisted(entry: Entry, side: String): Outcome =
-    Outcome(entry.path, Action.Fail, s"in the $side", Status.Failed, entry.kind, operation = Some(s"list in the $side"), message = entry.message)
+    Outcome(
+      entry.path,
+      Action.Fail,
+      s"in the $side",
+      Status.Failed,
+      entry.kind,
+      operation = Some(s"list in the $side"),
+      message = entry.message)
 }

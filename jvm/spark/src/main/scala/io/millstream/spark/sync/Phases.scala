@@ -52,7 +52,11 @@ private[sync] final class Phases(
     makeDirectories()
     copy()
     val amended = shares.count(share => share.action == Action.Amend && share.kind != Kind.Directory)
-    if (amended > 0) each("attributes", planning.steps(Action.Amend).filter(col("source.kind") =!= Kind.Directory), amended, "set attributes")(amend)
+    if (amended > 0) each(
+      "attributes",
+      planning.steps(Action.Amend).filter(col("source.kind") =!= Kind.Directory),
+      amended,
+      "set attributes")(amend)
     makeHardLinks()
     if (!options.deleteBefore) delete()
     // That changes the times of directories.
@@ -60,40 +64,52 @@ private[sync] final class Phases(
     if (isReal) finishDirectories()
     else {
       val directories = shares.count(share => share.action == Action.Amend && share.kind == Kind.Directory)
-      if (directories > 0) each("directories", directoriesOf(Action.Amend), directories, "set attributes of directories")(amend)
+      if (directories > 0)
+        each("directories", directoriesOf(Action.Amend), directories, "set attributes of directories")(amend)
     }
   }
 
   /** What the listings say besides entries, and what the plan leaves alone, goes into the manifest. */
   private def unlisted(): Unit = if (!work.has(s"$Manifest-listing")) {
-    val failed = Seq(Source, Destination).map(side => listings.all(side).filter(_.kind == Kind.Failed).map(Outcome.unlisted(_, side)))
+    val failed = Seq(Source, Destination).map(side =>
+      listings.all(side).filter(_.kind == Kind.Failed).map(Outcome.unlisted(_, side)))
     val left = planning.steps(Action.Skip, Action.Fail).map(leave(_))
-    describing("note what was not listed")(work.save(s"$Manifest-listing", (failed :+ left).reduce(_ union _).coalesce(context.defaultParallelism.max(1))))
+    describing("note what was not listed")(work.save(
+      s"$Manifest-listing",
+      (failed :+ left).reduce(_ union _).coalesce(context.defaultParallelism.max(1))))
   }
 
   /** Removes what runs that were killed have left in the destination, but nothing of a run that may be under way. */
   private def clean(): Unit = {
     val found = listings.all(Destination).filter(col("kind").isin(Kind.Temporary, Kind.WorkingDirectory))
     // Only this machine knows which of its processes have ended.
-    val ended = found.flatMap(entry => TemporaryNames.named(Paths.name(entry.path))).distinct().limit(MaxRuns).collect().filter(_.hasEnded).toSet
-    val litter = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry => Step(entry.path, Action.Delete, Counting.LeftBefore, None, Some(entry)))
+    val ended = found.flatMap(entry => TemporaryNames.named(Paths.name(entry.path))).distinct().limit(
+      MaxRuns).collect().filter(_.hasEnded).toSet
+    val litter = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry =>
+      Step(entry.path, Action.Delete, Counting.LeftBefore, None, Some(entry)))
     each("litter", litter, 0, "remove what earlier runs have left")(removeLitter)
   }
 
   private def makeDirectories(): Unit = {
     val count = shares.of(Action.Directory)
     if (isReal && shares.count(share => share.action == Action.Directory && share.makesWay) > 0) {
-      each("way", planning.steps(Action.Directory).filter(col("makesWay")), count, "remove what is in the way of directories")(makeWay)
+      each(
+        "way",
+        planning.steps(Action.Directory).filter(col("makesWay")),
+        count,
+        "remove what is in the way of directories")(makeWay)
     }
     if (count > 0) {
       val steps = planning.steps(Action.Directory)
       // Where directories exist by what is in them, only empty ones are made.
-      val made = if (!impliesDirectories) steps else {
+      val made = if (!impliesDirectories) steps
+      else {
         val full = listings.entries(Source).select(parentOf(col("path")).as("path")).distinct()
         steps.join(full, Seq("path"), "left_anti").as[Step]
       }
       // Somebody may have removed them since a run that was interrupted.
-      val isLater = work.has(s"$Manifest-copies") || work.parts(s"$Manifest-directories").exists(_ != s"$Manifest-directories-made")
+      val isLater =
+        work.has(s"$Manifest-copies") || work.parts(s"$Manifest-directories").exists(_ != s"$Manifest-directories-made")
       if (interrupted.nonEmpty && !isLater) work.forget(s"$Manifest-directories-made")
       each("directories-made", made, count, s"make $count directories")(makeDirectory)
     }
@@ -110,12 +126,16 @@ private[sync] final class Phases(
       val rate = options.bytesPerSecond.map(rate => math.max(1, rate / context.defaultParallelism))
       val counters = Counters(context.longAccumulator("files copied"), context.longAccumulator("bytes copied"))
       lazy val packed = Packing.packed(steps.rdd, count, bytes)
-      save("copies", s"copy $count files ($bytes bytes)", steps)(packed.mapPartitions(transfer(site, preserved, verify, empties, resumes, rate, counters, _)))
+      save(
+        "copies",
+        s"copy $count files ($bytes bytes)",
+        steps)(packed.mapPartitions(transfer(site, preserved, verify, empties, resumes, rate, counters, _)))
     }
   }
 
   /** Whether directories with contents may be removed that are in the way: what is in them counts as deletions, too. */
-  private def empties = (rules.delete || options.force) && options.maxDelete.forall(rules.delete && _ >= shares.of(Action.Delete))
+  private def empties =
+    (rules.delete || options.force) && options.maxDelete.forall(rules.delete && _ >= shares.of(Action.Delete))
 
   /** Makes hard links to copies that are there. */
   private def makeHardLinks(): Unit = {
@@ -124,11 +144,15 @@ private[sync] final class Phases(
       val steps = planning.steps(Action.HardLink)
       val (site, empties) = (this.site, this.empties)
       lazy val links = {
-        val copies = if (work.has(s"$Manifest-copies")) work.load[Outcome](s"$Manifest-copies") else session.emptyDataset[Outcome]
+        val copies =
+          if (work.has(s"$Manifest-copies")) work.load[Outcome](s"$Manifest-copies") else session.emptyDataset[Outcome]
         val pairs = steps.joinWith(copies, steps("other") === copies("path"), "left_outer")
         pairs.map { case (step, outcome) => HardLink(step, Option(outcome)) }
       }
-      save("links", s"make $count hard links", steps)(links.repartition(tasksFor(count)).rdd.mapPartitions(linking(site, empties, _)))
+      save(
+        "links",
+        s"make $count hard links",
+        steps)(links.repartition(tasksFor(count)).rdd.mapPartitions(linking(site, empties, _)))
     }
   }
 
@@ -142,7 +166,8 @@ private[sync] final class Phases(
     val most = options.maxDelete.filter(_ < total)
     refused = total > 0 && !options.ignoreErrors && hasFailed
     // Directories that cannot be deleted because of what the filter protects in them.
-    if (isReal && !refused && shares.of(Action.Keep) > 0) note("kept", "note which directories stay", Action.Keep, Status.NotEmpty)
+    if (isReal && !refused && shares.of(Action.Keep) > 0)
+      note("kept", "note which directories stay", Action.Keep, Status.NotEmpty)
     if (total > 0 && !refused && most.forall(_ > 0)) {
       val all = planning.steps(Action.Delete)
       val chosen = most.fold(all) { most =>
@@ -151,7 +176,11 @@ private[sync] final class Phases(
       }
       val isDirectory = col("destination.kind") === Kind.Directory
       val directories = shares.count(share => share.action == Action.Delete && share.kind == Kind.Directory)
-      if (directories < total) each("deletions", chosen.filter(!isDirectory), total - directories, s"delete up to ${total - directories} entries")(remove)
+      if (directories < total) each(
+        "deletions",
+        chosen.filter(!isDirectory),
+        total - directories,
+        s"delete up to ${total - directories} entries")(remove)
       // What is in a directory goes before it.
       if (directories > 0) inLevels("deletions", chosen.filter(isDirectory), "delete directories")(remove)
     }
@@ -160,7 +189,8 @@ private[sync] final class Phases(
   /** Whether anything of the run so far has failed, apart from attributes. */
   private def hasFailed: Boolean = {
     val parts = work.parts(s"$Manifest-")
-    parts.nonEmpty && !work.load[Outcome](parts: _*).filter(col("status") === Status.Failed && col("action") =!= Action.Amend).isEmpty
+    parts.nonEmpty && !work.load[Outcome](
+      parts: _*).filter(col("status") === Status.Failed && col("action") =!= Action.Amend).isEmpty
   }
 
   /** Makes a part of the manifest from steps that need no work. */
@@ -170,36 +200,57 @@ private[sync] final class Phases(
   }
 
   /** How many deletions the limit has prevented. */
-  def undeleted: Long = if (refused) 0 else options.maxDelete.fold(0L)(most => math.max(0, shares.of(Action.Delete) - most))
+  def undeleted: Long =
+    if (refused) 0 else options.maxDelete.fold(0L)(most => math.max(0, shares.of(Action.Delete) - most))
 
   private def inLevels(name: String, steps: Dataset[Step], what: String)(run: Run): Unit = {
-    val levels = steps.groupBy(depth).agg(count(lit(1))).collect().map(row => row.getInt(0) -> row.getLong(1)).sortBy(-_._1)
-    levels.foreach { case (level, count) => each(s"$name-$level", steps.filter(depth === level), count, s"$what at level $level")(run) }
+    val levels =
+      steps.groupBy(depth).agg(count(lit(1))).collect().map(row => row.getInt(0) -> row.getLong(1)).sortBy(-_._1)
+    levels.foreach { case (level, count) =>
+      each(s"$name-$level", steps.filter(depth === level), count, s"$what at level $level")(run)
+    }
   }
 
   private def directoriesOf(action: String) = planning.steps(action).filter(col("source.kind") === Kind.Directory)
 
-  /** Gives directories their attributes: those that differ, are new, or whose contents have changed, which changes their times. */
+  /**
+   * Gives directories their attributes: those that differ, are new, or whose contents have changed, which changes their
+   * times.
+   */
   private def finishDirectories(): Unit = if (rules.preserved.amends && !shares.isEmpty) {
     if (!work.has(Directories)) {
-      val changed = planning.steps(Action.Directory, Action.Copy, Action.Link, Action.HardLink, Action.Delete).select(parentOf(col("path")).as("path"))
+      val changed = planning.steps(
+        Action.Directory,
+        Action.Copy,
+        Action.Link,
+        Action.HardLink,
+        Action.Delete).select(parentOf(col("path")).as("path"))
       val own = planning.steps(Action.Directory).select("path").union(directoriesOf(Action.Amend).select("path"))
       val touched = changed.union(own).distinct()
-      val entries = listings.entries(Source).filter(col("kind") === Kind.Directory).join(touched, Seq("path"), "left_semi").as[Entry]
+      val entries = listings.entries(Source).filter(col("kind") === Kind.Directory).join(
+        touched,
+        Seq("path"),
+        "left_semi").as[Entry]
       val planned = planning.steps(Action.Directory, Action.Amend).filter(col("source.kind") === Kind.Directory)
-      work.save(Directories, entries.joinWith(planned, entries("path") === planned("path"), "left_outer").map {
-        // The mode is what it was.
-        case (entry, null) => Step(entry.path, Action.Amend, Contents, Some(entry), Some(entry.copy(mode = None)))
-        case (entry, step) if step.action == Action.Directory => Step(entry.path, Action.Amend, Contents, Some(entry), None)
-        case (entry, step) => Step(entry.path, Action.Amend, step.reason, Some(entry), step.destination, changes = step.changes)
-      })
+      work.save(
+        Directories,
+        entries.joinWith(planned, entries("path") === planned("path"), "left_outer").map {
+          // The mode is what it was.
+          case (entry, null) => Step(entry.path, Action.Amend, Contents, Some(entry), Some(entry.copy(mode = None)))
+          case (entry, step) if step.action == Action.Directory =>
+            Step(entry.path, Action.Amend, Contents, Some(entry), None)
+          case (entry, step) =>
+            Step(entry.path, Action.Amend, step.reason, Some(entry), step.destination, changes = step.changes)
+        })
     }
     // Who may not enter a directory any more cannot set the attributes of those in it.
     val isOpen = col("source.mode").isNull || col("source.mode").bitwiseAND(OwnersAccess) === OwnersAccess
     val steps = work.load[Step](Directories)
-    val counts = steps.groupBy(isOpen).agg(count(lit(1))).collect().map(row => row.getBoolean(0) -> row.getLong(1)).toMap
+    val counts =
+      steps.groupBy(isOpen).agg(count(lit(1))).collect().map(row => row.getBoolean(0) -> row.getLong(1)).toMap
     counts.get(true).foreach(each("directories", steps.filter(isOpen), _, "set attributes of directories")(amend))
-    counts.get(false).foreach(_ => inLevels("directories", steps.filter(!isOpen), "set attributes of directories")(amend))
+    counts.get(false).foreach(_ =>
+      inLevels("directories", steps.filter(!isOpen), "set attributes of directories")(amend))
   }
 
   /** Removes temporary files of attempts that have failed or were killed. */
@@ -207,11 +258,14 @@ private[sync] final class Phases(
 
   private def sweep(what: String, names: TemporaryNames): Unit = {
     val site = this.site
-    val directories = planning.steps(Action.Copy, Action.Link, Action.HardLink).select(parentOf(col("path"))).distinct().as[String]
+    val directories =
+      planning.steps(Action.Copy, Action.Link, Action.HardLink).select(parentOf(col("path"))).distinct().as[String]
     describing(what)(directories.foreachPartition { (some: Iterator[String]) =>
       val tree = site.openDestination()
       some.foreach { directory =>
-        try tree.list(directory)(entry => if (!entry.isDirectory && names.has(Paths.name(entry.path))) tree.delete(entry.path)) catch {
+        try tree.list(directory)(entry =>
+            if (!entry.isDirectory && names.has(Paths.name(entry.path))) tree.delete(entry.path))
+        catch {
           // Whatever it was, its copies have failed, and said so.
           case _: java.io.IOException =>
         }
@@ -219,17 +273,27 @@ private[sync] final class Phases(
     })
   }
 
-  private def tasksFor(count: Long): Int = math.max(1, math.min(count / StepsOfTask, context.defaultParallelism.toLong * TasksPerCore)).toInt
+  private def tasksFor(count: Long): Int =
+    math.max(1, math.min(count / StepsOfTask, context.defaultParallelism.toLong * TasksPerCore)).toInt
 
   private def each(name: String, steps: Dataset[Step], count: Long, what: String)(run: Run): Unit = {
     val (site, rules) = (this.site, this.rules)
     val tasks = tasksFor(count)
-    save(name, what, steps)((if (tasks == 1) steps.coalesce(1) else steps.repartition(tasks)).rdd.mapPartitions(inFlight(site, rules, run, _)))
+    save(
+      name,
+      what,
+      steps)((if (tasks == 1) steps.coalesce(1) else steps.repartition(tasks)).rdd.mapPartitions(inFlight(
+      site,
+      rules,
+      run,
+      _)))
   }
 
   private def save(name: String, what: String, steps: Dataset[Step])(outcomes: => RDD[Outcome]): Unit = {
     val part = s"$Manifest-$name"
-    if (!work.has(part)) describing(what)(work.save(part, if (isReal) session.createDataset(outcomes) else steps.map(Outcome.of(_, Status.Wanted))))
+    if (!work.has(part)) describing(what)(work.save(
+      part,
+      if (isReal) session.createDataset(outcomes) else steps.map(Outcome.of(_, Status.Wanted))))
   }
 }
 
@@ -250,6 +314,7 @@ private object Phases {
   private val OwnersAccess = Integer.parseInt("300", 8)
   private val SpecialBits = Integer.parseInt("7000", 8)
   private val OwnersAll = Integer.parseInt("700", 8)
+
   /** Why a directory gets its time again that had it before. */
   val Contents = "what is in it has changed"
 
@@ -279,47 +344,71 @@ private object Phases {
     val (source, destination) = (site.openSource(), site.openDestination(rate))
     val task = TaskContext.get()
     val isAgain = resumes || task.attemptNumber > 0 || task.stageAttemptNumber > 0
-    val transfer = new Transfer(source, destination, preserved, isAgain, verify, empties, rate.map(new Pace(_)), bytes => counters.synchronized {
-      counters.files.add(1)
-      counters.bytes.add(bytes)
-    })
-    def run(step: Step) = if (step.action == Action.Link) makeSpecial(source, destination, preserved, empties, step) else transfer.run(step)
+    val transfer = new Transfer(
+      source,
+      destination,
+      preserved,
+      isAgain,
+      verify,
+      empties,
+      rate.map(new Pace(_)),
+      bytes =>
+        counters.synchronized {
+          counters.files.add(1)
+          counters.bytes.add(bytes)
+        })
+    def run(step: Step) =
+      if (step.action == Action.Link) makeSpecial(source, destination, preserved, empties, step) else transfer.run(step)
     new InFlight[Step, Outcome](steps, site.threads, run)
   }
 
   private def trying(step: Step, operation: String)(action: => Outcome): Outcome =
-    try action catch {
+    try action
+    catch {
       case e if Tree.isOfEntry(e) => Outcome.failed(step, operation, e)
     }
 
   private def leave(step: Step): Outcome =
-    if (step.reason == Decision.Mounted) Outcome.of(step, Status.Mounted).copy(message = step.destination.flatMap(_.mount))
+    if (step.reason == Decision.Mounted)
+      Outcome.of(step, Status.Mounted).copy(message = step.destination.flatMap(_.mount))
     else if (step.action == Action.Skip) Outcome.of(step, Status.Skipped)
     else Outcome.failed(step, "examine", step.reason)
 
-  private def removeLitter(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
-    destination.deleteTree(step.path)
-    Outcome.of(step, Status.Done)
-  }
+  private def removeLitter(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome =
+    trying(step, "remove") {
+      destination.deleteTree(step.path)
+      Outcome.of(step, Status.Done)
+    }
 
   private def makeWay(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "remove") {
     if (destination.delete(step.path) == Deleted.Mounted) throw new java.io.IOException(Transfer.IsMounted)
-    Outcome.of(step, Status.Done).copy(action = Action.MakeWay, kind = step.destination.get.kind, size = 0, changes = "")
+    Outcome.of(
+      step,
+      Status.Done).copy(action = Action.MakeWay, kind = step.destination.get.kind, size = 0, changes = "")
   }
 
-  private def makeDirectory(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "create the directory") {
-    destination.makeDirectory(step.path)
-    // Who may not see what is in the source must not see it here meanwhile; its mode follows when all is in it.
-    if (rules.preserved.amends && Decision.attributes(step.source.get, None, rules.preserved).mode.nonEmpty) {
-      destination.setAttributes(step.path, Attributes(None, Some(OwnersAll | specialBits(destination, step.path)), None, None))
+  private def makeDirectory(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome =
+    trying(step, "create the directory") {
+      destination.makeDirectory(step.path)
+      // Who may not see what is in the source must not see it here meanwhile; its mode follows when all is in it.
+      if (rules.preserved.amends && Decision.attributes(step.source.get, None, rules.preserved).mode.nonEmpty) {
+        destination.setAttributes(
+          step.path,
+          Attributes(None, Some(OwnersAll | specialBits(destination, step.path)), None, None))
+      }
+      Outcome.of(step, Status.Done)
     }
-    Outcome.of(step, Status.Done)
-  }
 
   /** The set-user-ID, set-group-ID and sticky bits of what is there. */
-  private def specialBits(destination: Tree, path: String): Int = destination.status(path).flatMap(_.mode).getOrElse(0) & SpecialBits
+  private def specialBits(destination: Tree, path: String): Int =
+    destination.status(path).flatMap(_.mode).getOrElse(0) & SpecialBits
 
-  private def makeSpecial(source: Tree, destination: Tree, preserved: Preserved, empties: Boolean, step: Step): Outcome = {
+  private def makeSpecial(
+      source: Tree,
+      destination: Tree,
+      preserved: Preserved,
+      empties: Boolean,
+      step: Step): Outcome = {
     val entry = step.source.get
     trying(step, s"create the ${entry.special.map(Special.parts(_)._1).getOrElse("symbolic link")}") {
       Transfer.makeRoom(destination, step, empties)
@@ -340,7 +429,8 @@ private object Phases {
     val isMissing = link.copied.exists(copied => copied.status == Status.Failed && copied.action != Action.Amend)
     trying(step, "create the hard link") {
       if (became.exists(Set(Status.Vanished, Status.Changed))) Outcome.of(step, became.get)
-      else if (isMissing) throw new java.io.IOException(s"the file that it links to was not copied: ${Names.shown(other)}")
+      else if (isMissing)
+        throw new java.io.IOException(s"the file that it links to was not copied: ${Names.shown(other)}")
       else {
         Transfer.makeRoom(destination, step, empties)
         destination.makeHardLink(step.path, other)
@@ -349,21 +439,31 @@ private object Phases {
     }
   }
 
-  private def amend(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "set attributes of") {
-    val attributes = Decision.attributes(source.withOwnTime(step.source.get), step.destination.map(_.copy(mode = None)), rules.preserved)
-    // A new directory keeps what it has from the one that it is in.
-    val mode = if (rules.preserved.modes != 0) attributes.mode else attributes.mode.map(_ | specialBits(destination, step.path))
-    destination.setAttributes(step.path, attributes.copy(mode = mode), Some(source))
-    Outcome.of(step, Status.Done)
-  }
+  private def amend(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome =
+    trying(step, "set attributes of") {
+      val attributes = Decision.attributes(
+        source.withOwnTime(step.source.get),
+        step.destination.map(_.copy(mode = None)),
+        rules.preserved)
+      // A new directory keeps what it has from the one that it is in.
+      val mode = if (rules.preserved.modes != 0) attributes.mode
+      else attributes.mode.map(_ | specialBits(destination, step.path))
+      destination.setAttributes(step.path, attributes.copy(mode = mode), Some(source))
+      Outcome.of(step, Status.Done)
+    }
 
-  /** Each entry is looked up in the source once more before it goes: the listing may be old, and the file may be the only copy. */
+  /**
+   * Each entry is looked up in the source once more before it goes: the listing may be old, and the file may be the
+   * only copy.
+   */
   private def remove(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "delete") {
-    Outcome.of(step, if (source.status(step.path).nonEmpty) Status.Appeared
-    else destination.delete(step.path) match {
-      case Deleted.NotEmpty => Status.NotEmpty
-      case Deleted.Mounted => Status.Mounted
-      case _ => Status.Done
-    })
+    Outcome.of(
+      step,
+      if (source.status(step.path).nonEmpty) Status.Appeared
+      else destination.delete(step.path) match {
+        case Deleted.NotEmpty => Status.NotEmpty
+        case Deleted.Mounted => Status.Mounted
+        case _ => Status.Done
+      })
   }
 }

@@ -19,21 +19,33 @@ private[sync] final case class Shares(all: Seq[Share]) {
   def isEmpty: Boolean = all.forall(share => Set(Action.Stay, Action.Leave)(share.action))
 }
 
-/** Joins the two listings and decides about each path. The plan has what happens, and what stays as it is only if that is noted. */
-private[sync] final class Planning(session: SparkSession, work: WorkingDirectory, site: Site, listings: Listings, describing: Jobs) {
+/**
+ * Joins the two listings and decides about each path. The plan has what happens, and what stays as it is only if that
+ * is noted.
+ */
+private[sync] final class Planning(
+    session: SparkSession,
+    work: WorkingDirectory,
+    site: Site,
+    listings: Listings,
+    describing: Jobs) {
   import Planning._
 
   /** @param entries how many the two sides have together */
   def make(rules: Rules, entries: Long): Unit = describing("compare the listings") {
-    session.conf.set("spark.sql.shuffle.partitions", partitions(entries, session.sparkContext.defaultParallelism).toString)
+    session.conf.set(
+      "spark.sql.shuffle.partitions",
+      partitions(entries, session.sparkContext.defaultParallelism).toString)
     val (source, destination) = (listings.entries(Source), listings.entries(Destination))
     val pairs = source.joinWith(destination, source("path") === destination("path"), "full_outer")
     val site = this.site
     work.save(Plan, pairs.mapPartitions(decided(site, rules, _)))
     if (rules.ignoreExisting || rules.delete && !rules.preserved.copiesAll) {
       val paths = closed
-      if (paths.size == MaxClosed) throw new SyncFailure(s"more than $MaxClosed directories have the name of something else on the other side, which stays")
-      if (paths.nonEmpty) work.save(Open, work.load[Step](Plan).filter(step => !Paths.ancestors(step.path).exists(paths)))
+      if (paths.size == MaxClosed) throw new SyncFailure(
+        s"more than $MaxClosed directories have the name of something else on the other side, which stays")
+      if (paths.nonEmpty)
+        work.save(Open, work.load[Step](Plan).filter(step => !Paths.ancestors(step.path).exists(paths)))
     }
     val compared = if (rules.checksum) shares else Shares(Nil)
     val (count, bytes) = (compared.of(Action.Compare), compared.bytesOf(Action.Compare))
@@ -67,35 +79,45 @@ private[sync] final class Planning(session: SparkSession, work: WorkingDirectory
   def steps(actions: String*): Dataset[Step] = all.filter(col("action").isin(actions: _*))
 
   /**
-   * What is a directory on one side only, and stays as the destination has it: nothing is copied into it if it is one in the source, and
-   * nothing in it is deleted if it is one in the destination.
+   * What is a directory on one side only, and stays as the destination has it: nothing is copied into it if it is one
+   * in the source, and nothing in it is deleted if it is one in the destination.
    */
   private def closed: Set[String] = {
-    val isLeft = col("action").isin(Action.Leave, Action.Skip) && col("source.kind") =!= Kind.Directory && col("destination.kind") === Kind.Directory
-    work.load[Step](Plan).filter(col("reason") === Decision.Blocked || isLeft).select("path").as[String].limit(MaxClosed).collect().toSet
+    val isLeft = col("action").isin(
+      Action.Leave,
+      Action.Skip) && col("source.kind") =!= Kind.Directory && col("destination.kind") === Kind.Directory
+    work.load[Step](Plan).filter(
+      col("reason") === Decision.Blocked || isLeft).select("path").as[String].limit(MaxClosed).collect().toSet
   }
 
   def shares: Shares = {
     val kind = coalesce(col("source.kind"), col("destination.kind"))
-    val rows = all.groupBy(col("action"), kind, col("makesWay")).agg(count(lit(1)), coalesce(sum("source.size"), lit(0L))).collect()
-    Shares(rows.map(row => Share(row.getString(0), row.getString(1), row.getBoolean(2), row.getLong(3), row.getLong(4))).toSeq)
+    val rows = all.groupBy(col("action"), kind, col("makesWay")).agg(
+      count(lit(1)),
+      coalesce(sum("source.size"), lit(0L))).collect()
+    Shares(rows.map(row =>
+      Share(row.getString(0), row.getString(1), row.getBoolean(2), row.getLong(3), row.getLong(4))).toSeq)
   }
 }
 
 private[sync] object Planning {
+
   /** Says that the plan is complete. */
   val Ready = "plan-ready"
+
   /** The plan without what is in directories that one side has something else for, which stays. */
   private val Open = "plan-open"
   private val Compared = "plan-compared"
   private val Deletable = "plan-deletable"
+
   /** What happens to files with several names. */
   private val Linked = "plan-linked"
   private val EntriesOfPartition = 200000L
   private val MaxPartitions = 20000L
   private val MaxClosed = 1000000
 
-  private def partitions(entries: Long, cores: Int): Long = math.min(MaxPartitions, math.max(cores.toLong, entries / EntriesOfPartition + 1))
+  private def partitions(entries: Long, cores: Int): Long =
+    math.min(MaxPartitions, math.max(cores.toLong, entries / EntriesOfPartition + 1))
 
   private def decided(site: Site, rules: Rules, pairs: Iterator[(Entry, Entry)]): Iterator[Step] = {
     // Opened by the thread of the task, with which they end.
@@ -105,7 +127,10 @@ private[sync] object Planning {
       if (one.exists(one => other.exists(Decision.needsTimes(one, _, rules)))) {
         try {
           // The plan keeps what the listings say, by which later changes are noticed.
-          Decision.of(one.map(source.withOwnTime), other.map(destination.withOwnTime), rules).map(_.copy(source = one, destination = other))
+          Decision.of(
+            one.map(source.withOwnTime),
+            other.map(destination.withOwnTime),
+            rules).map(_.copy(source = one, destination = other))
         } catch {
           case e if Tree.isOfEntry(e) => Some(Step(one.get.path, Action.Fail, Tree.oneLine(e), one, other))
         }
@@ -113,7 +138,10 @@ private[sync] object Planning {
         Decision.of(one, other, rules)
       }
     }
-    new InFlight[(Entry, Entry), Option[Step]](pairs, site.threads, pair => decide(Option(pair._1), Option(pair._2))).flatten
+    new InFlight[(Entry, Entry), Option[Step]](
+      pairs,
+      site.threads,
+      pair => decide(Option(pair._1), Option(pair._2))).flatten
   }
 
   private def comparison(site: Site, rules: Rules, steps: Iterator[Step]): Iterator[Step] = {
@@ -124,7 +152,9 @@ private[sync] object Planning {
         if (!Transfer.areSame(source, destination, step.path, entry.size)) Some(step.copy(action = Action.Copy))
         else {
           val (own, other) = (source.withOwnTime(entry), destination.withOwnTime(found))
-          Decision.amendment(own, other, rules).orElse(Decision.staying(own, Some(other), rules)).map(_.copy(source = step.source, destination = step.destination))
+          Decision.amendment(own, other, rules).orElse(Decision.staying(own, Some(other), rules)).map(_.copy(
+            source = step.source,
+            destination = step.destination))
         }
       } catch {
         case e if Tree.isOfEntry(e) => Some(step.copy(action = Action.Fail, reason = Tree.oneLine(e)))

@@ -48,9 +48,11 @@ private[sync] final case class Site(
     // Where several names belong to one file, attributes are not set for one of them alone.
     val tree = open(destination, extras.copy(hardLinks = true, oneFileSystem = false, bytesPerSecond = bytesPerSecond))
     // Where it is not mounted, there may be an empty directory, and copies would be written there.
-    if (isMarked && destination.startsWith("file:") && TaskContext.get() != null && tree.status(names.working).isEmpty) {
+    if (isMarked && destination.startsWith("file:") && TaskContext.get() != null && tree.status(
+        names.working).isEmpty) {
       val host = java.net.InetAddress.getLocalHost.getHostName
-      throw new java.io.IOException(s"$destination on $host is not the directory that the driver has under this name; mount it on every machine")
+      throw new java.io.IOException(
+        s"$destination on $host is not the directory that the driver has under this name; mount it on every machine")
     }
     openFilter().foldLeft(tree)(new FilteredDestination(_, _))
   }
@@ -82,6 +84,7 @@ private[sync] final case class Site(
 }
 
 private[sync] object Site {
+
   /** Calls to a store or a mount that may answer slowly. Threads that find no work on a fast one cost little. */
   private val Threads = 32
 
@@ -95,7 +98,16 @@ private[sync] object Site {
       files: Option[FileList],
       extras: Extras): Site = {
     val conf = context.broadcast(new SerializableConfiguration(context.hadoopConfiguration))
-    Site(source, destination, TemporaryNames.fresh(), threads.getOrElse(Threads), isMarked, filter, files.map(context.broadcast(_)), extras, conf)
+    Site(
+      source,
+      destination,
+      TemporaryNames.fresh(),
+      threads.getOrElse(Threads),
+      isMarked,
+      filter,
+      files.map(context.broadcast(_)),
+      extras,
+      conf)
   }
 }
 
@@ -110,6 +122,7 @@ private[sync] final class LostAttempts extends SparkListener {
 
 /** Distributes steps, so that tasks get about the same number of bytes and files. */
 private[sync] object Packing {
+
   /** What a file costs besides its bytes. */
   val FileBytes: Long = 1 << 20
   private val MinTaskBytes = 32L << 20
@@ -120,11 +133,14 @@ private[sync] object Packing {
 
   def packed(steps: RDD[Step], count: Long, bytes: Long): RDD[Step] = {
     val all = bytes + count * FileBytes
-    val share = math.min(MaxTaskBytes, math.max(MinTaskBytes, all / (steps.sparkContext.defaultParallelism.max(1) * TasksPerCore)))
+    val share = math.min(
+      MaxTaskBytes,
+      math.max(MinTaskBytes, all / (steps.sparkContext.defaultParallelism.max(1) * TasksPerCore)))
     val tasks = (all / share + 1).toInt
     if (tasks == 1) steps.coalesce(1)
     else {
-      val sums = steps.mapPartitionsWithIndex((index, some) => Iterator(index -> some.map(cost).sum)).collect().sortBy(_._1).map(_._2)
+      val sums = steps.mapPartitionsWithIndex((index, some) => Iterator(index -> some.map(cost).sum)).collect().sortBy(
+        _._1).map(_._2)
       val starts = sums.scanLeft(0L)(_ + _)
       steps.mapPartitionsWithIndex { (index, some) =>
         var at = starts(index)

@@ -29,15 +29,21 @@ private[sync] final class Surplus(work: WorkingDirectory, site: Site, listings: 
     val entries = work.load[SurplusEntry](Examined)
     val kept = entries.filter(col("isProtected"))
     val unlisted = listings.all(Source).filter(col("kind").isin(Kind.Failed, Kind.OtherFileSystem)).select("path")
-    val closed = kept.filter(col("step.destination.kind") === Kind.Directory).select("step.path").union(unlisted).as[String]
+    val closed =
+      kept.filter(col("step.destination.kind") === Kind.Directory).select("step.path").union(unlisted).as[String]
     val open = entries.filter(!col("isProtected")).select("step.*", "isInDeleted")
-    val candidates = if (closed.isEmpty) open else open.join(below(closed, open.select("path").as[String]), Seq("path"), "left_anti")
+    val candidates =
+      if (closed.isEmpty) open else open.join(below(closed, open.select("path").as[String]), Seq("path"), "left_anti")
     if (kept.isEmpty) candidates.drop("isInDeleted").as[Step]
     else {
-      val holding = kept.select("step.path").as[String].flatMap(Paths.ancestors(_)).distinct().toDF("path").withColumn("holds", lit(true))
+      val holding = kept.select("step.path").as[String].flatMap(Paths.ancestors(_)).distinct().toDF("path").withColumn(
+        "holds",
+        lit(true))
       // One notice for each tree that stays.
       candidates.join(holding, Seq("path"), "left_outer").filter(col("holds").isNull || !col("isInDeleted"))
-        .withColumn("action", when(col("holds"), Action.Keep).otherwise(col("action"))).drop("isInDeleted", "holds").as[Step]
+        .withColumn(
+          "action",
+          when(col("holds"), Action.Keep).otherwise(col("action"))).drop("isInDeleted", "holds").as[Step]
     }
   }
 
@@ -50,7 +56,10 @@ private[sync] final class Surplus(work: WorkingDirectory, site: Site, listings: 
         val filter = site.openFilter()
         pairs.map { case ((_, step), above) =>
           val isInDeleted = above == null
-          SurplusEntry(step, isInDeleted, filter.exists(_.protects(step.path, step.destination.exists(_.isDirectory), isInDeleted)))
+          SurplusEntry(
+            step,
+            isInDeleted,
+            filter.exists(_.protects(step.path, step.destination.exists(_.isDirectory), isInDeleted)))
         }
       }
   }

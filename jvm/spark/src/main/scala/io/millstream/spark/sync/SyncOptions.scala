@@ -71,40 +71,89 @@ final case class SyncOptions(
   def extras: Extras = Extras(hardLinks, acls, xattrs, sparse, oneFileSystem)
 
   /** The first option that only local trees can do. */
-  def ofLocalTrees: Option[String] = Seq(hardLinks -> "hard-links", sparse -> "sparse").collectFirst { case (true, name) => name }
+  def ofLocalTrees: Option[String] =
+    Seq(hardLinks -> "hard-links", sparse -> "sparse").collectFirst { case (true, name) => name }
 
   /** The first option that takes two trees with access control lists and extended attributes of the same kind. */
   def ofExtended: Option[String] = Seq(acls -> "acls", xattrs -> "xattrs").collectFirst { case (true, name) => name }
 
   /** What a run must have in common with an interrupted one to continue it. */
-  def identity: String = copy(checkpoint = None, verify = false, names = false, items = false, asciiOutput = false, bytesPerSecond = None).toString
+  def identity: String = copy(
+    checkpoint = None,
+    verify = false,
+    names = false,
+    items = false,
+    asciiOutput = false,
+    bytesPerSecond = None).toString
 }
 
 object SyncOptions {
   private val Flags = Set(
-    "delete", "checksum", "size-only", "ignore-times", "update", "existing", "ignore-existing", "links", "perms", "times", "owner",
-    "group", "omit-dir-times", "omit-link-times", "verify", "dry-run", "names", "items", "all-items", "ascii-output", "delete-before", "delete-excluded",
-    "ignore-errors", "force", "devices", "specials", "hard-links", "acls", "xattrs", "sparse", "one-file-system", "from0", "recursive")
-  private val Values = Set("source", "destination", "files-from", "prefix", "max-delete", "modify-window", "bytes-per-second", "checkpoint")
+    "delete",
+    "checksum",
+    "size-only",
+    "ignore-times",
+    "update",
+    "existing",
+    "ignore-existing",
+    "links",
+    "perms",
+    "times",
+    "owner",
+    "group",
+    "omit-dir-times",
+    "omit-link-times",
+    "verify",
+    "dry-run",
+    "names",
+    "items",
+    "all-items",
+    "ascii-output",
+    "delete-before",
+    "delete-excluded",
+    "ignore-errors",
+    "force",
+    "devices",
+    "specials",
+    "hard-links",
+    "acls",
+    "xattrs",
+    "sparse",
+    "one-file-system",
+    "from0",
+    "recursive")
+  private val Values = Set(
+    "source",
+    "destination",
+    "files-from",
+    "prefix",
+    "max-delete",
+    "modify-window",
+    "bytes-per-second",
+    "checkpoint")
+
   /** A rule of the filter; the number is its position. */
   private val Rule = "filter-([0-9]{1,9})".r
 
   /** Parses names and values from the command line or from Python. */
   def of(settings: Map[String, String]): SyncOptions = {
     settings.foreach {
-      case (key, value) if Flags(key) && !Set("true", "false")(value) => throw new SyncFailure(s"$key: must be true or false, but is $value")
+      case (key, value) if Flags(key) && !Set("true", "false")(value) =>
+        throw new SyncFailure(s"$key: must be true or false, but is $value")
       case (Rule(_), _) =>
       case (key, _) if !Flags(key) && !Values(key) => throw new SyncFailure(s"unknown option $key")
       case _ =>
     }
-    def required(key: String, what: String) = settings.get(key).filter(_.nonEmpty).getOrElse(throw new SyncFailure(s"no $what was given"))
+    def required(key: String, what: String) =
+      settings.get(key).filter(_.nonEmpty).getOrElse(throw new SyncFailure(s"no $what was given"))
     def is(key: String, otherwise: Boolean = false) = settings.get(key).fold(otherwise)(_ == "true")
     def number(key: String, least: Long = 0) = settings.get(key).map { text =>
       val number = text.toLongOption.getOrElse(throw new SyncFailure(s"$key: $text is not a number"))
       if (number < least) throw new SyncFailure(s"$key: $text is less than $least")
       number
     }
-    if (settings.contains("from0") && !settings.contains("files-from")) throw new SyncFailure("from0 says how files-from is written, which was not given")
+    if (settings.contains("from0") && !settings.contains("files-from"))
+      throw new SyncFailure("from0 says how files-from is written, which was not given")
     if (!is("recursive", otherwise = true) && !settings.contains("files-from")) {
       throw new SyncFailure("without a list of files, directories are synchronized with all that is in them")
     }

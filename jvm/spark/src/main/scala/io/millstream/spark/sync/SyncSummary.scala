@@ -45,21 +45,38 @@ final case class SyncSummary(
     problems: Seq[Problem]) {
 
   /** As of `psync`. */
-  def exitCode: Int = if (errors > 0) SyncSummary.Partial else if (undeleted > 0) SyncSummary.Bound else if (moving > 0) SyncSummary.Moving else 0
+  def exitCode: Int = if (errors > 0) SyncSummary.Partial
+  else if (undeleted > 0) SyncSummary.Bound else if (moving > 0) SyncSummary.Moving else 0
 
   def json: String = {
     val fields = new java.util.LinkedHashMap[String, Any]
     fields.put("source", source)
     fields.put("destination", destination)
-    Seq("entries" -> entries, "files" -> files, "directories" -> directories, "links" -> links, "specials" -> specials, "bytes" -> bytes,
-      "created" -> created, "copied_files" -> copiedFiles, "copied_bytes" -> copiedBytes, "kept" -> kept, "amended" -> amended, "deleted" -> deleted,
-      "undeleted" -> undeleted, "moving" -> moving, "errors" -> errors).foreach { case (name, value) => fields.put(name, value) }
+    Seq(
+      "entries" -> entries,
+      "files" -> files,
+      "directories" -> directories,
+      "links" -> links,
+      "specials" -> specials,
+      "bytes" -> bytes,
+      "created" -> created,
+      "copied_files" -> copiedFiles,
+      "copied_bytes" -> copiedBytes,
+      "kept" -> kept,
+      "amended" -> amended,
+      "deleted" -> deleted,
+      "undeleted" -> undeleted,
+      "moving" -> moving,
+      "errors" -> errors).foreach { case (name, value) => fields.put(name, value) }
     fields.put("dry_run", dryRun)
     fields.put("milliseconds", milliseconds)
     fields.put("exit_code", exitCode)
     fields.put("manifest", manifest.orNull)
     fields.put("notices", notices.asJava)
-    fields.put("problems", problems.map(problem => java.util.Map.of("path", problem.path, "operation", problem.operation, "message", problem.message)).asJava)
+    fields.put(
+      "problems",
+      problems.map(problem =>
+        java.util.Map.of("path", problem.path, "operation", problem.operation, "message", problem.message)).asJava)
     new ObjectMapper().writeValueAsString(fields)
   }
 
@@ -74,11 +91,34 @@ final case class SyncSummary(
 }
 
 object SyncSummary {
+
   /** The summary of a run that has done nothing yet. */
   private[sync] def of(source: String, destination: String, options: SyncOptions, census: Census): SyncSummary = {
-    val (files, directories, links, specials) = (census.of(Kind.File), census.of(Kind.Directory), census.of(Kind.Link), census.of(Kind.Other))
-    SyncSummary(source, destination, files + directories + links + specials, files, directories, links, specials, census.bytes, created = 0, copiedFiles = 0,
-      copiedBytes = 0, kept = 0, amended = 0, deleted = 0, undeleted = 0, moving = 0, errors = 0, options.dryRun, milliseconds = 0, manifest = None, Nil, Nil)
+    val (files, directories, links, specials) =
+      (census.of(Kind.File), census.of(Kind.Directory), census.of(Kind.Link), census.of(Kind.Other))
+    SyncSummary(
+      source,
+      destination,
+      files + directories + links + specials,
+      files,
+      directories,
+      links,
+      specials,
+      census.bytes,
+      created = 0,
+      copiedFiles = 0,
+      copiedBytes = 0,
+      kept = 0,
+      amended = 0,
+      deleted = 0,
+      undeleted = 0,
+      moving = 0,
+      errors = 0,
+      options.dryRun,
+      milliseconds = 0,
+      manifest = None,
+      Nil,
+      Nil)
   }
 
   private val Partial = 23

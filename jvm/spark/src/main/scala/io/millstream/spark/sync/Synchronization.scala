@@ -26,27 +26,50 @@ import WorkingDirectory._
  * @param tell receives notices when they are found
  * @param show receives lines about what was changed, if they are wanted
  */
-private[spark] final class Synchronization(spark: SparkSession, options: SyncOptions, tell: String => Unit, show: String => Unit) {
+private[spark] final class Synchronization(
+    spark: SparkSession,
+    options: SyncOptions,
+    tell: String => Unit,
+    show: String => Unit) {
   import Synchronization._
 
   private val conf: Configuration = spark.sparkContext.hadoopConfiguration
   private val source = Location.absolute(options.source, conf)
   private val destination = Location.absolute(options.destination, conf)
+
   /** What the user has set for queries is no matter here. */
   private val session = spark.newSession()
   private val settings = SyncSettings.of(spark)
   private val site =
-    Site.of(spark.sparkContext, source, destination, settings.threads, isMarked = !options.dryRun, filter, options.files, options.extras)
+    Site.of(
+      spark.sparkContext,
+      source,
+      destination,
+      settings.threads,
+      isMarked = !options.dryRun,
+      filter,
+      options.files,
+      options.extras)
   private val describing = new Jobs(spark.sparkContext, s"Millstream sync $source to $destination")
   private val notices = Seq.newBuilder[String]
   private lazy val tops =
-    Map(Source -> site.openSource(), Destination -> site.openDestination()).flatMap { case (side, tree) => tree.status("").map(side -> _) }
+    Map(Source -> site.openSource(), Destination -> site.openDestination()).flatMap { case (side, tree) =>
+      tree.status("").map(side -> _)
+    }
 
   private def filter: Option[FilterRules] = Option.when(options.filter.nonEmpty) {
     // Without a slash, the source itself is part of the transfer, and the root is above it.
-    val roots = Seq(source, destination).map(new Path(_)).map(side => if (options.prefix.isEmpty) side else Option(side.getParent).getOrElse(side))
+    val roots = Seq(source, destination).map(new Path(_)).map(side =>
+      if (options.prefix.isEmpty) side else Option(side.getParent).getOrElse(side))
     val Seq(from, to) = roots.map(_.toUri.getPath)
-    FilterRules(options.filter, options.delete, options.maxDelete.nonEmpty, options.deleteExcluded, options.prefix, from, to)
+    FilterRules(
+      options.filter,
+      options.delete,
+      options.maxDelete.nonEmpty,
+      options.deleteExcluded,
+      options.prefix,
+      from,
+      to)
   }
 
   private def notice(text: String): Unit = {
@@ -83,31 +106,41 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 
   /** Keeps the other runs of this process from a checkpoint that one of them uses. */
   private def alone[T](checkpoint: Path)(run: => T): T = {
-    if (!InUse.add(checkpoint)) throw new SyncFailure(s"$checkpoint: another run of this process is using this checkpoint; choose another directory")
-    try run finally InUse.remove(checkpoint)
+    if (!InUse.add(checkpoint)) throw new SyncFailure(
+      s"$checkpoint: another run of this process is using this checkpoint; choose another directory")
+    try run
+    finally InUse.remove(checkpoint)
   }
 
   /** Refuses what cannot be meant. */
   private def check(): Unit = {
     val Seq(from, to) = Seq(source, destination).map(Location.of(_, conf))
     val Seq(one, other) = Seq(site.openSource(), site.openDestination()).map(_.whole.identity)
-    if (from.isWithin(to) && to.isWithin(from) || one.nonEmpty && one == other) throw new SyncFailure(s"$destination: is the source itself")
-    if (to.isWithin(from)) throw new SyncFailure(s"$destination: is inside the source $source; choose a destination outside it")
-    if (from.isWithin(to)) throw new SyncFailure(s"$source: is inside the destination $destination; choose a destination outside it")
+    if (from.isWithin(to) && to.isWithin(from) || one.nonEmpty && one == other)
+      throw new SyncFailure(s"$destination: is the source itself")
+    if (to.isWithin(from))
+      throw new SyncFailure(s"$destination: is inside the source $source; choose a destination outside it")
+    if (from.isWithin(to))
+      throw new SyncFailure(s"$source: is inside the destination $destination; choose a destination outside it")
     def refuse(option: String, side: String) =
-      throw new SyncFailure(s"--$option (${option.replace('-', '_')}=True): $side does not have that; leave the option out")
-    options.ofLocalTrees.foreach(option => Seq(source, destination).filterNot(_.startsWith("file:")).foreach(refuse(option, _)))
+      throw new SyncFailure(
+        s"--$option (${option.replace('-', '_')}=True): $side does not have that; leave the option out")
+    options.ofLocalTrees.foreach(option =>
+      Seq(source, destination).filterNot(_.startsWith("file:")).foreach(refuse(option, _)))
     options.ofExtended.foreach { option =>
       val Seq(one, other) = Seq(site.openSource(), site.openDestination()).map(_.capabilities.extended)
       if (one.isEmpty) refuse(option, source)
       else if (other.isEmpty) refuse(option, destination)
       else if (one != other) {
-        throw new SyncFailure(s"--$option ($option=True): those of $source and of $destination are of different kinds; leave the option out")
+        throw new SyncFailure(
+          s"--$option ($option=True): those of $source and of $destination are of different kinds; leave the option out")
       }
     }
-    val found = tops.getOrElse(Source, throw new SyncFailure(s"$source: there is no such directory, so nothing was done"))
+    val found =
+      tops.getOrElse(Source, throw new SyncFailure(s"$source: there is no such directory, so nothing was done"))
     if (!found.isDirectory) throw new SyncFailure(s"$source: not a directory; Spark synchronizes directories")
-    tops.get(Destination).filter(!_.isDirectory).foreach(_ => throw new SyncFailure(s"$destination: exists and is not a directory"))
+    tops.get(Destination).filter(!_.isDirectory).foreach(_ =>
+      throw new SyncFailure(s"$destination: exists and is not a directory"))
     checkpoint.foreach { path =>
       val place = Location.of(path.toString, conf)
       Seq(source -> from, destination -> to).filter(side => place.isWithin(side._2)).foreach { case (side, _) =>
@@ -119,19 +152,23 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   private lazy val checkpoint: Option[Path] = options.checkpoint.map(given => new Path(Location.absolute(given, conf)))
 
   /**
-   * Runs with a working directory that does not stay: by default in the destination, because all executors can write to that, but on this
-   * machine if they are all here.
+   * Runs with a working directory that does not stay: by default in the destination, because all executors can write to
+   * that, but on this machine if they are all here.
    */
   private def inTemporary(run: WorkingDirectory => SyncSummary): SyncSummary = {
     val given = settings.directory.map(Location.absolute(_, conf))
-    given.filter(isInSource).foreach(place => throw new SyncFailure(s"$place: spark.millstream.sync.dir is inside the source $source; choose another one"))
-    val here = Option.when(spark.sparkContext.isLocal)(Location.absolute(System.getProperty("java.io.tmpdir"), new Configuration(false))).filterNot(isInSource)
+    given.filter(isInSource).foreach(place =>
+      throw new SyncFailure(s"$place: spark.millstream.sync.dir is inside the source $source; choose another one"))
+    val here = Option.when(spark.sparkContext.isLocal)(Location.absolute(
+      System.getProperty("java.io.tmpdir"),
+      new Configuration(false))).filterNot(isInSource)
     here.filter(_ => given.isEmpty).foreach(prepare)
     val place = given.orElse(here).getOrElse(existing(destination))
     val tree = site.open(place)
     val before = tree.status("")
     val work = new WorkingDirectory(session, Tree.below(new Path(place), site.names.working), isKept = false)
-    try run(work) finally {
+    try run(work)
+    finally {
       work.remove()
       if (place == destination && !options.dryRun) settle(tree, wanted)
       // That of the directory for temporary files is nobody's concern.
@@ -140,8 +177,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   }
 
   /**
-   * Marks the destination, by the name of the working directory, while tasks work in it: not all machines may have it, and a store may
-   * have several names, which only the mark shows to be the same.
+   * Marks the destination, by the name of the working directory, while tasks work in it: not all machines may have it,
+   * and a store may have several names, which only the mark shows to be the same.
    */
   private def marked[T](run: => T): T =
     if (!site.isMarked) run
@@ -157,36 +194,46 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
           settle(tree, wanted)
         } catch {
           // Nothing of what was done is in doubt.
-          case e: java.io.IOException => notice(s"${site.names.working} could not be removed from $destination: ${Tree.oneLine(e)}")
+          case e: java.io.IOException =>
+            notice(s"${site.names.working} could not be removed from $destination: ${Tree.oneLine(e)}")
         }
       }
     }
 
   /** Refuses a source that has the mark, or is below it. */
   private def requireNoMark(): Unit = {
-    def isMarked(place: Path) = try site.open(place.toString).status(site.names.working).nonEmpty catch {
-      // What may not be looked into is not the destination, in which the mark has been made.
-      case _: java.nio.file.AccessDeniedException | _: AccessControlException => false
-    }
-    if (isMarked(new Path(source))) throw new SyncFailure(s"$destination: is the source $source itself, under another name")
+    def isMarked(place: Path) =
+      try site.open(place.toString).status(site.names.working).nonEmpty
+      catch {
+        // What may not be looked into is not the destination, in which the mark has been made.
+        case _: java.nio.file.AccessDeniedException | _: AccessControlException => false
+      }
+    if (isMarked(new Path(source)))
+      throw new SyncFailure(s"$destination: is the source $source itself, under another name")
     if (Iterator.iterate(new Path(source).getParent)(_.getParent).takeWhile(_ != null).exists(isMarked)) {
-      throw new SyncFailure(s"$source: is inside the destination $destination, which has another name, too; choose a destination outside it")
+      throw new SyncFailure(
+        s"$source: is inside the destination $destination, which has another name, too; choose a destination outside it")
     }
   }
 
   /** Whether deletions were wanted that cannot be meant, which is an error. */
   private var isRefused = false
+
   /** Whether something may have been done. */
   private var isChanged = true
 
-  /** What the root becomes like: what it was, if it gets no time because of a list or the options, and nothing is done. */
+  /**
+   * What the root becomes like: what it was, if it gets no time because of a list or the options, and nothing is done.
+   */
   private def wanted: Option[Entry] =
-    if (options.files.forall(_.includesRoot) && timesOfDirectories) tops.get(Source) else tops.get(Destination).filter(_ => !isChanged)
+    if (options.files.forall(_.includesRoot) && timesOfDirectories) tops.get(Source)
+    else tops.get(Destination).filter(_ => !isChanged)
 
   /** Gives the root of a tree its time back, which what was temporary in it has changed. */
   private def settle(tree: Tree, like: Option[Entry]): Unit =
     try {
-      if (tree.capabilities.amends) like.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
+      if (tree.capabilities.amends)
+        like.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
     } catch {
       // Who may write to a directory may not set its time, if it is not his.
       case _: java.nio.file.AccessDeniedException | _: AccessControlException =>
@@ -198,11 +245,15 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
   /** What the run writes is no part of what it copies. */
   private def isInSource(url: String): Boolean = Location.of(url, conf).isWithin(Location.of(source, conf))
 
-  /** Makes a working directory that is nobody else's among this machine's temporary files, and removes those that killed runs have left. */
+  /**
+   * Makes a working directory that is nobody else's among this machine's temporary files, and removes those that killed
+   * runs have left.
+   */
   private def prepare(place: String): Unit = {
     val tree = site.open(place)
     def isLeft(entry: Entry) = entry.isDirectory && TemporaryNames.makerOf(entry.path).exists(_.hasEnded)
-    try tree.list("")(entry => if (isLeft(entry)) tree.deleteTree(entry.path)) catch {
+    try tree.list("")(entry => if (isLeft(entry)) tree.deleteTree(entry.path))
+    catch {
       // Other users' are theirs to remove.
       case _: java.io.IOException =>
     }
@@ -212,16 +263,19 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 
   /** The destination or, in a dry run that must not make it, the nearest directory above it. */
   private def existing(url: String): String =
-    Iterator.iterate(new Path(url))(_.getParent).takeWhile(_ != null).map(_.toString).find(site.open(_).status("").exists(_.isDirectory)).getOrElse(url)
+    Iterator.iterate(new Path(url))(_.getParent).takeWhile(_ != null).map(_.toString).find(site.open(
+      _).status("").exists(_.isDirectory)).getOrElse(url)
 
   private def carryOut(work: WorkingDirectory, lost: LostAttempts): SyncSummary = {
     val listings = new Listings(session, work, site, options.files, options.delete, describing)
     val planning = new Planning(session, work, site, listings, describing)
     val interrupted = Option.when(work.isKept)(work.read(TemporaryNamesOfRun)).flatten.flatMap(TemporaryNames.of)
-    interrupted.filter(names => names.maker.isRunning && names.maker != site.names.maker && !work.has(Finished)).foreach { names =>
+    interrupted.filter(names =>
+      names.maker.isRunning && names.maker != site.names.maker && !work.has(Finished)).foreach { names =>
       throw new SyncFailure(s"${work.path}: process ${names.maker.process} is using this checkpoint; wait for it, or choose another directory")
     }
-    val resumes = work.isKept && !work.has(Finished) && work.has(Planning.Ready) && work.read(Request).contains(options.identity)
+    val resumes =
+      work.isKept && !work.has(Finished) && work.has(Planning.Ready) && work.read(Request).contains(options.identity)
     if (resumes) notice(s"resuming the run whose plan is in ${work.path}")
     else {
       work.begin()
@@ -233,7 +287,17 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     val Seq(ofSource, ofDestination) = Seq(Source, Destination).map(listings.census)
     val rules = rulesFor(ofSource, ofDestination, work)
     if (!resumes) planning.make(rules, ofSource.all + ofDestination.all)
-    val phases = new Phases(session, work, site, options, rules, listings, planning, interrupted.filter(_ => resumes), () => lost.exist, describing)
+    val phases = new Phases(
+      session,
+      work,
+      site,
+      options,
+      rules,
+      listings,
+      planning,
+      interrupted.filter(_ => resumes),
+      () => lost.exist,
+      describing)
     phases.run(
       hasLitter = ofDestination.of(Kind.Temporary) + ofDestination.of(Kind.WorkingDirectory) > 0,
       hasFailures = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0))
@@ -245,7 +309,8 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     if (work.isKept) work.complete(Finished)
     val counted = counting.summary(SyncSummary.of(source, destination, options, ofSource), phases.undeleted)
     val summary = if (isRefused) counted.copy(errors = counted.errors + 1) else counted
-    isChanged = Seq(summary.created, summary.copiedFiles, summary.amended, summary.deleted, summary.errors).exists(_ > 0)
+    isChanged =
+      Seq(summary.created, summary.copiedFiles, summary.amended, summary.deleted, summary.errors).exists(_ > 0)
     summary.copy(manifest = Option.when(work.isKept)(work.path.toString))
   }
 
@@ -253,13 +318,16 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     val (from, to) = (site.openSource().capabilities, site.openDestination().capabilities)
     val isFailed = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0)
     val prevents = isFailed && !options.ignoreErrors
-    val listsNothing = Seq(Kind.File, Kind.Link, Kind.Other).forall(ofSource.of(_) == 0) && ofSource.of(Kind.Directory) <= 1
+    val listsNothing =
+      Seq(Kind.File, Kind.Link, Kind.Other).forall(ofSource.of(_) == 0) && ofSource.of(Kind.Directory) <= 1
     // A list that does not name the root may be of nothing else than an empty directory.
-    val isEmpty = listsNothing && options.files.forall(_.names("")) && (options.filter.isEmpty || isFailed || holdsNothing)
+    val isEmpty =
+      listsNothing && options.files.forall(_.names("")) && (options.filter.isEmpty || isFailed || holdsNothing)
     if (options.delete && prevents) notice("nothing is deleted, because not everything could be listed")
     else if (options.delete && isEmpty) {
       isRefused = true
-      notice(s"nothing is deleted, because the source is empty: $source; to empty the destination, remove what is in it")
+      notice(
+        s"nothing is deleted, because the source is empty: $source; to empty the destination, remove what is in it")
     }
     val probes = probing(work)
     val keeps = probes.forall(_.keepsAttributes(""))
@@ -303,7 +371,10 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
     isEmpty
   }
 
-  /** Where it can be found out what the destination allows: in the working directory, if that is in the same file system. */
+  /**
+   * Where it can be found out what the destination allows: in the working directory, if that is in the same file
+   * system.
+   */
   private def probing(work: WorkingDirectory): Option[Tree] = {
     val (place, target) = (work.path.toUri, new Path(destination).toUri)
     // Directories of this machine may be in many file systems.
@@ -314,8 +385,10 @@ private[spark] final class Synchronization(spark: SparkSession, options: SyncOpt
 }
 
 private object Synchronization {
+
   /** The checkpoints of the runs of this process. */
   private val InUse = ConcurrentHashMap.newKeySet[Path]()
   private val Private = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
-  private val NothingDeleted = "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"
+  private val NothingDeleted =
+    "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"
 }

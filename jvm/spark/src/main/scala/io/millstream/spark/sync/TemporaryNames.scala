@@ -10,7 +10,8 @@ import java.util.zip.CRC32C
 import scala.util.Try
 
 /**
- * The process that makes temporary files, as their names say it: the driver of a synchronization, or a `psync` without Spark.
+ * The process that makes temporary files, as their names say it: the driver of a synchronization, or a `psync` without
+ * Spark.
  *
  * @param machine eight hexadecimal digits for the machine or container
  * @param process its process ID there
@@ -27,21 +28,28 @@ private[sync] final case class Maker(machine: String, process: Long) {
   /** Whether it can still do anything: a process that nobody has waited for has a number, and no more. */
   private def exists: Boolean = ProcessHandle.of(process).isPresent && {
     val stat = Try(Files.readString(Path.of(s"/proc/$process/stat"))).getOrElse("")
-    // The name of the program, in parentheses, may have any characters. The first thread may have ended before the others.
+    // The name of the program, in parentheses, may have any characters. The first thread may have ended before the
+    // others.
     val fields = stat.substring(stat.lastIndexOf(')') + 1).trim.split(' ')
     fields.head != "Z" || fields.lift(Maker.ThreadsField).flatMap(_.toLongOption).exists(_ > 1)
   }
 }
 
 private[sync] object Maker {
+
   /** Of `/proc/PID/stat`, after the name: the number of threads. */
   private val ThreadsField = 17
 
-  /** Process IDs have a meaning in one namespace of one machine, until it is started again. What cannot be found out makes it unique. */
+  /**
+   * Process IDs have a meaning in one namespace of one machine, until it is started again. What cannot be found out
+   * makes it unique.
+   */
   private lazy val Machine: String = {
     def text(get: => String) = Try(get).getOrElse(UUID.randomUUID().toString)
     val sum = new CRC32C
-    Seq(text(Files.readString(Path.of("/proc/sys/kernel/random/boot_id"))), text(Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString))
+    Seq(
+      text(Files.readString(Path.of("/proc/sys/kernel/random/boot_id"))),
+      text(Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString))
       .foreach(part => sum.update(part.getBytes(UTF_8)))
     f"${sum.getValue}%08x"
   }
@@ -50,8 +58,8 @@ private[sync] object Maker {
 }
 
 /**
- * Names of temporary files and working directories: `.psync-MACHINE-PID-N.tmp`, as those of `psync` without Spark, so that each leaves
- * alone what the other is about to complete. They take part in no synchronization.
+ * Names of temporary files and working directories: `.psync-MACHINE-PID-N.tmp`, as those of `psync` without Spark, so
+ * that each leaves alone what the other is about to complete. They take part in no synchronization.
  *
  * @param run distinguishes the runs of a driver
  */
@@ -85,9 +93,11 @@ private[sync] object TemporaryNames {
   private val AttemptBits = 30
   private val CountBits = 22
   private val WorkingNumber = (1L << CountBits) - 1
+
   /** Stands for the attempt where there is no task. */
   val OfDriver: Long = (1L << AttemptBits) - 1
   private val DaysOfFiles = 1L
+
   /** A run may take longer than one file of it. */
   private val DaysOfDirectories = 7L
 
@@ -96,18 +106,24 @@ private[sync] object TemporaryNames {
 
   /** Names for a new run of this process, until [[TemporaryNames.end]]. */
   def fresh(): TemporaryNames =
-    Iterator.continually(ThreadLocalRandom.current.nextInt(Runs)).find(Active.add).map(TemporaryNames(Maker.current, _)).get
+    Iterator.continually(ThreadLocalRandom.current.nextInt(Runs)).find(Active.add).map(TemporaryNames(
+      Maker.current,
+      _)).get
 
   /** The names of an earlier run, from its text. */
   def of(text: String): Option[TemporaryNames] = text.split('-') match {
-    case Array(machine, process, run) => for (process <- process.toLongOption; run <- run.toIntOption) yield TemporaryNames(Maker(machine, process), run)
+    case Array(machine, process, run) =>
+      for (process <- process.toLongOption; run <- run.toIntOption) yield TemporaryNames(Maker(machine, process), run)
     case _ => None
   }
 
   /** Who has made a temporary name; None if it is another name. */
   def makerOf(name: String): Option[Maker] = named(name).map(_.maker)
 
-  /** The run that a temporary name is of; None if it is another name. Those of `psync` without Spark have no numbers of runs. */
+  /**
+   * The run that a temporary name is of; None if it is another name. Those of `psync` without Spark have no numbers of
+   * runs.
+   */
   def named(name: String): Option[TemporaryNames] = name match {
     case Form(machine, process, number) =>
       Try(java.lang.Long.parseUnsignedLong(number)).toOption.map { number =>

@@ -8,16 +8,18 @@ import scala.util.{Try, Using}
 import io.millstream.hadoop.NativeTree
 
 /**
- * Copies the contents of files: between local trees, and between those and S3, by the engine, otherwise through the JVM.
+ * Copies the contents of files: between local trees, and between those and S3, by the engine, otherwise through the
+ * JVM.
  *
- * The source is looked at again after it has been read. If it changed meanwhile, it is read once more. After that, a file that has only
- * grown is installed: it is a beginning of the source, and its time makes the next run copy it again. Of any other, the copy may be a
- * mixture of two versions, so the destination stays as it was.
+ * The source is looked at again after it has been read. If it changed meanwhile, it is read once more. After that, a
+ * file that has only grown is installed: it is a beginning of the source, and its time makes the next run copy it
+ * again. Of any other, the copy may be a mixture of two versions, so the destination stays as it was.
  *
  * @param revalidates whether a copy may be there already, from an earlier run or attempt
  * @param verify whether to read copies again
  * @param empties whether a directory in the place of a file may be removed with what is in it
- * @param pace holds copies to a rate, if there is one, except for those between local trees, of which the destination does that
+ * @param pace holds copies to a rate, if there is one, except for those between local trees, of which the destination
+ *     does that
  * @param copied is told the size of each copy
  */
 private[sync] final class Transfer(
@@ -41,16 +43,20 @@ private[sync] final class Transfer(
       }
     } catch {
       // Of the source, not of the directory in the destination.
-      case _: java.io.FileNotFoundException if Try(source.status(step.path)).toOption.contains(None) => Outcome.of(step, Status.Vanished)
+      case _: java.io.FileNotFoundException if Try(source.status(step.path)).toOption.contains(None) =>
+        Outcome.of(step, Status.Vanished)
       case e if Tree.isOfEntry(e) => Outcome.failed(step, operation, e)
     }
   }
 
-  /** What becomes of a step if an earlier attempt has installed the copy, which may lack attributes; None if it has not. */
+  /**
+   * What becomes of a step if an earlier attempt has installed the copy, which may lack attributes; None if it has not.
+   */
   private def kept(step: Step): Option[Outcome] =
     for {
       now <- if (revalidates) source.status(step.path).filter(_.isFile) else None
-      found <- destination.status(step.path).filter(found => found.isFile && found.size == now.size && !step.destination.exists(_.isSameVersionAs(found)))
+      found <- destination.status(step.path).filter(found =>
+        found.isFile && found.size == now.size && !step.destination.exists(_.isSameVersionAs(found)))
       own = source.withOwnTime(destination.expressible(now))
       change = Decision.file(own, destination.withOwnTime(found), Rules(preserved))
       if change.forall(_.action == Action.Amend)
@@ -67,23 +73,26 @@ private[sync] final class Transfer(
     }
 
   /**
-   * Copies between a local tree and objects by native requests, without the data passing through the JVM, if the source is what was listed.
-   * An object is read as of its version, and a file is sent after it has been looked at again.
+   * Copies between a local tree and objects by native requests, without the data passing through the JVM, if the source
+   * is what was listed. An object is read as of its version, and a file is sent after it has been looked at again.
    */
   private def withObjects(step: Step, listed: Entry): Option[Outcome] = (source.whole, destination.whole) match {
     case _ if pace.nonEmpty || verify => None
     case (from: ObjectTree, to: LocalTree) => from.fetch(listed, to, replaced(step), preserved).map { fetched =>
-      val lacking = try {
-        makeRoom(destination, step, empties)
-        fetched.file.install()
-      } finally fetched.file.close()
-      complete(step, Option(lacking))(done(step, listed.size, fetched.mtime, fetched.checksum))
-    }
-    case (from: LocalTree, to: ObjectTree) if !step.makesWay && listed.size <= SmallBytes =>
-      val sent = try to.send(from, listed, Decision.attributes(listed, None, preserved)) catch {
-        // It may be another kind of entry now.
-        case _: IOException if !source.status(step.path).exists(listed.isSameVersionAs) => None
+        val lacking =
+          try {
+            makeRoom(destination, step, empties)
+            fetched.file.install()
+          } finally fetched.file.close()
+        complete(step, Option(lacking))(done(step, listed.size, fetched.mtime, fetched.checksum))
       }
+    case (from: LocalTree, to: ObjectTree) if !step.makesWay && listed.size <= SmallBytes =>
+      val sent =
+        try to.send(from, listed, Decision.attributes(listed, None, preserved))
+        catch {
+          // It may be another kind of entry now.
+          case _: IOException if !source.status(step.path).exists(listed.isSameVersionAs) => None
+        }
       sent.map(done(step, listed.size, listed.mtime, _))
     case _ => None
   }
@@ -108,17 +117,26 @@ private[sync] final class Transfer(
 
   /** Copies a version; None if it is not current any more. */
   private def attempt(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] =
-    try copy(step, entry, version, isLast) catch {
+    try copy(step, entry, version, isLast)
+    catch {
       // S3A fails to read an object that has been replaced.
-      case _: IOException if source.status(step.path).exists(!version.isSameVersionAs(_)) => Option.when(isLast)(Outcome.of(step, Status.Changed))
+      case _: IOException if source.status(step.path).exists(!version.isSameVersionAs(_)) =>
+        Option.when(isLast)(Outcome.of(step, Status.Changed))
     }
 
-  private def copy(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = (source.whole, destination.whole) match {
-    case (from: LocalTree, to: LocalTree) => copyNatively(from, to, step, entry, version, isLast)
-    case _ => copyBytes(step, entry, version, isLast)
-  }
+  private def copy(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] =
+    (source.whole, destination.whole) match {
+      case (from: LocalTree, to: LocalTree) => copyNatively(from, to, step, entry, version, isLast)
+      case _ => copyBytes(step, entry, version, isLast)
+    }
 
-  private def copyNatively(from: LocalTree, to: LocalTree, step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
+  private def copyNatively(
+      from: LocalTree,
+      to: LocalTree,
+      step: Step,
+      entry: Entry,
+      version: Entry,
+      isLast: Boolean): Option[Outcome] = {
     val copy = to.copyFrom(from, version, Decision.attributes(entry, replaced(step), preserved), verify)
     try {
       val isGrown = isLast && copy.change == NativeTree.Change.GROWN
@@ -127,7 +145,10 @@ private[sync] final class Transfer(
         val lacking = Option(copy.staged.install())
         copied(copy.bytes)
         Some(complete(step, lacking) {
-          Outcome.of(step, if (isGrown) Status.Grown else Status.Done).copy(size = copy.bytes, mtime = entry.mtime, checksum = Option(copy.checksum))
+          Outcome.of(step, if (isGrown) Status.Grown else Status.Done).copy(
+            size = copy.bytes,
+            mtime = entry.mtime,
+            checksum = Option(copy.checksum))
         })
       } else if (!isLast) {
         None
@@ -168,7 +189,12 @@ private[sync] final class Transfer(
   }
 
   /** Installs a copy if its source is what it was, or has only grown. */
-  private def settle(step: Step, entry: Entry, version: Entry, bytes: Long, isLast: Boolean)(install: () => Option[String])(checksum: => String): Option[Outcome] = {
+  private def settle(
+      step: Step,
+      entry: Entry,
+      version: Entry,
+      bytes: Long,
+      isLast: Boolean)(install: () => Option[String])(checksum: => String): Option[Outcome] = {
     val now = source.status(step.path)
     val isSame = bytes == entry.size && now.exists(version.isSameVersionAs)
     val isGrown = isLast && bytes == entry.size && now.exists(now => now.isFile && now.size > entry.size)
@@ -176,7 +202,9 @@ private[sync] final class Transfer(
       val lacking = install()
       copied(bytes)
       Some(complete(step, lacking) {
-        Outcome.of(step, if (isSame) Status.Done else Status.Grown).copy(size = bytes, mtime = entry.mtime, checksum = Some(checksum))
+        Outcome.of(
+          step,
+          if (isSame) Status.Done else Status.Grown).copy(size = bytes, mtime = entry.mtime, checksum = Some(checksum))
       })
     } else if (!isLast) {
       None
@@ -196,6 +224,7 @@ private[sync] final class Transfer(
 }
 
 private[sync] object Transfer {
+
   /** Files of up to so many bytes are read before anything is written. */
   private val SmallBytes = 4 << 20
   private val BufferBytes = 1 << 20
@@ -231,11 +260,12 @@ private[sync] object Transfer {
   }
 
   /** Removes the directory that is in the place of something else. */
-  def makeRoom(destination: Tree, step: Step, empties: Boolean): Unit = if (step.makesWay && step.destination.exists(_.isDirectory)) {
-    if (step.destination.exists(_.mount.nonEmpty)) throw new IOException(IsMounted)
-    if (empties) destination.deleteTree(step.path)
-    else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException(IsInTheWay)
-  }
+  def makeRoom(destination: Tree, step: Step, empties: Boolean): Unit =
+    if (step.makesWay && step.destination.exists(_.isDirectory)) {
+      if (step.destination.exists(_.mount.nonEmpty)) throw new IOException(IsMounted)
+      if (empties) destination.deleteTree(step.path)
+      else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException(IsInTheWay)
+    }
 
   /** The checksum of a file that is there. */
   def checksum(tree: Tree, path: String, size: Long): Long = {
@@ -245,5 +275,6 @@ private[sync] object Transfer {
   }
 
   /** Whether the contents of two files of the same size are the same. */
-  def areSame(source: Tree, destination: Tree, path: String, size: Long): Boolean = checksum(source, path, size) == checksum(destination, path, size)
+  def areSame(source: Tree, destination: Tree, path: String, size: Long): Boolean =
+    checksum(source, path, size) == checksum(destination, path, size)
 }

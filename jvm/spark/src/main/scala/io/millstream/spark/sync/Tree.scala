@@ -31,10 +31,15 @@ private[sync] final case class Capabilities(
     extended: Option[String] = None)
 
 /** Attributes to give to a copy; those that are not preserved are absent. */
-private[sync] final case class Attributes(mtime: Option[Long], mode: Option[Int], owner: Option[String], group: Option[String])
+private[sync] final case class Attributes(
+    mtime: Option[Long],
+    mode: Option[Int],
+    owner: Option[String],
+    group: Option[String])
 
 /**
- * What is wanted of trees besides contents, modes, owners and times. Only local ones have hard links, holes and other file systems.
+ * What is wanted of trees besides contents, modes, owners and times. Only local ones have hard links, holes and other
+ * file systems.
  *
  * @param hardLinks whether entries tell which names belong to the same file
  * @param acls whether entries tell of access control lists, and copies have them
@@ -58,10 +63,13 @@ private[sync] final case class Identity(device: Long, inode: Long)
 private[sync] sealed trait Deleted
 private[sync] object Deleted {
   case object Done extends Deleted
+
   /** It does not exist. */
   case object Gone extends Deleted
+
   /** It is a directory with something in it. */
   case object NotEmpty extends Deleted
+
   /** It stays, because it belongs to something that is mounted in the tree. */
   case object Mounted extends Deleted
 }
@@ -73,8 +81,8 @@ private[sync] trait Staged {
   /**
    * Gives the copy its name. What it replaces is there until then, except for a directory.
    *
-   * @param check gets the contents as they are stored, and throws if they are wrong; None if nobody wants to know. Where copies are
-   *     visible as soon as they are complete, this is after it got its name.
+   * @param check gets the contents as they are stored, and throws if they are wrong; None if nobody wants to know.
+   *     Where copies are visible as soon as they are complete, this is after it got its name.
    * @return which attribute it could not get; None if it has all of them
    */
   def install(check: Option[InputStream => Unit]): Option[String]
@@ -83,7 +91,10 @@ private[sync] trait Staged {
   def discard(): Unit
 }
 
-/** One side of a synchronization. Paths are those of [[Entry]]. Errors are exceptions of Java's input and output, and runtime ones. */
+/**
+ * One side of a synchronization. Paths are those of [[Entry]]. Errors are exceptions of Java's input and output, and
+ * runtime ones.
+ */
 private[sync] trait Tree {
   def capabilities: Capabilities
 
@@ -116,8 +127,8 @@ private[sync] trait Tree {
   def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged
 
   /**
-   * Copies a file of another tree, if that does not need this process to see its contents. What is there is replaced at once, except for a
-   * directory.
+   * Copies a file of another tree, if that does not need this process to see its contents. What is there is replaced at
+   * once, except for a directory.
    *
    * @param version what is to be copied
    * @return false if the caller has to copy it, and nothing has changed
@@ -125,7 +136,9 @@ private[sync] trait Tree {
    */
   def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = false
 
-  /** An entry of another tree without the owner and the group that this one does not know, which its copies cannot have. */
+  /**
+   * An entry of another tree without the owner and the group that this one does not know, which its copies cannot have.
+   */
   def expressible(entry: Entry): Entry = entry
 
   /** The tree itself, of which this may be a view. */
@@ -135,14 +148,16 @@ private[sync] trait Tree {
   def makeDirectory(path: String): Unit
 
   /**
-   * Makes a symbolic link, a device, a pipe or a socket like that of another tree, in the place of whatever is there, except for a directory.
+   * Makes a symbolic link, a device, a pipe or a socket like that of another tree, in the place of whatever is there,
+   * except for a directory.
    *
    * @return which attribute it could not get; None if it has all of them
    */
   def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String]
 
   /** Makes a hard link to the entry `other`, in the place of whatever is there, except for a directory. */
-  def makeHardLink(path: String, other: String): Unit = throw new UnsupportedOperationException("the file system has no hard links")
+  def makeHardLink(path: String, other: String): Unit =
+    throw new UnsupportedOperationException("the file system has no hard links")
 
   /** Sets attributes, and, as far as they are wanted, the extended attributes that the entry has in another tree. */
   def setAttributes(path: String, attributes: Attributes, source: Option[Tree] = None): Unit
@@ -188,7 +203,10 @@ private[sync] object Tree {
     if (path.isEmpty) root
     else {
       val above = root.toUri.getPath
-      new HadoopPath(root.toUri.getScheme, root.toUri.getAuthority, if (above.endsWith("/")) above + path else s"$above/$path")
+      new HadoopPath(
+        root.toUri.getScheme,
+        root.toUri.getAuthority,
+        if (above.endsWith("/")) above + path else s"$above/$path")
     }
 
   /** Whether an error is about one entry, and not about the task. */

@@ -9,17 +9,23 @@ import scala.collection.mutable.ArrayBuffer
 import org.apache.spark.TaskContext
 
 /**
- * The entries below some directories, listed by several threads, depth first. Once enough has been listed, the directories that have not
- * been reached become entries of the kind [[Kind.Pending]], for other tasks.
+ * The entries below some directories, listed by several threads, depth first. Once enough has been listed, the
+ * directories that have not been reached become entries of the kind [[Kind.Pending]], for other tasks.
  *
  * @param directories the directories to list; at least one of them is
  * @param maxEntries after how many entries it hands over
  * @param descends whether to list a directory that it finds
  */
-private[sync] final class TreeListing(tree: Tree, directories: Seq[String], threads: Int, maxEntries: Long, descends: String => Boolean) extends Iterator[Entry] {
+private[sync] final class TreeListing(
+    tree: Tree,
+    directories: Seq[String],
+    threads: Int,
+    maxEntries: Long,
+    descends: String => Boolean) extends Iterator[Entry] {
   import TreeListing._
 
   private val pool = Executors.newFixedThreadPool(threads, InFlight.daemon)
+
   /** Parts of directories; an empty one says that a thread has ended. */
   private val batches = new LinkedBlockingQueue[Either[Throwable, Seq[Entry]]](threads * 4)
   private val given = directories.iterator

@@ -7,8 +7,8 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.spark.sql.{Dataset, Encoder, Encoders, SparkSession}
 
 /**
- * The listings, the plan and the manifest of a synchronization, as Parquet. A part is complete once the file that says so is there, which
- * is written after all others.
+ * The listings, the plan and the manifest of a synchronization, as Parquet. A part is complete once the file that says
+ * so is there, which is written after all others.
  *
  * @param isKept whether it stays after the run: it is the user's checkpoint
  */
@@ -33,18 +33,22 @@ private[sync] final class WorkingDirectory(session: SparkSession, val path: Path
 
   /** The rows of parts that are complete. A file that cannot be read is an error, whatever the session says. */
   def load[T: Encoder](names: String*): Dataset[T] =
-    session.read.schema(implicitly[Encoder[T]].schema).option("ignoreCorruptFiles", false).option("ignoreMissingFiles", false)
+    session.read.schema(implicitly[Encoder[T]].schema).option(
+      "ignoreCorruptFiles",
+      false).option("ignoreMissingFiles", false)
       .option("recursiveFileLookup", true).option("__globPaths__", false).parquet(names.map(part(_).toString): _*).as[T]
 
   def write(name: String, text: String): Unit = {
     val out = fs.create(part(name), true)
-    try out.write(text.getBytes(UTF_8)) finally out.close()
+    try out.write(text.getBytes(UTF_8))
+    finally out.close()
   }
 
   def read(name: String): Option[String] =
     Option.when(fs.exists(part(name))) {
       val in = fs.open(part(name))
-      try new String(in.readAllBytes(), UTF_8) finally in.close()
+      try new String(in.readAllBytes(), UTF_8)
+      finally in.close()
     }
 
   /** The parts that are complete, of those whose names begin so. */
@@ -63,7 +67,8 @@ private[sync] final class WorkingDirectory(session: SparkSession, val path: Path
   def begin(): Unit = {
     val found = if (fs.exists(path)) fs.listStatus(path).toSeq.map(_.getPath) else Nil
     if (found.nonEmpty && !found.exists(_.getName == Mark)) {
-      throw new SyncFailure(s"$path: is not empty, and no checkpoint of an earlier run; choose a directory that is empty or does not exist")
+      throw new SyncFailure(
+        s"$path: is not empty, and no checkpoint of an earlier run; choose a directory that is empty or does not exist")
     }
     found.filter(child => isOurs(child.getName)).foreach(fs.delete(_, true))
     fs.mkdirs(path)
@@ -81,12 +86,15 @@ private[sync] object WorkingDirectory {
   val Manifest = "manifest"
   val Request = "request"
   val Finished = "finished"
+
   /** The temporary names of the run that uses it. */
   val TemporaryNamesOfRun = "names"
+
   /** A file that tells it from other directories. */
   private val Mark = "psync-checkpoint"
 
-  private def isOurs(name: String): Boolean = Seq(Source, Destination, Plan, Manifest, Request, Finished, TemporaryNamesOfRun).exists(name.startsWith)
+  private def isOurs(name: String): Boolean =
+    Seq(Source, Destination, Plan, Manifest, Request, Finished, TemporaryNamesOfRun).exists(name.startsWith)
 
   implicit val encodesEntries: Encoder[Entry] = Encoders.product[Entry]
   implicit val encodesSteps: Encoder[Step] = Encoders.product[Step]

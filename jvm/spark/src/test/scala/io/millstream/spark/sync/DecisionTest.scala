@@ -5,13 +5,28 @@ import org.junit.jupiter.api.Test
 
 class DecisionTest {
   private val Second = 1000000000L
-  private val preserved = Preserved(modes = 0xfff, owner = true, group = true, times = true, directoryTimes = true, linkTimes = true, links = true, amends = true)
+  private val preserved = Preserved(
+    modes = 0xfff,
+    owner = true,
+    group = true,
+    times = true,
+    directoryTimes = true,
+    linkTimes = true,
+    links = true,
+    amends = true)
   private val rules = Rules(preserved)
 
-  private def entry(kind: String, size: Long = 1, time: Long = 100, mode: Int = 0x1a4, target: Option[String] = None, etag: Option[String] = None) =
+  private def entry(
+      kind: String,
+      size: Long = 1,
+      time: Long = 100,
+      mode: Int = 0x1a4,
+      target: Option[String] = None,
+      etag: Option[String] = None) =
     Entry("p", kind, size, Some(time * Second), Some(mode), Some("o"), Some("g"), target, etag)
 
-  private def actionOf(source: Option[Entry], destination: Option[Entry], rules: Rules = rules) = Decision.of(source, destination, rules).map(_.action)
+  private def actionOf(source: Option[Entry], destination: Option[Entry], rules: Rules = rules) =
+    Decision.of(source, destination, rules).map(_.action)
 
   private val file = Some(entry(Kind.File))
   private val directory = Some(entry(Kind.Directory))
@@ -24,7 +39,8 @@ class DecisionTest {
     assertEquals(Some(Action.Link), actionOf(link, None))
     assertEquals(Some(Action.Skip), actionOf(other, None))
     assertEquals(Some(Action.Skip), actionOf(link, None, rules.copy(preserved = preserved.copy(links = false))))
-    Seq(file, directory, link, other).foreach(source => assertEquals(None, actionOf(source, None, rules.copy(existing = true))))
+    Seq(file, directory, link, other).foreach(source =>
+      assertEquals(None, actionOf(source, None, rules.copy(existing = true))))
   }
 
   @Test def deletionsAreWanted(): Unit = Seq(file, directory, link, other).foreach { found =>
@@ -42,7 +58,8 @@ class DecisionTest {
 
   @Test def filesThatBothHave(): Unit = {
     val (larger, later) = (Some(entry(Kind.File, size = 2)), Some(entry(Kind.File, time = 200)))
-    def of(source: Option[Entry], found: Option[Entry], rules: Rules = rules) = Decision.of(source, found, rules).map(step => step.action -> step.reason)
+    def of(source: Option[Entry], found: Option[Entry], rules: Rules = rules) =
+      Decision.of(source, found, rules).map(step => step.action -> step.reason)
     assertEquals(None, of(file, file))
     assertEquals(Some(Action.Copy -> "size"), of(file, larger))
     assertEquals(Some(Action.Copy -> "time"), of(file, later))
@@ -85,7 +102,8 @@ class DecisionTest {
   }
 
   @Test def otherKindsMakeWay(): Unit = {
-    def step(source: Option[Entry], found: Option[Entry]) = Decision.of(source, found, rules).map(step => step.action -> step.makesWay)
+    def step(source: Option[Entry], found: Option[Entry]) =
+      Decision.of(source, found, rules).map(step => step.action -> step.makesWay)
     assertEquals(Some(Action.Directory -> true), step(directory, file))
     assertEquals(Some(Action.Directory -> true), step(directory, link))
     assertEquals(Some(Action.Copy -> true), step(file, directory))
@@ -104,8 +122,13 @@ class DecisionTest {
 
   @Test def timesAreAsExactAsTheCoarserOne(): Unit = {
     for ((one, other, expected) <- Seq(
-        (123456789L, 123456789L, true), (123456789L, 123456788L, false), (123456789L, 123456000L, true), (123456789L, 123457000L, false),
-        (123456789L, 123000000L, true), (5 * Second + 123456789L, 5 * Second, true), (5 * Second + 123456789L, 6 * Second, false),
+        (123456789L, 123456789L, true),
+        (123456789L, 123456788L, false),
+        (123456789L, 123456000L, true),
+        (123456789L, 123457000L, false),
+        (123456789L, 123000000L, true),
+        (5 * Second + 123456789L, 5 * Second, true),
+        (5 * Second + 123456789L, 6 * Second, false),
         (-5 * Second + 500000000L, -5 * Second, true))) {
       assertEquals(expected, Decision.sameAsStored(one, other), s"$one $other")
       assertEquals(expected, Decision.sameAsStored(other, one), s"$other $one")
@@ -125,10 +148,20 @@ class DecisionTest {
   }
 
   @Test def attributesOfACopy(): Unit = {
-    assertEquals(Attributes(Some(100 * Second), Some(0x1a4), Some("o"), Some("g")), Decision.attributes(file.get, None, preserved))
+    assertEquals(
+      Attributes(Some(100 * Second), Some(0x1a4), Some("o"), Some("g")),
+      Decision.attributes(file.get, None, preserved))
     assertEquals(None, Decision.attributes(link.get, None, preserved).mode)
     assertEquals(None, Decision.attributes(directory.get, None, preserved.copy(directoryTimes = false)).mtime)
-    val none = Preserved(0, owner = false, group = false, times = false, directoryTimes = false, linkTimes = false, links = true, amends = true)
+    val none = Preserved(
+      0,
+      owner = false,
+      group = false,
+      times = false,
+      directoryTimes = false,
+      linkTimes = false,
+      links = true,
+      amends = true)
     assertEquals(Attributes(None, None, None, None), Decision.attributes(file.get, None, none))
   }
 
@@ -144,7 +177,8 @@ class DecisionTest {
 
   @Test def devicesPipesAndSockets(): Unit = {
     val makes = rules.copy(preserved = preserved.copy(devices = true, specials = true))
-    val (pipe, one, two) = (special(Special.Pipe), special(Special.characterDevice(1)), special(Special.characterDevice(2)))
+    val (pipe, one, two) =
+      (special(Special.Pipe), special(Special.characterDevice(1)), special(Special.characterDevice(2)))
     Seq(pipe, one).foreach { source =>
       assertEquals(Some(Action.Link), actionOf(source, None, makes))
       assertEquals(None, actionOf(source, source, makes))
@@ -163,7 +197,9 @@ class DecisionTest {
     val found = file.map(_.copy(acls = Some("a"), xattrs = Some("b")))
     assertEquals(None, actionOf(file, found))
     assertEquals(None, actionOf(found, found, extended))
-    assertEquals(Some(Action.Amend -> ".f.......ax"), Decision.of(file, found, extended).map(step => step.action -> step.changes))
+    assertEquals(
+      Some(Action.Amend -> ".f.......ax"),
+      Decision.of(file, found, extended).map(step => step.action -> step.changes))
   }
 
   @Test def whatHasOtherNamesIsNotAmended(): Unit = {

@@ -11,17 +11,24 @@ class FileListTest {
   @Test def pathsAndWhatLeadsToThemAreKnown(): Unit = {
     val files = list(isRecursive = true)("a/b/c" -> false, "a" -> false)
     assertEquals(
-      Set(FileList.Known("a", isListed = true, leads = true), FileList.Known("a/b", isListed = false, leads = true),
-        FileList.Known("a/b/c", isListed = true, leads = false)), files.paths.toSet)
+      Set(
+        FileList.Known("a", isListed = true, leads = true),
+        FileList.Known("a/b", isListed = false, leads = true),
+        FileList.Known("a/b/c", isListed = true, leads = false)),
+      files.paths.toSet)
     assertTrue(Seq("", "a", "a/b", "a/b/c").forall(files.knows))
     assertFalse(Seq("b", "a/c", "a/b/c/d").exists(files.knows))
     assertTrue(list(isRecursive = true)("" -> true).paths == Seq(FileList.Known("", isListed = true, leads = false)))
     val named = new FileList(Map("a" -> false), isRecursive = false, namesRoot = true)
-    assertEquals(Set(FileList.Known("", isListed = false, leads = true), FileList.Known("a", isListed = true, leads = false)), named.paths.toSet)
+    assertEquals(
+      Set(FileList.Known("", isListed = false, leads = true), FileList.Known("a", isListed = true, leads = false)),
+      named.paths.toSet)
   }
 
   @Test def withoutRecursionOnlyContentsThatAreMeantAreEntered(): Unit =
-    assertEquals(Seq("a/b", "c"), entered(list(isRecursive = false)("a" -> false, "a/b" -> true, "c" -> true, "d" -> true), "d"))
+    assertEquals(
+      Seq("a/b", "c"),
+      entered(list(isRecursive = false)("a" -> false, "a/b" -> true, "c" -> true, "d" -> true), "d"))
 
   @Test def withRecursionTheWayBetweenListedDirectoriesIsEntered(): Unit = {
     val files = list(isRecursive = true)("a" -> false, "a/b/c/d" -> false, "e/f" -> false)
@@ -32,11 +39,18 @@ class FileListTest {
   }
 
   @Test def listsAreToldApart(): Unit = {
-    val texts = Seq(list(isRecursive = true)("a" -> false), list(isRecursive = true)("a" -> true), list(isRecursive = false)("a" -> false),
-      list(isRecursive = true)("b" -> false), list(isRecursive = true)()).map(_.toString)
+    val texts = Seq(
+      list(isRecursive = true)("a" -> false),
+      list(isRecursive = true)("a" -> true),
+      list(isRecursive = false)("a" -> false),
+      list(isRecursive = true)("b" -> false),
+      list(isRecursive = true)()).map(_.toString)
     assertEquals(texts, texts.distinct)
-    assertEquals(list(isRecursive = true)("a" -> false, "b" -> true).toString, list(isRecursive = true)("b" -> true, "a" -> false).toString)
-    val options = Seq("a", "b").map(path => SyncOptions("s", "d", files = Some(list(isRecursive = false)(path -> false))))
+    assertEquals(
+      list(isRecursive = true)("a" -> false, "b" -> true).toString,
+      list(isRecursive = true)("b" -> true, "a" -> false).toString)
+    val options =
+      Seq("a", "b").map(path => SyncOptions("s", "d", files = Some(list(isRecursive = false)(path -> false))))
     assertNotEquals(options.head.identity, options.last.identity)
   }
 }

@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
 
 class HadoopTreeTest {
+
   /** A file system that keeps no times and has no rename that replaces. */
   private class Bare extends RawLocalFileSystem {
     override def getUri: URI = URI.create("bare:///")
@@ -19,10 +20,14 @@ class HadoopTreeTest {
   private def tree(top: LocalPath, fs: RawLocalFileSystem): HadoopTree = {
     fs.initialize(fs.getUri, new Configuration)
     var count = 0
-    new HadoopTree(fs, new Path(fs.getUri.getScheme, null, top.toString), () => {
-      count += 1
-      s"temporary$count"
-    }, Extras())
+    new HadoopTree(
+      fs,
+      new Path(fs.getUri.getScheme, null, top.toString),
+      () => {
+        count += 1
+        s"temporary$count"
+      },
+      Extras())
   }
 
   private def write(tree: Tree, path: String, content: String): Unit = {

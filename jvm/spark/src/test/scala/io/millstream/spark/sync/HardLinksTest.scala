@@ -5,7 +5,15 @@ import org.junit.jupiter.api.Test
 
 class HardLinksTest {
   private val preserved =
-    Preserved(modes = 0xfff, owner = true, group = true, times = true, directoryTimes = true, linkTimes = true, links = true, amends = true)
+    Preserved(
+      modes = 0xfff,
+      owner = true,
+      group = true,
+      times = true,
+      directoryTimes = true,
+      linkTimes = true,
+      links = true,
+      amends = true)
   private val rules = Rules(preserved.copy(hardLinks = true))
 
   private def entry(path: String, inode: String, size: Long = 1) =
@@ -14,15 +22,21 @@ class HardLinksTest {
   private def name(path: String, found: Option[Entry], rules: Rules = rules, isShared: Boolean = false) =
     LinkCandidate(entry(path, "1:"), found, Decision.of(Some(entry(path, "1:")), found, rules), isShared)
 
-  private def actions(rules: Rules, names: LinkCandidate*) = HardLinks.of(names, rules).map(step => (step.path, step.action, step.other)).sorted
+  private def actions(rules: Rules, names: LinkCandidate*) =
+    HardLinks.of(names, rules).map(step => (step.path, step.action, step.other)).sorted
 
   @Test def oneIsCopiedAndTheOthersAreItsNames(): Unit =
-    assertEquals(Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a")), ("c", Action.HardLink, Some("a"))),
+    assertEquals(
+      Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a")), ("c", Action.HardLink, Some("a"))),
       actions(rules, name("c", None), name("a", None), name("b", None)))
 
   @Test def whatIsUpToDateIsNotCopied(): Unit = {
-    assertEquals(Seq(("a", Action.HardLink, Some("b"))), actions(rules, name("a", None), name("b", Some(entry("b", "")))))
-    assertEquals(Seq(("b", Action.HardLink, Some("a"))), actions(rules, name("a", Some(entry("a", ""))), name("b", Some(entry("b", "")))))
+    assertEquals(
+      Seq(("a", Action.HardLink, Some("b"))),
+      actions(rules, name("a", None), name("b", Some(entry("b", "")))))
+    assertEquals(
+      Seq(("b", Action.HardLink, Some("a"))),
+      actions(rules, name("a", Some(entry("a", ""))), name("b", Some(entry("b", "")))))
     assertEquals(Nil, actions(rules, name("a", Some(entry("a", "5:"))), name("b", Some(entry("b", "5:")))))
     val isOld = Seq("a", "b").map(path => name(path, Some(entry(path, "5:", size = 2))))
     assertEquals(Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a"))), actions(rules, isOld: _*))
@@ -30,14 +44,19 @@ class HardLinksTest {
 
   @Test def whatIsTheCopyOfAnotherFileIsCopied(): Unit = {
     val found = Some(entry("a", "5:"))
-    assertEquals(Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a"))),
+    assertEquals(
+      Seq(("a", Action.Copy, None), ("b", Action.HardLink, Some("a"))),
       actions(rules, name("a", found, isShared = true), name("b", found, isShared = true)))
-    assertEquals(Seq(("a", Action.HardLink, Some("b"))), actions(rules, name("a", found, isShared = true), name("b", Some(entry("b", "")))))
+    assertEquals(
+      Seq(("a", Action.HardLink, Some("b"))),
+      actions(rules, name("a", found, isShared = true), name("b", Some(entry("b", "")))))
     assertEquals(Nil, actions(rules, name("a", found), name("b", found)))
   }
 
   @Test def mostNamesDecide(): Unit = {
-    val names = Seq("a" -> "4:", "b" -> "5:", "c" -> "5:").map { case (path, inode) => name(path, Some(entry(path, inode))) }
+    val names = Seq("a" -> "4:", "b" -> "5:", "c" -> "5:").map { case (path, inode) =>
+      name(path, Some(entry(path, inode)))
+    }
     assertEquals(Seq(("a", Action.HardLink, Some("b"))), actions(rules, names: _*))
   }
 
@@ -48,14 +67,17 @@ class HardLinksTest {
 
   @Test def whatIsLeftAloneTakesNoPart(): Unit = {
     val (keeps, limited) = (rules.copy(ignoreExisting = true), rules.copy(existing = true))
-    assertEquals(Seq(("b", Action.Copy, None)), actions(keeps, name("a", Some(entry("a", "", size = 2)), keeps), name("b", None, keeps)))
+    assertEquals(
+      Seq(("b", Action.Copy, None)),
+      actions(keeps, name("a", Some(entry("a", "", size = 2)), keeps), name("b", None, keeps)))
     assertEquals(Nil, actions(limited, name("a", Some(entry("a", "")), limited), name("b", None, limited)))
     val failed = name("b", None).copy(step = Some(Step("b", Action.Fail, "why", None, None)))
     assertEquals(Seq(("a", Action.Copy, None), ("b", Action.Fail, None)), actions(rules, name("a", None), failed))
   }
 
   @Test def linesNameTheOther(): Unit = {
-    val Seq(step) = HardLinks.of(Seq(name("a", Some(entry("a", ""))), name("b", Some(entry("b", "").copy(mode = Some(0))))), rules)
+    val Seq(step) =
+      HardLinks.of(Seq(name("a", Some(entry("a", ""))), name("b", Some(entry("b", "").copy(mode = Some(0))))), rules)
     assertEquals("hf...p.....", step.changes)
     assertEquals(Some("hf...p..... s/b => s/a"), Itemized.line(Outcome.of(step, Status.Done), "s", isItemized = true))
   }

@@ -30,7 +30,8 @@ class LocationTest {
   @Test def protocolsOfHdfsAreOneStore(): Unit = {
     def at(url: String) = Location(java.net.URI.create(url))
     assertTrue(at("webhdfs://nn:9870/a/b").isWithin(at("hdfs://nn:8020/a")))
-    assertFalse(at("hdfs://nn:8021/a/b").isWithin(at("hdfs://nn:8020/a")) || at("hdfs://other/a/b").isWithin(at("webhdfs://nn/a")))
+    assertFalse(at("hdfs://nn:8021/a/b").isWithin(at("hdfs://nn:8020/a")) || at(
+      "hdfs://other/a/b").isWithin(at("webhdfs://nn/a")))
     assertFalse(at("s3a://bucket/a").isWithin(at("hdfs://bucket/a")))
   }
 }

@@ -22,7 +22,10 @@ class TemporaryNamesTest {
     val made = Seq(names.name(1, 2), names.name(1, 3), names.name(2, 2), names.working)
     assertEquals(4, made.distinct.length)
     assertTrue(made.forall(names.has))
-    for (foreign <- Seq(TemporaryNames(other, 18), TemporaryNames(Maker("0123abcd", 4712), 17), TemporaryNames(Maker("0123abce", 4711), 17))) {
+    for (foreign <- Seq(
+        TemporaryNames(other, 18),
+        TemporaryNames(Maker("0123abcd", 4712), 17),
+        TemporaryNames(Maker("0123abce", 4711), 17))) {
       assertFalse(made.exists(foreign.has), foreign.toString)
     }
     assertTrue(made.forall(TemporaryNames.makerOf(_).contains(other)))
@@ -35,7 +38,13 @@ class TemporaryNamesTest {
   }
 
   @Test def otherNamesHaveNoMaker(): Unit =
-    for (name <- Seq(".psync", ".psync-0123abcd-1-2", ".psync-0123ABCD-1-2.tmp", "psync-0123abcd-1-2.tmp", ".psync-0123abcd-1-2.tmp.x", ".psync-0123abcd--2.tmp")) {
+    for (name <- Seq(
+        ".psync",
+        ".psync-0123abcd-1-2",
+        ".psync-0123ABCD-1-2.tmp",
+        "psync-0123abcd-1-2.tmp",
+        ".psync-0123abcd-1-2.tmp.x",
+        ".psync-0123abcd--2.tmp")) {
       assertEquals(None, TemporaryNames.makerOf(name), name)
     }
 

@@ -6,6 +6,7 @@ import org.junit.jupiter.api.Assertions.{assertEquals, assertTrue}
 import org.junit.jupiter.api.Test
 
 class TreeListingTest {
+
   /** A tree of so many levels, each directory with so many of them and of files. */
   private class Levels(levels: Int, width: Int, fails: String => Boolean = _ => false) extends Tree {
     override def capabilities: Capabilities = throw new AssertionError("not asked for")
@@ -28,16 +29,18 @@ class TreeListingTest {
     override def mayGiveAway(path: String): Boolean = none
   }
 
-  private def listed(tree: Tree, directories: Seq[String], most: Long) = new TreeListing(tree, directories, threads = 4, most, _ => true).toVector
+  private def listed(tree: Tree, directories: Seq[String], most: Long) =
+    new TreeListing(tree, directories, threads = 4, most, _ => true).toVector
 
   @Test def roundsListEveryEntryOnce(): Unit = for (most <- Seq(1L, 10L, 100L, 100000L)) {
     val tree = new Levels(4, 3)
     var rounds = 0
-    val entries = Iterator.unfold(Seq(""))(left => Option.when(left.nonEmpty) {
-      val (pending, found) = listed(tree, left, most).partition(_.kind == Kind.Pending)
-      rounds += 1
-      (found, pending.map(_.path))
-    }).flatten.toVector
+    val entries = Iterator.unfold(Seq(""))(left =>
+      Option.when(left.nonEmpty) {
+        val (pending, found) = listed(tree, left, most).partition(_.kind == Kind.Pending)
+        rounds += 1
+        (found, pending.map(_.path))
+      }).flatten.toVector
     val directories = (1 to 4).map(level => math.pow(3, level).toInt).sum
     assertEquals(directories, entries.count(_.isDirectory))
     assertEquals((directories + 1) * 3, entries.count(_.isFile))
@@ -54,9 +57,15 @@ class TreeListingTest {
   @Test def whatIsTemporaryIsNoEntry(): Unit = {
     val tree = new Levels(0, 0) {
       override def list(directory: String)(take: Entry => Unit): Unit =
-        Seq(".psync-0123abcd-1-2.tmp" -> Kind.Directory, ".psync-0123abcd-1-3.tmp" -> Kind.File, ".psync" -> Kind.File, ".psync-x.tmp" -> Kind.Directory)
+        Seq(
+          ".psync-0123abcd-1-2.tmp" -> Kind.Directory,
+          ".psync-0123abcd-1-3.tmp" -> Kind.File,
+          ".psync" -> Kind.File,
+          ".psync-x.tmp" -> Kind.Directory)
           .foreach { case (name, kind) => take(Entry(name, kind)) }
     }
-    assertEquals(Seq(Kind.WorkingDirectory, Kind.Temporary, Kind.File), listed(tree, Seq(""), 1000).filter(_.path != ".psync-x.tmp").map(_.kind).distinct)
+    assertEquals(
+      Seq(Kind.WorkingDirectory, Kind.Temporary, Kind.File),
+      listed(tree, Seq(""), 1000).filter(_.path != ".psync-x.tmp").map(_.kind).distinct)
   }
 }

@@ -18,99 +18,102 @@ import org.apache.hadoop.fs.Path;
 
 /** Exchanges directories on {@code file:} if the kernel and the file system support it; NFS does not. */
 public final class LocalExchange implements Exchange {
-  private final LocalStore store;
+    private final LocalStore store;
 
-  public LocalExchange(LocalStore store) {
-    this.store = store;
-  }
-
-  @Override
-  public Optional<String> whyNot() {
-    if (!NativeLibrary.isLoaded()) {
-      return Optional.of("Millstream's native library does not load in this JVM");
+    public LocalExchange(LocalStore store) {
+        this.store = store;
     }
-    try {
-      probe();
-      return Optional.empty();
-    } catch (IOException e) {
-      return Optional.of("directories of " + store.table + " cannot be exchanged: " + e.getMessage());
+
+    @Override
+    public Optional<String> whyNot() {
+        if (!NativeLibrary.isLoaded()) {
+            return Optional.of("Millstream's native library does not load in this JVM");
+        }
+        try {
+            probe();
+            return Optional.empty();
+        } catch (IOException e) {
+            return Optional.of("directories of " + store.table + " cannot be exchanged: " + e.getMessage());
+        }
     }
-  }
 
-  /**
-   * Exchanges two directories in the journal as a test. If this process dies meanwhile, they are removed like other
-   * temporary files of the journal.
-   */
-  private void probe() throws IOException {
-    boolean isFirst = store.isMissing();
-    java.nio.file.Path token = store.written("probe", new byte[0], LocalStore.CREATE_ATTEMPTS);
-    String name = token.getFileName().toString();
-    java.nio.file.Path one = token.resolveSibling(name + "-1");
-    java.nio.file.Path other = token.resolveSibling(name + "-2");
-    try {
-      Files.createDirectory(one);
-      Files.createDirectory(other);
-      NativeExchange.exchange(token.getParent().toString(), name, name + "-1", name + "-2", "witness");
-    } finally {
-      Files.deleteIfExists(one);
-      Files.deleteIfExists(other);
-      Files.deleteIfExists(token);
-      store.removeIfEmpty(store.journal);
-      if (isFirst) {
-        store.removeEmptyTree("");
-      }
+    /**
+     * Exchanges two directories in the journal as a test. If this process dies meanwhile, they are removed like other
+     * temporary files of the journal.
+     */
+    private void probe() throws IOException {
+        boolean isFirst = store.isMissing();
+        java.nio.file.Path token = store.written("probe", new byte[0], LocalStore.CREATE_ATTEMPTS);
+        String name = token.getFileName().toString();
+        java.nio.file.Path one = token.resolveSibling(name + "-1");
+        java.nio.file.Path other = token.resolveSibling(name + "-2");
+        try {
+            Files.createDirectory(one);
+            Files.createDirectory(other);
+            NativeExchange.exchange(token.getParent().toString(), name, name + "-1", name + "-2", "witness");
+        } finally {
+            Files.deleteIfExists(one);
+            Files.deleteIfExists(other);
+            Files.deleteIfExists(token);
+            store.removeIfEmpty(store.journal);
+            if (isFirst) {
+                store.removeEmptyTree("");
+            }
+        }
     }
-  }
 
-  @Override
-  public void rehearse(StagedFile file, String destination) throws IOException {
-    store.makeDirectories(Set.of(destination));
-    Path staged = Names.path(store.directory(file.directory()), file.stagedAs());
-    Path there = Names.path(store.directory(destination), file.stagedAs());
-    if (store.rename(staged, there) && !store.rename(there, staged)) {
-      throw new IOException(there + " was removed by another program");
+    @Override
+    public void rehearse(StagedFile file, String destination) throws IOException {
+        store.makeDirectories(Set.of(destination));
+        Path staged = Names.path(store.directory(file.directory()), file.stagedAs());
+        Path there = Names.path(store.directory(destination), file.stagedAs());
+        if (store.rename(staged, there) && !store.rename(there, staged)) {
+            throw new IOException(there + " was removed by another program");
+        }
     }
-  }
 
-  @Override
-  public NativeExchange.Outcome exchange(String job, String made, String destination, String witness) throws IOException {
-    String token = Names.entry(new Path(Store.JOURNAL), Names.begin(job)).toString();
-    return NativeExchange.exchange(store.table.toUri().getPath(), token, made, destination, witness);
-  }
-
-  @Override
-  public boolean move(StagedFile file, String destination) throws IOException {
-    Path placed = Names.path(store.directory(destination), file.name());
-    return store.rename(Names.path(store.directory(file.directory()), file.name()), placed) || store.status(placed) != null;
-  }
-
-  @Override
-  public int carryOver(String job, String from, String destination, Set<OldFile> but) throws IOException {
-    Set<String> checksums = new HashSet<>();
-    but.forEach(file -> checksums.add(LocalStore.checksums(file.name())));
-    int found = 0;
-    for (FileStatus status : store.entries(store.directory(from))) {
-      String name = status.getPath().getName();
-      if (checksums.contains(name) || but.contains(new OldFile(from, name, status.getLen(), status.getModificationTime()))) {
-        continue;
-      }
-      found++;
-      if (job.equals(HiddenFileStore.jobOf(name))) {
-        store.deleteFile(status.getPath());
-      } else {
-        carry(status.getPath(), store.directory(destination), job);
-      }
+    @Override
+    public NativeExchange.Outcome exchange(String job, String made, String destination, String witness)
+            throws IOException {
+        String token = Names.entry(new Path(Store.JOURNAL), Names.begin(job)).toString();
+        return NativeExchange.exchange(store.table.toUri().getPath(), token, made, destination, witness);
     }
-    return found;
-  }
 
-  /** Moves a file back, under another name if the destination directory has a file of its name by now. */
-  private void carry(Path file, Path destination, String job) throws IOException {
-    String name = file.getName();
-    Path target = Names.path(destination, name);
-    if (store.status(target) != null) {
-      target = Names.path(destination, Names.isHidden(name) ? name + "." + job : job + "-" + name);
+    @Override
+    public boolean move(StagedFile file, String destination) throws IOException {
+        Path placed = Names.path(store.directory(destination), file.name());
+        return store.rename(Names.path(store.directory(file.directory()), file.name()), placed)
+                || store.status(placed) != null;
     }
-    store.rename(file, target);
-  }
+
+    @Override
+    public int carryOver(String job, String from, String destination, Set<OldFile> but) throws IOException {
+        Set<String> checksums = new HashSet<>();
+        but.forEach(file -> checksums.add(LocalStore.checksums(file.name())));
+        int found = 0;
+        for (FileStatus status : store.entries(store.directory(from))) {
+            String name = status.getPath().getName();
+            if (checksums.contains(name)
+                    || but.contains(new OldFile(from, name, status.getLen(), status.getModificationTime()))) {
+                continue;
+            }
+            found++;
+            if (job.equals(HiddenFileStore.jobOf(name))) {
+                store.deleteFile(status.getPath());
+            } else {
+                carry(status.getPath(), store.directory(destination), job);
+            }
+        }
+        return found;
+    }
+
+    /** Moves a file back, under another name if the destination directory has a file of its name by now. */
+    private void carry(Path file, Path destination, String job) throws IOException {
+        String name = file.getName();
+        Path target = Names.path(destination, name);
+        if (store.status(target) != null) {
+            target = Names.path(destination, Names.isHidden(name) ? name + "." + job : job + "-" + name);
+        }
+        store.rename(file, target);
+    }
 }

@@ -11,16 +11,24 @@ import org.apache.spark.sql.execution.datasources.{FileFormat, OutputWriter, Out
 import org.apache.spark.sql.hive.execution.{HiveFileFormat, HiveOutputWriter}
 import org.apache.spark.sql.types.StructType
 
-/** Spark's writer for Hive's serdes, which uses the task's configuration instead of sending a second one with every task. */
+/**
+ * Spark's writer for Hive's serdes, which uses the task's configuration instead of sending a second one with every
+ * task.
+ */
 class DirectHiveFileFormat(sink: FileSinkDesc) extends HiveFileFormat(identity(sink)) {
   // Without `identity`, Scala would read the field of Spark's class, which is not accessible before Spark 4.1.
-  override def prepareWrite(session: SparkSession, job: Job, options: Map[String, String], schema: StructType): OutputWriterFactory = {
+  override def prepareWrite(
+      session: SparkSession,
+      job: Job,
+      options: Map[String, String],
+      schema: StructType): OutputWriterFactory = {
     super.prepareWrite(session, job, options, schema) // configures the job for the table
     new DirectHiveWriterFactory(sink)
   }
 }
 
 object DirectHiveFileFormat {
+
   /** A field of Spark's writer, which is accessible from 4.1 on. */
   private lazy val sink = {
     val field = classOf[HiveFileFormat].getDeclaredField("fileSinkConf")
@@ -48,7 +56,10 @@ private final class DirectHiveWriterFactory(sink: FileSinkDesc) extends OutputWr
   }
 
   override def getFileExtension(context: TaskAttemptContext): String =
-    Utilities.getFileExtension(conf(context), sink.getCompressed, conf(context).getOutputFormat.asInstanceOf[HiveOutputFormat[_, _]])
+    Utilities.getFileExtension(
+      conf(context),
+      sink.getCompressed,
+      conf(context).getOutputFormat.asInstanceOf[HiveOutputFormat[_, _]])
 
   override def newInstance(path: String, schema: StructType, context: TaskAttemptContext): OutputWriter =
     new HiveOutputWriter(path, sink, conf(context), schema)

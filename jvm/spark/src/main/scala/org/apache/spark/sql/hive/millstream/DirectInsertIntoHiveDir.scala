@@ -17,7 +17,13 @@ import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.datasources.millstream.write.{DirectCommand, DirectWrite, ReadTables, ReplaceInserts, TableLocations}
+import org.apache.spark.sql.execution.datasources.millstream.write.{
+  DirectCommand,
+  DirectWrite,
+  ReadTables,
+  ReplaceInserts,
+  TableLocations
+}
 import org.apache.spark.sql.hive.execution.InsertIntoHiveDirCommand
 import org.apache.spark.sql.util.SchemaUtils
 import org.apache.spark.util.Utils
@@ -29,8 +35,8 @@ class DirectInsertIntoHiveDir(
     query: LogicalPlan,
     overwrite: Boolean,
     outputColumnNames: Seq[String])
-  extends InsertIntoHiveDirCommand(isLocal, storage, query, overwrite, outputColumnNames)
-  with DirectCommand {
+    extends InsertIntoHiveDirCommand(isLocal, storage, query, overwrite, outputColumnNames)
+    with DirectCommand {
 
   override protected def withNewChildInternal(newChild: LogicalPlan): InsertIntoHiveDirCommand =
     new DirectInsertIntoHiveDir(isLocal, storage, newChild, overwrite, outputColumnNames)
@@ -40,10 +46,15 @@ class DirectInsertIntoHiveDir(
     val hadoopConf = session.sessionState.newHadoopConf()
     val root = DirectInsertIntoHiveDir.root(isLocal, storage, hadoopConf)
     ReadTables.finishWrites(session, root, None, hadoopConf)
-    if (ReplaceInserts.lacksNames(root.toString, root, "", Nil, overwrite, hadoopConf)) super.run(session, child) else writeDirectly(session, child, root, hadoopConf)
+    if (ReplaceInserts.lacksNames(root.toString, root, "", Nil, overwrite, hadoopConf)) super.run(session, child)
+    else writeDirectly(session, child, root, hadoopConf)
   }
 
-  private def writeDirectly(session: SparkSession, child: SparkPlan, root: Path, hadoopConf: Configuration): Seq[Row] = {
+  private def writeDirectly(
+      session: SparkSession,
+      child: SparkPlan,
+      root: Path,
+      hadoopConf: Configuration): Seq[Row] = {
     try {
       val sink = new FileSinkDesc(root, description, false)
       setupHadoopConfForCompression(sink, hadoopConf, session)
@@ -66,9 +77,13 @@ class DirectInsertIntoHiveDir(
           Some("it is a directory, not a table of the catalog")),
         moved = Map.empty,
         table = None,
-        reads = getTagValue(ReadTables.Guards).getOrElse(Nil)).run(session, child, metrics, refresh = () => ())(super.run(session, child))
+        reads =
+          getTagValue(ReadTables.Guards).getOrElse(Nil)).run(session, child, metrics, refresh = () => ())(super.run(
+        session,
+        child))
     } catch {
-      case e: Throwable => throw new SparkException(s"Failed inserting overwrite directory ${storage.locationUri.get}", e)
+      case e: Throwable =>
+        throw new SparkException(s"Failed inserting overwrite directory ${storage.locationUri.get}", e)
     }
     Nil
   }
@@ -76,7 +91,8 @@ class DirectInsertIntoHiveDir(
   /** The description of a table that a serde requires, although there is no table. */
   private def description: TableDesc = {
     val table = new Table("default", storage.locationUri.get.toString)
-    table.setFields(outputColumns.map(column => new FieldSchema(column.name, column.dataType.catalogString, null)).asJava)
+    table.setFields(outputColumns.map(column =>
+      new FieldSchema(column.name, column.dataType.catalogString, null)).asJava)
     storage.inputFormat.foreach(name => table.setInputFormatClass(Utils.classForName[InputFormat[_, _]](name)))
     storage.outputFormat.foreach(name => table.setOutputFormatClass(Utils.classForName[OutputFormat[_, _]](name)))
     table.setSerializationLib(storage.serde.getOrElse(classOf[LazySimpleSerDe].getName))

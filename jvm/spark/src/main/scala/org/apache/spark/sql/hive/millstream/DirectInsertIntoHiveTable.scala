@@ -19,7 +19,14 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources.FileFormat
-import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectCommand, DirectWrite, ReadTables, ReplaceInserts, TableLocations}
+import org.apache.spark.sql.execution.datasources.millstream.write.{
+  CatalogChange,
+  DirectCommand,
+  DirectWrite,
+  ReadTables,
+  ReplaceInserts,
+  TableLocations
+}
 import org.apache.spark.sql.hive.execution.{HiveTempPath, InsertIntoHiveTable}
 
 /**
@@ -37,29 +44,67 @@ class DirectInsertIntoHiveTable(
     options: Map[String, String],
     fileFormat: FileFormat,
     hiveTmpPath: HiveTempPath)
-  extends InsertIntoHiveTable(table, partition, query, overwrite, ifPartitionNotExists, outputColumnNames, partitionColumns, bucketSpec,
-    options, fileFormat, hiveTmpPath)
-  with DirectCommand {
+    extends InsertIntoHiveTable(
+      table,
+      partition,
+      query,
+      overwrite,
+      ifPartitionNotExists,
+      outputColumnNames,
+      partitionColumns,
+      bucketSpec,
+      options,
+      fileFormat,
+      hiveTmpPath)
+    with DirectCommand {
 
   override protected def withNewChildInternal(newChild: LogicalPlan): InsertIntoHiveTable =
-    new DirectInsertIntoHiveTable(table, partition, newChild, overwrite, ifPartitionNotExists, outputColumnNames, partitionColumns,
-      bucketSpec, options, fileFormat, hiveTmpPath)
+    new DirectInsertIntoHiveTable(
+      table,
+      partition,
+      newChild,
+      overwrite,
+      ifPartitionNotExists,
+      outputColumnNames,
+      partitionColumns,
+      bucketSpec,
+      options,
+      fileFormat,
+      hiveTmpPath)
 
   override def run(session: SparkSession, child: SparkPlan): Seq[Row] = {
     val hadoopConf = hiveTmpPath.hadoopConf
-    val location = new Path(ReadTables.finishWrites(session, new Path(table.location), Some(table), hadoopConf).getOrElse(table).location)
+    val location = new Path(ReadTables.finishWrites(
+      session,
+      new Path(table.location),
+      Some(table),
+      hadoopConf).getOrElse(table).location)
     val fileSystem = location.getFileSystem(hadoopConf)
     val root = SwapDirectories.home(fileSystem.makeQualified(location))
     val known = knownPartitions(session)
-    val locations = TableLocations(fileSystem, root,
-      if (columns.isEmpty) Seq("" -> location) else known.map(found => directory(found.spec) -> new Path(found.location)))
-    val visibility = TableLocations.visibility(table.identifier.unquotedString, root, overwrite, columns.nonEmpty, hadoopConf)(
-      Option.when(columns.isEmpty && table.tableType == CatalogTableType.MANAGED)(TableLocations.ManagedWithoutPartitions))
+    val locations = TableLocations(
+      fileSystem,
+      root,
+      if (columns.isEmpty) Seq("" -> location)
+      else known.map(found => directory(found.spec) -> new Path(found.location)))
+    val visibility =
+      TableLocations.visibility(table.identifier.unquotedString, root, overwrite, columns.nonEmpty, hadoopConf)(
+        Option.when(
+          columns.isEmpty && table.tableType == CatalogTableType.MANAGED)(TableLocations.ManagedWithoutPartitions))
     if (ifPartitionNotExists && known.nonEmpty ||
-      ReplaceInserts.lacksNames(table.identifier.unquotedString, root, directory(static), partitionColumns, overwrite, hadoopConf) || locations.isOutOfReach(table.identifier.unquotedString, visibility, overwrite, hadoopConf)) {
+      ReplaceInserts.lacksNames(
+        table.identifier.unquotedString,
+        root,
+        directory(static),
+        partitionColumns,
+        overwrite,
+        hadoopConf) || locations.isOutOfReach(table.identifier.unquotedString, visibility, overwrite, hadoopConf)) {
       super.run(session, child)
     } else {
-      directWrite(locations, visibility, isNew = known.isEmpty).run(session, child, metrics, () => refresh(session))(super.run(session, child))
+      directWrite(
+        locations,
+        visibility,
+        isNew = known.isEmpty).run(session, child, metrics, () => refresh(session))(super.run(session, child))
       Nil
     }
   }
@@ -97,7 +142,8 @@ class DirectInsertIntoHiveTable(
       root = locations.root,
       within = within,
       static = within,
-      overwrite = if (!overwrite) Overwrite.nothing() else if (isDynamic) Overwrite.touched() else Overwrite.below(List(within).asJava),
+      overwrite = if (!overwrite) Overwrite.nothing()
+      else if (isDynamic) Overwrite.touched() else Overwrite.below(List(within).asJava),
       conf = hadoopConf,
       format = DirectHiveFileFormat.of(fileFormat),
       outputColumns = outputColumns,
@@ -107,8 +153,16 @@ class DirectInsertIntoHiveTable(
       options = options,
       // As in Hive, which moves a partition's whole directory including this file, but otherwise only data files.
       marksSuccess = !isDynamic && columns.nonEmpty && (overwrite || isNew),
-      change = Some(CatalogChange(table, locations.root, hadoopConf, replaces = overwrite,
-        below = None, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), replacesUnknown = true, isForNew = ifPartitionNotExists, ofTable = true)),
+      change = Some(CatalogChange(
+        table,
+        locations.root,
+        hadoopConf,
+        replaces = overwrite,
+        below = None,
+        always = if (isDynamic || columns.isEmpty) Nil else Seq(within),
+        replacesUnknown = true,
+        isForNew = ifPartitionNotExists,
+        ofTable = true)),
       visibility = visibility,
       moved = locations.moved,
       table = Some(table),

@@ -6,12 +6,18 @@ import java.util.Locale
 
 /** Names of partitions that the database behind a metastore may be unable to distinguish or to store. */
 private object DoubtfulNames {
+
   /** Every database can store and index as many characters. */
   private val SurelyShort = 190
 
-  /** Equal for names that some database takes for equal: they differ in spaces at the end, in case, in accents, or in characters without width. */
+  /**
+   * Equal for names that some database takes for equal: they differ in spaces at the end, in case, in accents, or in
+   * characters without width.
+   */
   def fold(name: String): String =
-    Normalizer.normalize(name, Normalizer.Form.NFKD).replaceAll("[\\p{M}\\p{C}]+", "").toUpperCase(Locale.ROOT).toLowerCase(Locale.ROOT).stripTrailing
+    Normalizer.normalize(name, Normalizer.Form.NFKD).replaceAll(
+      "[\\p{M}\\p{C}]+",
+      "").toUpperCase(Locale.ROOT).toLowerCase(Locale.ROOT).stripTrailing
 
   /** A few names, such that a database that can store them can store all: the longest ones, and one for each script. */
   def toTest(names: Seq[String]): Seq[String] = {

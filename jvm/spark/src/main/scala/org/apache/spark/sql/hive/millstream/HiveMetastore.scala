@@ -19,13 +19,16 @@ import org.apache.spark.util.Utils
 /**
  * Carries out the changes of commits in Hive's metastore: partitions in batches, parameters as given.
  *
- * Spark's own method of changing a partition makes the metastore list the directory, and loses the partition's own columns. So this class
- * calls the metastore's client behind Spark's, by reflection, because a separate class loader has loaded that client.
+ * Spark's own method of changing a partition makes the metastore list the directory, and loses the partition's own
+ * columns. So this class calls the metastore's client behind Spark's, by reflection, because a separate class loader
+ * has loaded that client.
  */
-class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)]) extends CatalogMetastore(catalog, addressed) {
+class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)])
+    extends CatalogMetastore(catalog, addressed) {
   import HiveMetastore._
 
-  private lazy val client = catalog.asInstanceOf[ExternalCatalogWithListener].unwrapped.asInstanceOf[HiveExternalCatalog].client
+  private lazy val client =
+    catalog.asInstanceOf[ExternalCatalogWithListener].unwrapped.asInstanceOf[HiveExternalCatalog].client
   private lazy val methods = new Methods(client)
 
   override def whyNot: Option[String] =
@@ -33,14 +36,16 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
       methods
       None
     } catch {
-      case e @ (_: ReflectiveOperationException | _: LinkageError) => Some(s"the metastore's client is not supported: $e")
+      case e @ (_: ReflectiveOperationException | _: LinkageError) =>
+        Some(s"the metastore's client is not supported: $e")
     }
 
   override protected def kind: String = "hive"
 
   override protected def carryOut(change: MetastoreChange, standing: Standing): Unit = {
     if (change.isSwap) {
-      val known = client.withHiveState(fetch(change.database, change.table, change.partitions.asScala.toSeq.map(_.name)))
+      val known =
+        client.withHiveState(fetch(change.database, change.table, change.partitions.asScala.toSeq.map(_.name)))
       add(change, change.partitions.asScala.toSeq.filterNot(partition => known.contains(partition.name)), standing)
       if (!standing.isFinished) client.withHiveState(switch(change))
     } else {
@@ -62,17 +67,25 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
     partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isFinished).flatMap { batch =>
       val found = fetch(change.database, change.table, batch.map(_.name))
       val (known, missing) = batch.partition(partition => found.contains(partition.name))
-      alter(change, known.map(partition => found(partition.name)).zip(known).filter { case (raw, partition) => isChanged(raw, partition, change) }.map(_._1))
+      alter(
+        change,
+        known.map(partition => found(partition.name)).zip(known).filter { case (raw, partition) =>
+          isChanged(raw, partition, change)
+        }.map(_._1))
       missing
     }.toSeq
 
   /**
-   * Moves all partitions in one request, which is one transaction of the metastore, so that no reader sees a mixture of old and new
-   * locations.
+   * Moves all partitions in one request, which is one transaction of the metastore, so that no reader sees a mixture of
+   * old and new locations.
    */
   private def switch(change: MetastoreChange): Unit = {
-    val found = fetch(change.database, change.table, change.partitions.asScala.toSeq.map(_.name) ++ change.droppedPartitions.asScala)
-    val gone = change.droppedPartitions.asScala.map(new MetastoreChange.Partition(_, change.emptyDirectory, JavaMap.of()))
+    val found = fetch(
+      change.database,
+      change.table,
+      change.partitions.asScala.toSeq.map(_.name) ++ change.droppedPartitions.asScala)
+    val gone =
+      change.droppedPartitions.asScala.map(new MetastoreChange.Partition(_, change.emptyDirectory, JavaMap.of()))
     val all = (change.partitions.asScala ++ gone).toSeq
     alter(change, all.flatMap(partition => found.get(partition.name).filter(isChanged(_, partition, change))))
   }
@@ -87,50 +100,68 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
       batch.flatMap(name => found.get(values(name)).map(name -> _))
     }.toMap
 
-  /** The partitions that the metastore has for these names; they may have other names, which it does not distinguish from these. */
+  /**
+   * The partitions that the metastore has for these names; they may have other names, which it does not distinguish
+   * from these.
+   */
   private def answer(database: String, table: String, batch: Seq[String]): Seq[AnyRef] =
-    methods.getPartitions(metastore, database, table, batch.map(nameInHive).asJava).asInstanceOf[JavaList[AnyRef]].asScala.toSeq
+    methods.getPartitions(
+      metastore,
+      database,
+      table,
+      batch.map(nameInHive).asJava).asInstanceOf[JavaList[AnyRef]].asScala.toSeq
 
   /**
-   * The database behind the metastore decides which names are equal and which it can store: Derby and MySQL ignore spaces at the end, MySQL perhaps
-   * case and accents. So a few partitions with doubtful names are added as a test, and dropped at once.
+   * The database behind the metastore decides which names are equal and which it can store: Derby and MySQL ignore
+   * spaces at the end, MySQL perhaps case and accents. So a few partitions with doubtful names are added as a test, and
+   * dropped at once.
    */
-  override def requireStorable(change: MetastoreChange, added: Seq[String]): Unit = if (added.nonEmpty) asking(change.database, change.table) {
-    requireDistinct(change, added)
-    val alike = added.groupBy(DoubtfulNames.fold).values.filter(_.size > 1).toSeq
-    val tested = (alike.map(_.head) ++ DoubtfulNames.toTest(added)).distinct
-    if (tested.nonEmpty) {
-      val known = client.withHiveState(fetch(change.database, change.table, tested))
-      val trial = UUID.randomUUID.toString
-      val test = change.partitions.asScala.toSeq.filter(partition => tested.contains(partition.name) && !known.contains(partition.name))
-        .map(partition => new MetastoreChange.Partition(partition.name, partition.location, JavaMap.of(Trial, trial)))
-      Utils.tryWithSafeFinally {
-        try {
-          add(change, test, () => false)
-        } catch {
-          case e: Exception => throw new IOException(s"the metastore cannot add ${quoted(test.map(_.name))}, and nothing is written: ${e.getMessage}", e)
+  override def requireStorable(change: MetastoreChange, added: Seq[String]): Unit = if (added.nonEmpty)
+    asking(change.database, change.table) {
+      requireDistinct(change, added)
+      val alike = added.groupBy(DoubtfulNames.fold).values.filter(_.size > 1).toSeq
+      val tested = (alike.map(_.head) ++ DoubtfulNames.toTest(added)).distinct
+      if (tested.nonEmpty) {
+        val known = client.withHiveState(fetch(change.database, change.table, tested))
+        val trial = UUID.randomUUID.toString
+        val test = change.partitions.asScala.toSeq.filter(partition =>
+          tested.contains(partition.name) && !known.contains(partition.name))
+          .map(partition => new MetastoreChange.Partition(partition.name, partition.location, JavaMap.of(Trial, trial)))
+        Utils.tryWithSafeFinally {
+          try {
+            add(change, test, () => false)
+          } catch {
+            case e: Exception => throw new IOException(
+                s"the metastore cannot add ${quoted(test.map(_.name))}, and nothing is written: ${e.getMessage}",
+                e)
+          }
+          requireDistinct(change, alike.flatMap(_.tail))
+        } {
+          // Another program may have added partitions of these names.
+          val names = client.withHiveState(fetch(change.database, change.table, test.map(_.name))).collect {
+            case (name, raw)
+                if methods.getParametersOfPartition(raw).asInstanceOf[JavaMap[String, String]].get(Trial) == trial =>
+              name
+          }.toSeq
+          drop(change.dropping(names.asJava), () => false)
         }
-        requireDistinct(change, alike.flatMap(_.tail))
-      } {
-        // Another program may have added partitions of these names.
-        val names = client.withHiveState(fetch(change.database, change.table, test.map(_.name))).collect {
-          case (name, raw) if methods.getParametersOfPartition(raw).asInstanceOf[JavaMap[String, String]].get(Trial) == trial => name
-        }.toSeq
-        drop(change.dropping(names.asJava), () => false)
       }
     }
-  }
 
   /** Refuses names for which the metastore has other partitions. */
   private def requireDistinct(change: MetastoreChange, names: Seq[String]): Unit =
     names.grouped(CatalogMetastore.Batch).foreach { batch =>
       val asked = batch.map(text).toSet
-      val others = client.withHiveState(answer(change.database, change.table, batch)).map(methods.getValues(_).asInstanceOf[JavaList[String]])
+      val others = client.withHiveState(answer(
+        change.database,
+        change.table,
+        batch)).map(methods.getValues(_).asInstanceOf[JavaList[String]])
         .map(_.asScala.mkString("/")).filterNot(asked)
       if (others.nonEmpty) {
         val alike = asked.filter(one => others.map(DoubtfulNames.fold).contains(DoubtfulNames.fold(one)))
-        throw new IOException(s"the metastore does not distinguish ${quoted((if (alike.isEmpty) asked else alike).toSeq)}, partitions of this statement, from " +
-          s"${quoted(others)}: they may differ only in spaces at the end, or in case; nothing is written")
+        throw new IOException(
+          s"the metastore does not distinguish ${quoted((if (alike.isEmpty) asked else alike).toSeq)}, partitions of this statement, from " +
+            s"${quoted(others)}: they may differ only in spaces at the end, or in case; nothing is written")
       }
     }
 
@@ -147,7 +178,9 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
 
   /** A partition's name in Hive, with columns in lower case; directories may have Spark's spelling. */
   private def nameInHive(name: String): String =
-    name.split('/').map(_.split("=", 2)).map { case Array(column, value) => s"${column.toLowerCase(Locale.ROOT)}=$value" }.mkString("/")
+    name.split('/').map(_.split("=", 2)).map { case Array(column, value) =>
+      s"${column.toLowerCase(Locale.ROOT)}=$value"
+    }.mkString("/")
 
   private def values(name: String): JavaList[String] =
     PartitioningUtils.parsePathFragmentAsSeq(name).map(_._2).asJava
@@ -184,6 +217,7 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
 }
 
 private object HiveMetastore {
+
   /** A parameter of partitions that are added as a test; its value is different each time. */
   val Trial = "millstream.trial"
 
@@ -191,15 +225,16 @@ private object HiveMetastore {
   val NamedPartitions = 5
 
   /**
-   * Methods of classes that cannot be named at compile time. All are looked up at once, so that none turns out to be missing after a
-   * commit.
+   * Methods of classes that cannot be named at compile time. All are looked up at once, so that none turns out to be
+   * missing after a commit.
    */
   final class Methods(client: HiveClient) {
     private val text = classOf[String]
     private val list = classOf[JavaList[_]]
     private val getter = client.getClass.getDeclaredMethod("msClient")
     getter.setAccessible(true)
-    private val (table, partition, storage, context) = (api("Table"), api("Partition"), api("StorageDescriptor"), api("EnvironmentContext"))
+    private val (table, partition, storage, context) =
+      (api("Table"), api("Partition"), api("StorageDescriptor"), api("EnvironmentContext"))
     private val constructor = context.getConstructor()
 
     val getTable = new Method(getter.getReturnType, "getTable", text, text)
@@ -218,7 +253,8 @@ private object HiveMetastore {
 
     def newContext(): AnyRef = constructor.newInstance().asInstanceOf[AnyRef]
 
-    private def api(name: String): Class[_] = getter.getReturnType.getClassLoader.loadClass(s"org.apache.hadoop.hive.metastore.api.$name")
+    private def api(name: String): Class[_] =
+      getter.getReturnType.getClassLoader.loadClass(s"org.apache.hadoop.hive.metastore.api.$name")
   }
 
   final class Method(of: Class[_], name: String, parameters: Class[_]*) {

@@ -19,16 +19,16 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources._
 
 /**
- * The index of a table whose partitions are in the catalog. The catalog finds the partitions, as in Spark; their directories
- * are listed in one native traversal, where Spark starts a job for more than 32 of them.
+ * The index of a table whose partitions are in the catalog. The catalog finds the partitions, as in Spark; their
+ * directories are listed in one native traversal, where Spark starts a job for more than 32 of them.
  *
- * Spark's cache of file statuses is replaced by one of directory listings ([[PartitionCache]]), which is valid as long as
- * Spark's would be.
+ * Spark's cache of file statuses is replaced by one of directory listings ([[PartitionCache]]), which is valid as long
+ * as Spark's would be.
  *
  * @param ofSpark the index that this one replaces
  */
 private[millstream] final class CompactCatalogFileIndex(spark: SparkSession, val ofSpark: CatalogFileIndex)
-  extends CatalogFileIndex(spark, ofSpark.table, ofSpark.sizeInBytes) {
+    extends CatalogFileIndex(spark, ofSpark.table, ofSpark.sizeInBytes) {
 
   private val cache = new PartitionCache(spark, CompactCatalogFileIndex.statusCacheOf(ofSpark))
 
@@ -47,7 +47,12 @@ private[millstream] final class CompactCatalogFileIndex(spark: SparkSession, val
       }
       tookNanos = System.nanoTime() - start
       listed <- cache.list(fileSystem, partitions.map(_.path))
-    } yield CompactFileIndex.ofPartitions(spark, fileSystem, PartitionSpec(partitionSchema, partitions), listed, tookNanos)
+    } yield CompactFileIndex.ofPartitions(
+      spark,
+      fileSystem,
+      PartitionSpec(partitionSchema, partitions),
+      listed,
+      tookNanos)
   }
 
   override def refresh(): Unit = {
@@ -76,9 +81,9 @@ private object CompactCatalogFileIndex {
 /**
  * Listings of a table's partitions.
  *
- * They are valid until Spark's index is refreshed, by an INSERT for example, or its cache drops them because of their age. For
- * that, Spark's cache has an entry that stands for all of them. Together they take at most the memory that Spark's cache may
- * take, `spark.sql.hive.filesourcePartitionFileCacheSize`.
+ * They are valid until Spark's index is refreshed, by an INSERT for example, or its cache drops them because of their
+ * age. For that, Spark's cache has an entry that stands for all of them. Together they take at most the memory that
+ * Spark's cache may take, `spark.sql.hive.filesourcePartitionFileCacheSize`.
  */
 private final class PartitionCache(spark: SparkSession, ofSpark: FileStatusCache) {
   private val byPartition = mutable.HashMap.empty[Path, LeafDirectories]
@@ -101,12 +106,16 @@ private final class PartitionCache(spark: SparkSession, ofSpark: FileStatusCache
 
   private def listed(fileSystem: Listed, partitions: Seq[Path]): Option[Map[Path, LeafDirectories]] = {
     val start = System.nanoTime()
-    val found = CompactFileIndex.listings(fileSystem, partitions, ignoreMissing = spark.sessionState.conf.ignoreMissingFiles)
+    val found =
+      CompactFileIndex.listings(fileSystem, partitions, ignoreMissing = spark.sessionState.conf.ignoreMissingFiles)
     found.filter(!_.exists(_.isFile)).map { listings =>
       val byRoot = listings.groupBy(_.root)
       val tookMillis = (System.nanoTime() - start) / 1000000
       partitions.zipWithIndex.map { case (path, root) =>
-        path -> LeafDirectories.of(byRoot.getOrElse(root, Seq.empty[DirectoryListing]), fileSystem, if (root == 0) tookMillis else 0)
+        path -> LeafDirectories.of(
+          byRoot.getOrElse(root, Seq.empty[DirectoryListing]),
+          fileSystem,
+          if (root == 0) tookMillis else 0)
       }.toMap
     }
   }
@@ -131,9 +140,11 @@ private final class PartitionCache(spark: SparkSession, ofSpark: FileStatusCache
 private object PartitionCache {
   private val BytesOfDirectory = 500L
   private val BytesOfFile = 60L
+
   /** No partition has this path. */
   private val Entry = new Path("millstream:/listings")
-  private val all = Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap[PartitionCache, java.lang.Boolean]))
+  private val all =
+    Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap[PartitionCache, java.lang.Boolean]))
 
   private def bytesOfAll: Long = all.synchronized(all.asScala.iterator.map(_.bytes).sum)
 
@@ -143,11 +154,17 @@ private object PartitionCache {
 }
 
 /**
- * A relation with another index. Catalyst keeps the old node if the new one is equal, and indexes of the same table are; so
- * this relation is equal to its own kind only.
+ * A relation with another index. Catalyst keeps the old node if the new one is equal, and indexes of the same table
+ * are; so this relation is equal to its own kind only.
  */
 private final class CatalogRelation(files: HadoopFsRelation, index: CompactCatalogFileIndex)
-  extends HadoopFsRelation(index, files.partitionSchema, files.dataSchema, files.bucketSpec, files.fileFormat, files.options)(files.sparkSession) {
+    extends HadoopFsRelation(
+      index,
+      files.partitionSchema,
+      files.dataSchema,
+      files.bucketSpec,
+      files.fileFormat,
+      files.options)(files.sparkSession) {
 
   override def canEqual(other: Any): Boolean = other.isInstanceOf[CatalogRelation]
 
@@ -157,9 +174,9 @@ private final class CatalogRelation(files: HadoopFsRelation, index: CompactCatal
 }
 
 /**
- * Gives tables with partitions in the catalog a [[CompactCatalogFileIndex]], Hive tables that Spark converts among them. Spark's
- * index lists nothing before a query is optimized, so it is replaced in time here, and in the session's cache of tables, so
- * that later queries find its listings.
+ * Gives tables with partitions in the catalog a [[CompactCatalogFileIndex]], Hive tables that Spark converts among
+ * them. Spark's index lists nothing before a query is optimized, so it is replaced in time here, and in the session's
+ * cache of tables, so that later queries find its listings.
  */
 class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
@@ -181,21 +198,30 @@ class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
     case _ => None
   }
 
-  private def withIndex(table: LogicalRelation, files: HadoopFsRelation, index: CompactCatalogFileIndex): LogicalRelation =
+  private def withIndex(
+      table: LogicalRelation,
+      files: HadoopFsRelation,
+      index: CompactCatalogFileIndex): LogicalRelation =
     table.copy(relation = new CatalogRelation(files, index))
 
-  /** Whether a table has partitions, by default where Millstream lists them; for other tables Spark would be asked in vain. */
+  /**
+   * Whether a table has partitions, by default where Millstream lists them; for other tables Spark would be asked in
+   * vain.
+   */
   private def isListed(table: CatalogTable): Boolean =
     table.partitionColumnNames.nonEmpty &&
-      table.storage.locationUri.exists(location => CompactCatalogFileIndex.listed(new Path(location), spark.sessionState.newHadoopConf()).nonEmpty)
+      table.storage.locationUri.exists(location =>
+        CompactCatalogFileIndex.listed(new Path(location), spark.sessionState.newHadoopConf()).nonEmpty)
 
   /** The index that replaces one of Spark's, the same for all its uses. */
   private def compact(index: CatalogFileIndex): CompactCatalogFileIndex = {
     val catalog = spark.sessionState.catalog
     val id = index.table.identifier
-    val name = for (catalogName <- id.catalog; database <- id.database) yield QualifiedTableName(catalogName, database, id.table)
+    val name =
+      for (catalogName <- id.catalog; database <- id.database) yield QualifiedTableName(catalogName, database, id.table)
     name.map(catalog.getCachedTable) match {
-      case Some(LogicalRelation(HadoopFsRelation(known: CompactCatalogFileIndex, _, _, _, _, _), _, _, _, _)) if known.ofSpark eq index => known
+      case Some(LogicalRelation(HadoopFsRelation(known: CompactCatalogFileIndex, _, _, _, _, _), _, _, _, _))
+          if known.ofSpark eq index => known
       case Some(cached @ LogicalRelation(files: HadoopFsRelation, _, _, _, _)) if files.location eq index =>
         val made = new CompactCatalogFileIndex(spark, index)
         catalog.cacheTable(name.get, withIndex(cached, files, made))

@@ -17,10 +17,11 @@ import org.apache.spark.sql.types.StructType
 /**
  * Spark's index of the files below some roots, listed natively and kept in columns.
  *
- * The rules are Spark's own: partition discovery, pruning and filters are inherited from [[InMemoryFileIndex]]. Only the
- * data differ: directory listings of some 40 bytes per file, from which statuses and paths are created on access, instead
- * of a status, a path and two map entries kept for every file. Spark's constructor and its `refresh` call `listLeafFiles`
- * for the statuses to keep; here it keeps none, unless native listing fails when the index is refreshed.
+ * The rules are Spark's own: partition discovery, pruning and filters are inherited from [[InMemoryFileIndex]]. Only
+ * the data differ: directory listings of some 40 bytes per file, from which statuses and paths are created on access,
+ * instead of a status, a path and two map entries kept for every file. Spark's constructor and its `refresh` call
+ * `listLeafFiles` for the statuses to keep; here it keeps none, unless native listing fails when the index is
+ * refreshed.
  *
  * @param first the listing when the index is created
  * @param spec the partitions, if a catalog knows them
@@ -34,11 +35,13 @@ class CompactFileIndex private (
     first: LeafDirectories,
     spec: Option[PartitionSpec],
     metadataOpsTimeNs: Option[Long])
-  extends InMemoryFileIndex(spark, roots, parameters, userSchema, NoopCache, spec, metadataOpsTimeNs) {
+    extends InMemoryFileIndex(spark, roots, parameters, userSchema, NoopCache, spec, metadataOpsTimeNs) {
 
   private val filtersFiles = PathFilterFactory.create(CaseInsensitiveMap(parameters)).nonEmpty
 
-  /** The native listing; none after a refresh in which native listing failed, so that the superclass keeps the files. */
+  /**
+   * The native listing; none after a refresh in which native listing failed, so that the superclass keeps the files.
+   */
   @volatile private var listed: Option[LeafDirectories] = Some(first)
 
   logListed(first)
@@ -54,9 +57,11 @@ class CompactFileIndex private (
     }
 
   /** For a native listing, only the roots that are files: the superclass looks up nothing else in this map. */
-  override protected def leafFiles: mutable.LinkedHashMap[Path, FileStatus] = listed.fold(super.leafFiles)(_.fileRootStatuses)
+  override protected def leafFiles: mutable.LinkedHashMap[Path, FileStatus] =
+    listed.fold(super.leafFiles)(_.fileRootStatuses)
 
-  override protected def leafDirToChildrenFiles: Map[Path, Array[FileStatus]] = listed.getOrElse(super.leafDirToChildrenFiles)
+  override protected def leafDirToChildrenFiles: Map[Path, Array[FileStatus]] =
+    listed.getOrElse(super.leafDirToChildrenFiles)
 
   /** Without a pattern or time filter, this is a view that creates each status on access. */
   override def allFiles(): Seq[FileStatus] = listed match {
@@ -83,7 +88,8 @@ class CompactFileIndex private (
   /** The non-empty files, each created on access, if all of them are data. */
   private def view: Option[Seq[FileStatusWithMetadata]] = listed.flatMap { leaves =>
     val chosen = selected(leaves)
-    Option.when(!filtersFiles && leaves.fileRoots.isEmpty && !chosen.exists(_.hasUnderscores))(new NonEmptyFiles(chosen))
+    Option.when(
+      !filtersFiles && leaves.fileRoots.isEmpty && !chosen.exists(_.hasUnderscores))(new NonEmptyFiles(chosen))
   }
 
   /**
@@ -92,7 +98,8 @@ class CompactFileIndex private (
    */
   private[millstream] def firstByPath: Option[FileStatus] = listed.flatMap { leaves =>
     val chosen = selected(leaves)
-    if (filtersFiles || chosen.exists(_.hasUnderscores)) None else chosen.flatMap(_.firstByName).minByOption(_.getPath.toString)
+    if (filtersFiles || chosen.exists(_.hasUnderscores)) None
+    else chosen.flatMap(_.firstByName).minByOption(_.getPath.toString)
   }
 
   override def sizeInBytes: Long = listed match {
@@ -145,7 +152,15 @@ object CompactFileIndex {
       spec: PartitionSpec,
       listed: LeafDirectories,
       metadataOpsTimeNs: Long): CompactFileIndex =
-    new CompactFileIndex(spark, fileSystem, spec.partitions.map(_.path), Map.empty, Some(spec.partitionColumns), listed, Some(spec), Some(metadataOpsTimeNs))
+    new CompactFileIndex(
+      spark,
+      fileSystem,
+      spec.partitions.map(_.path),
+      Map.empty,
+      Some(spec.partitionColumns),
+      listed,
+      Some(spec),
+      Some(metadataOpsTimeNs))
 
   private def list(
       fileSystem: Listed,
@@ -153,7 +168,10 @@ object CompactFileIndex {
       parameters: Map[String, String]): Option[LeafDirectories] = {
     val start = System.nanoTime()
     val ignoreMissing = new FileSourceOptions(CaseInsensitiveMap(parameters)).ignoreMissingFiles
-    listings(fileSystem, roots, ignoreMissing).map(LeafDirectories.of(_, fileSystem, (System.nanoTime() - start) / 1000000))
+    listings(
+      fileSystem,
+      roots,
+      ignoreMissing).map(LeafDirectories.of(_, fileSystem, (System.nanoTime() - start) / 1000000))
   }
 
   /** The directories below the roots; none if native listing fails, or if Spark has to report an error. */
@@ -164,13 +182,18 @@ object CompactFileIndex {
     for {
       found <- Option(fileSystem.listDataset(roots.asJava))
       (listings, failed) = found.asScala.partition(_.errno == 0)
-      // As in Spark, a missing root is empty, and a directory that vanishes during the listing is an error unless ignored.
+      // As in Spark, a missing root is empty, and a directory that vanishes during the listing is an error unless
+      // ignored.
       if failed.forall(f => f.isMissing && (ignoreMissing || f.isRoot))
     } yield if (ignoresHiddenRoots) listings.filterNot(isHiddenFile) else listings
   }
 
-  /** Whether Spark ignores a hidden file that is the only path, even where it lists a path with all below it: before 4.3, it does. */
+  /**
+   * Whether Spark ignores a hidden file that is the only path, even where it lists a path with all below it: before
+   * 4.3, it does.
+   */
   private lazy val ignoresHiddenRoots: Boolean = !new PathFilterWrapper(null).accept(new Path("/.hidden"))
 
-  private def isHiddenFile(root: DirectoryListing) = root.isFile && root.count > 0 && DatasetNames.isHidden(root.name(0))
+  private def isHiddenFile(root: DirectoryListing) =
+    root.isFile && root.count > 0 && DatasetNames.isHidden(root.name(0))
 }

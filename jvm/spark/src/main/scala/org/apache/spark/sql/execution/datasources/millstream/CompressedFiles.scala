@@ -18,44 +18,55 @@ import org.apache.spark.util.{SerializableConfiguration, ThreadUtils}
 /**
  * The indexes of the large compressed files that are to be read.
  *
- * An index that is kept is read by the driver, from which tasks get the parts that they need. Indexes that are missing are made by a
- * job, a task for each file, which decodes the file once.
+ * An index that is kept is read by the driver, from which tasks get the parts that they need. Indexes that are missing
+ * are made by a job, a task for each file, which decodes the file once.
  */
 private[millstream] object CompressedFiles extends Logging {
+
   /** Decoded bytes of a compressed byte, as long as nothing else is known: what common lines have. */
   val Ratio = 8L
 
   private val Loaders = 16
+
   /** Files that the log names for one reason. */
   private val MostNamed = 10
+
   /** Bytes of indexes that the driver keeps: those of about 100 GB of text. */
   private val MostBytes = 64L << 20
   private val Cancelled = "SPARK_JOB_CANCELLED"
 
   private val MostRemembered = 10_000
 
-  private val Indivisible = "nothing in it says where decoding could begin; write it again with `millstream recompress`, or as many files"
+  private val Indivisible =
+    "nothing in it says where decoding could begin; write it again with `millstream recompress`, or as many files"
 
   /** Files that have been found to be undivided. */
   private val undivided = rememberedFiles()
+
   /** Files whose indexes the tasks of queries that only count were to make. */
   private val counted = rememberedFiles()
 
   private def rememberedFiles(): JavaSet[CompressedFile] = Collections.synchronizedSet(Collections.newSetFromMap(
     new LinkedHashMap[CompressedFile, java.lang.Boolean](16, 0.75f, true) {
-      override def removeEldestEntry(eldest: JavaMap.Entry[CompressedFile, java.lang.Boolean]): Boolean = size > MostRemembered
+      override def removeEldestEntry(eldest: JavaMap.Entry[CompressedFile, java.lang.Boolean]): Boolean =
+        size > MostRemembered
     }))
 
-  private val recent: JavaMap[(IndexStore, CompressedFile), Recent] = Collections.synchronizedMap(new RecentIndexes(MostBytes))
+  private val recent: JavaMap[(IndexStore, CompressedFile), Recent] =
+    Collections.synchronizedMap(new RecentIndexes(MostBytes))
 
   /**
    * The bytes of the indexes of files, except files that cannot be divided or read. A job makes those that are missing.
    *
-   * @param onlyCounts whether the query only counts lines. Then the job leaves a file to the task that reads it, which makes the index
-   *     meanwhile. If a later query finds no index, the task could not keep it: the driver gets it from the job, or learns that the file
-   *     is undivided.
+   * @param onlyCounts whether the query only counts lines. Then the job leaves a file to the task that reads it, which
+   *     makes the index meanwhile. If a later query finds no index, the task could not keep it: the driver gets it from
+   *     the job, or learns that the file is undivided.
    */
-  def indexes(files: Seq[CompressedFile], settings: IndexSettings, conf: Configuration, context: SparkContext,
+  def indexes(
+      files: Seq[CompressedFile],
+      settings: IndexSettings,
+      conf: Configuration,
+      context: SparkContext,
       onlyCounts: Boolean): Map[CompressedFile, Array[Byte]] =
     if (settings.isEnabled) {
       val store = IndexStore(settings.directory)
@@ -79,18 +90,20 @@ private[millstream] object CompressedFiles extends Logging {
   }
 
   /**
-   * The versions of files now, which may have been listed long ago: Spark's readers return what is in a file when they read it.
+   * The versions of files now, which may have been listed long ago: Spark's readers return what is in a file when they
+   * read it.
    */
   def current(files: Seq[CompressedFile], conf: Configuration): Seq[CompressedFile] = {
-    def one(file: CompressedFile) = try {
-      val status = file.path.getFileSystem(conf).getFileStatus(file.path)
-      val now = CompressedFile.of(status, file.codec)
-      // An object store states the time of the same version less exactly here than in a listing.
-      if (file.version.nonEmpty && now.tag == file.tag) file else now.copy(path = file.path)
-    } catch {
-      // Its reader will say so.
-      case _: IOException => file
-    }
+    def one(file: CompressedFile) =
+      try {
+        val status = file.path.getFileSystem(conf).getFileStatus(file.path)
+        val now = CompressedFile.of(status, file.codec)
+        // An object store states the time of the same version less exactly here than in a listing.
+        if (file.version.nonEmpty && now.tag == file.tag) file else now.copy(path = file.path)
+      } catch {
+        // Its reader will say so.
+        case _: IOException => file
+      }
     if (files.length < 2) files.map(one) else ThreadUtils.parmap(files, "millstream-versions", Loaders)(one)
   }
 
@@ -113,30 +126,42 @@ private[millstream] object CompressedFiles extends Logging {
   }
 
   /** @param made the digests of indexes that have just been made */
-  private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration, made: Map[CompressedFile, String] = Map.empty)
-    : Map[CompressedFile, Recent] = {
-    // One that somebody has removed, because it is another file's, is not used again. An ETag tells files apart, so this costs no request there.
+  private def load(
+      files: Seq[CompressedFile],
+      store: IndexStore,
+      conf: Configuration,
+      made: Map[CompressedFile, String] = Map.empty)
+      : Map[CompressedFile, Recent] = {
+    // One that somebody has removed, because it is another file's, is not used again. An ETag tells files apart, so
+    // this costs no request there.
     def isRemoved(file: CompressedFile) =
       Option(recent.get((store, file))).exists(_.isKept) && file.version.isEmpty && !store.contains(file, conf)
     def one(file: CompressedFile) = {
       if (isRemoved(file)) recent.remove((store, file))
-      Option(recent.get((store, file))).orElse(store.load(file, conf, made.get(file)).map(Recent(_, isKept = true))).map(file -> _)
+      Option(recent.get((store, file))).orElse(store.load(file, conf, made.get(file)).map(Recent(
+        _,
+        isKept = true))).map(file -> _)
     }
     if (files.length < 2) files.flatMap(one).toMap
     else ThreadUtils.parmap(files, "millstream-indexes", Loaders)(one).flatten.toMap
   }
 
-  private def make(files: Seq[CompressedFile], store: IndexStore, conf: Configuration, context: SparkContext): Map[CompressedFile, Recent] =
+  private def make(
+      files: Seq[CompressedFile],
+      store: IndexStore,
+      conf: Configuration,
+      context: SparkContext): Map[CompressedFile, Recent] =
     if (files.isEmpty) {
       Map.empty
     } else {
-      val made = try inTasks(context, files, conf)(makeAndKeep(_, store, _, _))
-      catch {
-        case e: SparkException if e.getCondition != Cancelled =>
-          logWarning("Not all indexes of compressed files could be made; one task reads each that has none", e)
-          // Those that were made are in the store.
-          files.map(_ => Kept(None))
-      }
+      val made =
+        try inTasks(context, files, conf)(makeAndKeep(_, store, _, _))
+        catch {
+          case e: SparkException if e.getCondition != Cancelled =>
+            logWarning("Not all indexes of compressed files could be made; one task reads each that has none", e)
+            // Those that were made are in the store.
+            files.map(_ => Kept(None))
+        }
       val results = files.zip(made)
       results.foreach { case (file, result) => result.tell(file) }
       undivided.addAll(results.collect { case (file, Undivided) => file }.asJava)
@@ -165,22 +190,34 @@ private[millstream] object CompressedFiles extends Logging {
   /** Makes the index of a file in a task, and keeps it. */
   def makeOne(file: CompressedFile, store: IndexStore, conf: Configuration, task: TaskContext): Result = {
     val range = new FileRanges.Builder(file.path.getFileSystem(conf).getUri)
-    range.addCompressed(file.path.toUri.getPath, 0, file.size, file.size, file.modificationTime, file.version.orNull, file.codec, Array.emptyByteArray)
+    range.addCompressed(
+      file.path.toUri.getPath,
+      0,
+      file.size,
+      file.size,
+      file.modificationTime,
+      file.version.orNull,
+      file.codec,
+      Array.emptyByteArray)
     val ranges = range.build()
     if (!NativeLibrary.isLoaded) Unreadable("Millstream's native library does not load in an executor (see its log)")
-    else try {
-      Option(NativeIndex.build(ranges, RemoteFiles.of(ranges, conf), () => task.isInterrupted())).fold[Result](Undivided) { index =>
-        val usable = Option(NativeIndex.of(index))
-        usable.foreach(_.close())
-        if (usable.isEmpty) Unreadable("it would have an index that no reader accepts")
-        else keep(file, index, store, conf)
+    else
+      try {
+        Option(NativeIndex.build(
+          ranges,
+          RemoteFiles.of(ranges, conf),
+          () => task.isInterrupted())).fold[Result](Undivided) { index =>
+          val usable = Option(NativeIndex.of(index))
+          usable.foreach(_.close())
+          if (usable.isEmpty) Unreadable("it would have an index that no reader accepts")
+          else keep(file, index, store, conf)
+        }
+      } catch {
+        case e: IOException =>
+          task.killTaskIfInterrupted()
+          // The reader of the file has the same failure, and knows whether it matters.
+          Unreadable(e.toString)
       }
-    } catch {
-      case e: IOException =>
-        task.killTaskIfInterrupted()
-        // The reader of the file has the same failure, and knows whether it matters.
-        Unreadable(e.toString)
-    }
   }
 
   private def keep(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Result =
@@ -199,7 +236,8 @@ private[millstream] object CompressedFiles extends Logging {
   private def describing[T](context: SparkContext, description: String)(body: => T): T = {
     val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
     context.setJobDescription(description)
-    try body finally context.setJobDescription(before)
+    try body
+    finally context.setJobDescription(before)
   }
 
   sealed trait Result {
@@ -209,8 +247,9 @@ private[millstream] object CompressedFiles extends Logging {
   /** @param failure why the index is not kept */
   final case class Made(index: Array[Byte], failure: Option[String]) extends Result {
     override def tell(file: CompressedFile): Unit = failure.foreach { why =>
-      logWarning(s"The index of ${file.path} is not kept, so it is made again in the next application: $why; set ${IndexSettings.Directory.key} " +
-        "to a directory that can be written to")
+      logWarning(
+        s"The index of ${file.path} is not kept, so it is made again in the next application: $why; set ${IndexSettings.Directory.key} " +
+          "to a directory that can be written to")
     }
   }
 
@@ -231,7 +270,8 @@ private[millstream] object CompressedFiles extends Logging {
   private final case class Recent(bytes: Array[Byte], isKept: Boolean)
 
   /** The indexes used last, of so many bytes. */
-  private final class RecentIndexes(most: Long) extends LinkedHashMap[(IndexStore, CompressedFile), Recent](16, 0.75f, true) {
+  private final class RecentIndexes(most: Long)
+      extends LinkedHashMap[(IndexStore, CompressedFile), Recent](16, 0.75f, true) {
     override def removeEldestEntry(eldest: JavaMap.Entry[(IndexStore, CompressedFile), Recent]): Boolean = {
       var bytes = values.asScala.iterator.map(_.bytes.length.toLong).sum
       val oldest = entrySet.iterator

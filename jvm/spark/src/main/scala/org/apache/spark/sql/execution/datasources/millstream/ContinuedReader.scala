@@ -15,21 +15,23 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 /**
  * Reads the small Parquet or ORC files of a task by as few of Spark's readers as possible.
  *
- * Setting up a reader takes several times as long as reading a small file: copies of the configuration, conversions of the
- * schema, filters, codecs, column vectors. Spark's vectorized readers need all that once for a schema, because they read
- * one row group (Parquet) or stripe (ORC) after another into the same vectors. So Spark's own function opens the first file,
- * and its reader stays open. For the next file with the same schema only the footer is read, from the bytes that are in
- * memory already; then the open reader is handed that file's row groups, as if they were further ones of its own file.
+ * Setting up a reader takes several times as long as reading a small file: copies of the configuration, conversions of
+ * the schema, filters, codecs, column vectors. Spark's vectorized readers need all that once for a schema, because they
+ * read one row group (Parquet) or stripe (ORC) after another into the same vectors. So Spark's own function opens the
+ * first file, and its reader stays open. For the next file with the same schema only the footer is read, from the bytes
+ * that are in memory already; then the open reader is handed that file's row groups, as if they were further ones of
+ * its own file.
  *
- * Whatever is unusual is left to Spark's function, so that results and errors are Spark's: files that are large, encrypted
- * or have another schema, footers that cannot be read, readers that return something else than the vectorized ones.
+ * Whatever is unusual is left to Spark's function, so that results and errors are Spark's: files that are large,
+ * encrypted or have another schema, footers that cannot be read, readers that return something else than the vectorized
+ * ones.
  */
 private final class ContinuedReader[Footer](
     ofSpark: PartitionedFile => Iterator[InternalRow],
     files: ColumnarFiles[Footer],
     partitionColumns: Int,
     continued: SQLMetric)
-  extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
+    extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
 
   override def apply(file: PartitionedFile): Iterator[InternalRow] = file match {
     case small: FileAhead if small.stream.isDefined =>
@@ -46,12 +48,14 @@ private final class ContinuedReader[Footer](
 
 /** A format whose readers can be handed further files. */
 private trait ColumnarFiles[Footer] extends Serializable {
+
   /** A reader that Spark has opened for a file, if it can be handed further ones. */
   def open(reader: RecordReader[_, _], file: FileAhead): Option[OpenReader[Footer]]
 }
 
 /** A reader of Spark that reads one file after another. */
 private trait OpenReader[Footer] extends AutoCloseable {
+
   /** Spark's reader, which returns rows or batches of them. */
   def reader: RecordReader[_, _]
 
@@ -77,7 +81,8 @@ private trait OpenReader[Footer] extends AutoCloseable {
 }
 
 /** The readers of a task that can be handed further files, the one that was used last first. */
-private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionColumns: Int) extends AutoCloseable with Logging {
+private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionColumns: Int) extends AutoCloseable
+    with Logging {
   private val readers = mutable.ArrayDeque.empty[OpenReader[Footer]]
 
   /** Reads a file with the reader that Spark has made for it. */
@@ -103,7 +108,8 @@ private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionC
     }
 
   /** Reads a file with a reader that is open, if one suits. */
-  def continue(file: FileAhead): Option[Iterator[InternalRow]] = unlessItFails(file)(decoded(file).orElse(advanced(file)))
+  def continue(file: FileAhead): Option[Iterator[InternalRow]] =
+    unlessItFails(file)(decoded(file).orElse(advanced(file)))
 
   private def decoded(file: FileAhead): Option[Iterator[InternalRow]] =
     for (reader <- readers.find(_.decodes); batches <- reader.decode(file)) yield {
@@ -165,15 +171,19 @@ private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionC
 }
 
 private object OpenReaders {
+
   /** Files of several writers alternate in a directory, but vectors take memory. */
   private val Most = 4
 
   private val rowReader = Reflected.field(classOf[RecordReaderIterator[_]], "rowReader")
 
-  private def readerOf(rows: RecordReaderIterator[_]): RecordReader[_, _] = rowReader.get(rows).asInstanceOf[RecordReader[_, _]]
+  private def readerOf(rows: RecordReaderIterator[_]): RecordReader[_, _] =
+    rowReader.get(rows).asInstanceOf[RecordReader[_, _]]
 }
 
-/** The rows of one file. If it is closed before its end, or reading has failed, the open reader cannot be used any more. */
+/**
+ * The rows of one file. If it is closed before its end, or reading has failed, the open reader cannot be used any more.
+ */
 private final class RowsOfFile(open: RecordReader[_, _], drop: () => Unit) extends RecordReader[Void, Any] {
   private var isAtEnd = false
 

@@ -9,6 +9,7 @@ import org.apache.spark.unsafe.Platform
 private[millstream] final class CopiedRows(scan: NativeScan) {
   private var rows = 0L
   private var copied = new Array[Byte](CopiedRows.CopyBytes)
+
   /** The range of the batch's bytes that is copied. */
   private var copiedFrom = 0L
   private var copiedTo = 0L
@@ -27,7 +28,7 @@ private[millstream] final class CopiedRows(scan: NativeScan) {
   }
 
   /** Where a row begins in the batch's memory. */
-  def start(row: Long): Long = Platform.getInt(null, scan.lines + row * 8) & 0xFFFFFFFFL
+  def start(row: Long): Long = Platform.getInt(null, scan.lines + row * 8) & 0xffffffffL
 
   private def lengthOf(row: Long): Int = Platform.getInt(null, scan.lines + row * 8 + 4)
 

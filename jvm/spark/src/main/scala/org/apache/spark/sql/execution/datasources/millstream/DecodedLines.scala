@@ -10,12 +10,13 @@ import org.apache.hadoop.io.Text
 import org.apache.spark.TaskContext
 
 /**
- * The lines of the compressed files of a task, which native code decodes and reads ahead, for Spark's parsers of lines. Files are asked
- * for in their order; some may be left out.
+ * The lines of the compressed files of a task, which native code decodes and reads ahead, for Spark's parsers of lines.
+ * Files are asked for in their order; some may be left out.
  *
  * @param conf finds their file system, unless they are local
  * @param verifies whether they are compared with the checksums beside them
- * @param ignoresDamage whether the query ignores damaged files: the failure then comes after all lines that the damage leaves whole
+ * @param ignoresDamage whether the query ignores damaged files: the failure then comes after all lines that the damage
+ *     leaves whole
  */
 private[millstream] final class DecodedLines(
     ranges: FileRanges,
@@ -24,23 +25,27 @@ private[millstream] final class DecodedLines(
     ignoresDamage: Boolean,
     maxReaders: Int,
     context: TaskContext)
-  extends AutoCloseable {
+    extends AutoCloseable {
 
   private val count = {
     val range = ranges.cursor()
     Iterator.continually(range.next()).takeWhile(identity).size
   }
-  private val counter = if (ranges.isLocal) ReadCounter.local() else ReadCounter.of(new Path(s"${ranges.fileSystem}/").getFileSystem(conf))
+  private val counter =
+    if (ranges.isLocal) ReadCounter.local() else ReadCounter.of(new Path(s"${ranges.fileSystem}/").getFileSystem(conf))
   private var scan: NativeScan = _
   private var copied: CopiedRows = _
+
   /** The range that the scan started with, among all. */
   private var first = 0
+
   /**
-   * What the scan has found and no reader has asked for: a batch of rows, or why a file cannot be read. Spark ascribes a failure to the
-   * file whose lines it asks for, and the end of a file is found with the first batch of the next one.
+   * What the scan has found and no reader has asked for: a batch of rows, or why a file cannot be read. Spark ascribes
+   * a failure to the file whose lines it asks for, and the end of a file is found with the first batch of the next one.
    */
   private var hasBatch = false
   private var failure = Option.empty[IOException]
+
   /** The range of the batch or the failure. */
   private var range = -1
   private var bytesRead = 0L
@@ -106,7 +111,8 @@ private[millstream] final class DecodedLines(
         hasBatch = false
         failure = Some(e match {
           // Native code says less than Hadoop does of a local file.
-          case _: FileNotFoundException if ranges.isLocal => new FileNotFoundException(s"File ${ranges.at(range).path} does not exist")
+          case _: FileNotFoundException if ranges.isLocal =>
+            new FileNotFoundException(s"File ${ranges.at(range).path} does not exist")
           case other => other
         })
         stop()
@@ -124,9 +130,17 @@ private[millstream] final class DecodedLines(
   private def start(file: Int, separator: Option[Array[Byte]]): Unit = {
     first = file
     val left = ranges.slice(file, count)
-    val flags = NativeScan.BY_RANGE | (if (verifies) NativeScan.VERIFY else 0) | (if (ignoresDamage) NativeScan.PASS_OVER_DAMAGE else 0)
-    scan = new NativeScan(left, RemoteFiles.countedByCaller(left, conf), separator.getOrElse(Array.emptyByteArray), RowPredicates.Always,
-      NativeScan.WHOLE_ROWS, flags, maxReaders, () => context.isInterrupted())
+    val flags = NativeScan.BY_RANGE | (if (verifies) NativeScan.VERIFY
+                                       else 0) | (if (ignoresDamage) NativeScan.PASS_OVER_DAMAGE else 0)
+    scan = new NativeScan(
+      left,
+      RemoteFiles.countedByCaller(left, conf),
+      separator.getOrElse(Array.emptyByteArray),
+      RowPredicates.Always,
+      NativeScan.WHOLE_ROWS,
+      flags,
+      maxReaders,
+      () => context.isInterrupted())
     copied = new CopiedRows(scan)
     bytesRead = 0
   }

@@ -13,13 +13,15 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.FileSourceScanExec
 
 /**
- * The scans of plans, in classes whose metadata Spark writes to event logs, as it writes those of its own scans of files.
+ * The scans of plans, in classes whose metadata Spark writes to event logs, as it writes those of its own scans of
+ * files.
  *
- * Spark writes the metadata of a node that is a `FileSourceScanLike`, and does nothing else with this type. Its members differ from one
- * Spark to the next, and Scala copies them into each class that has the trait, so no class compiled for one Spark would work on the others.
- * Therefore the classes are made at run time, by the library with which Spark inspects closures: subclasses that add the trait and implement
- * only `metadata`. Only the driver has them, so a node is serialized as one of the plain class. Where making them fails, plans contain the plain
- * classes, whose metadata are not in event logs.
+ * Spark writes the metadata of a node that is a `FileSourceScanLike`, and does nothing else with this type. Its members
+ * differ from one Spark to the next, and Scala copies them into each class that has the trait, so no class compiled for
+ * one Spark would work on the others. Therefore the classes are made at run time, by the library with which Spark
+ * inspects closures: subclasses that add the trait and implement only `metadata`. Only the driver has them, so a node
+ * is serialized as one of the plain class. Where making them fails, plans contain the plain classes, whose metadata are
+ * not in event logs.
  */
 private[millstream] object DescribedScans extends Logging {
   private val Trait = "org/apache/spark/sql/execution/FileSourceScanLike"
@@ -55,8 +57,13 @@ private[millstream] object DescribedScans extends Logging {
   private def subclass(base: Class[_], constructor: Constructor[_]): Array[Byte] = {
     val superclass = Type.getInternalName(base)
     val made = new ClassWriter(0)
-    made.visit(V17, ACC_PUBLIC | ACC_FINAL | ACC_SUPER, s"${Type.getInternalName(getClass).stripSuffix("DescribedScans$")}Described${base.getSimpleName}",
-      null, superclass, Array(Trait))
+    made.visit(
+      V17,
+      ACC_PUBLIC | ACC_FINAL | ACC_SUPER,
+      s"${Type.getInternalName(getClass).stripSuffix("DescribedScans$")}Described${base.getSimpleName}",
+      null,
+      superclass,
+      Array(Trait))
 
     val descriptor = Type.getConstructorDescriptor(constructor)
     val arguments = Type.getArgumentTypes(descriptor)

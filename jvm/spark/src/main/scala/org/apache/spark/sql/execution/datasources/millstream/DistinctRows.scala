@@ -6,17 +6,21 @@ import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec
 
 /**
- * Groups whose rows are only counted, over a native scan: the scan returns rows that differ, with the number of times each
- * occurs, and the first aggregation merges these numbers in place of counting rows.
+ * Groups whose rows are only counted, over a native scan: the scan returns rows that differ, with the number of times
+ * each occurs, and the first aggregation merges these numbers in place of counting rows.
  *
  * What is between the two must give the same result for equal rows.
  */
 private[millstream] object DistinctRows {
+
   /** The aggregation equivalent to `aggregate`, if there is one. */
   def of(aggregate: HashAggregateExec): Option[SparkPlan] = aggregate.aggregateExpressions match {
-    case _ if aggregate.groupingExpressions.isEmpty || !aggregate.groupingExpressions.forall(_.deterministic) || aggregate.isStreaming => None
+    case _
+        if aggregate.groupingExpressions.isEmpty || !aggregate.groupingExpressions.forall(
+          _.deterministic) || aggregate.isStreaming => None
     case Seq() => distinct(aggregate)
-    case Seq(count @ AggregateExpression(Count(Seq(Literal(value, _))), Partial, false, None, _)) if value != null => merged(aggregate, count)
+    case Seq(count @ AggregateExpression(Count(Seq(Literal(value, _))), Partial, false, None, _)) if value != null =>
+      merged(aggregate, count)
     case _ => None
   }
 
@@ -44,7 +48,8 @@ private[millstream] object DistinctRows {
   /** The same plan over distinct rows; its last column is the number of times that each occurs. */
   private def over(plan: SparkPlan, occurrences: Attribute): Option[SparkPlan] = plan match {
     case scan: NativeTextScanExec => scan.withOccurrences(occurrences)
-    case FilterExec(condition, child) if condition.deterministic => over(child, occurrences).map(FilterExec(condition, _))
+    case FilterExec(condition, child) if condition.deterministic =>
+      over(child, occurrences).map(FilterExec(condition, _))
     case ProjectExec(columns: Seq[NamedExpression], child) if columns.forall(_.deterministic) =>
       over(child, occurrences).map(ProjectExec(columns :+ occurrences, _))
     case _ => None

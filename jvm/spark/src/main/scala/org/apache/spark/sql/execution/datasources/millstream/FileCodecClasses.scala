@@ -14,11 +14,11 @@ import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Makes Hadoop decode files with our codecs where it finds a codec by the name of a file: for Hive tables, `wholeTextFiles`, csv
- * and json of many lines, and whoever else asks Hadoop.
+ * Makes Hadoop decode files with our codecs where it finds a codec by the name of a file: for Hive tables,
+ * `wholeTextFiles`, csv and json of many lines, and whoever else asks Hadoop.
  *
- * They are not in the conf block, because it would replace the codecs of `core-site.xml`. They are set once the first session is
- * made, after the codecs that are set already. A class of others for such files is left alone.
+ * They are not in the conf block, because it would replace the codecs of `core-site.xml`. They are set once the first
+ * session is made, after the codecs that are set already. A class of others for such files is left alone.
  */
 object FileCodecClasses extends Logging {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.codecs.enabled")
@@ -26,13 +26,15 @@ object FileCodecClasses extends Logging {
     .booleanConf
     .createWithDefault(true)
 
-  private val Ours: Seq[Class[_ <: FileCodec]] = Seq(classOf[Lz4FileCodec], classOf[SnappyFileCodec], classOf[ZstdFileCodec])
+  private val Ours: Seq[Class[_ <: FileCodec]] =
+    Seq(classOf[Lz4FileCodec], classOf[SnappyFileCodec], classOf[ZstdFileCodec])
 
   private[millstream] def install(context: SparkContext): Unit = if (context.conf.get(Enabled)) {
     try {
       context.hadoopConfiguration.set(IO_COMPRESSION_CODECS_KEY, withOurs(context.hadoopConfiguration))
     } catch {
-      case NonFatal(e) => logWarning(s"$IO_COMPRESSION_CODECS_KEY names codecs that Hadoop does not find, so Millstream adds none: $e")
+      case NonFatal(e) =>
+        logWarning(s"$IO_COMPRESSION_CODECS_KEY names codecs that Hadoop does not find, so Millstream adds none: $e")
     }
   }
 

@@ -9,7 +9,10 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.io.compress.{CompressionCodec, CompressionCodecFactory}
 
-/** The codecs with which files are read, found once for each ending of names: to find one takes as long as to list a file. */
+/**
+ * The codecs with which files are read, found once for each ending of names: to find one takes as long as to list a
+ * file.
+ */
 private[millstream] final class FileCodecs private (find: Path => Option[CompressionCodec]) {
   private val found = mutable.HashMap.empty[String, Option[CompressionCodec]]
 
@@ -22,12 +25,16 @@ private[millstream] final class FileCodecs private (find: Path => Option[Compres
 }
 
 private[millstream] object FileCodecs {
+
   /** A bound, because names may all differ after their first dot. */
   private val MaxSuffixes = 1000
 
   /** Spark's own search, which since 4.3 finds `.gzip` and `.zstd`, too. */
   private lazy val search: Option[Method] =
-    Try(Class.forName("org.apache.spark.io.HadoopCodecStreams").getMethod("getDecompressionCodec", classOf[Configuration], classOf[Path])).toOption
+    Try(Class.forName("org.apache.spark.io.HadoopCodecStreams").getMethod(
+      "getDecompressionCodec",
+      classOf[Configuration],
+      classOf[Path])).toOption
 
   /** Those with which Hadoop reads files, for RDDs. */
   def ofHadoop(conf: Configuration): FileCodecs = {
@@ -37,5 +44,6 @@ private[millstream] object FileCodecs {
 
   /** Those with which Spark's data sources read files. */
   def ofSpark(conf: Configuration): FileCodecs =
-    search.fold(ofHadoop(conf))(method => new FileCodecs(path => Reflected.call(method, null, conf, path).asInstanceOf[Option[CompressionCodec]]))
+    search.fold(ofHadoop(conf))(method =>
+      new FileCodecs(path => Reflected.call(method, null, conf, path).asInstanceOf[Option[CompressionCodec]]))
 }

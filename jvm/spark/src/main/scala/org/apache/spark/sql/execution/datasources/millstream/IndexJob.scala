@@ -23,11 +23,16 @@ import org.apache.spark.util.ThreadUtils
  * @param numbers what the index says
  * @param problem why it failed, with a way out; `action` is what failed then
  */
-final case class IndexOutcome(path: String, action: String, reason: Option[String] = None, numbers: Seq[(String, Long)] = Nil, problem: Option[String] = None)
+final case class IndexOutcome(
+    path: String,
+    action: String,
+    reason: Option[String] = None,
+    numbers: Seq[(String, Long)] = Nil,
+    problem: Option[String] = None)
 
 /**
- * Makes or removes indexes of compressed files before Spark reads them: `millstream index --spark`. Files are listed by the driver; a task for each
- * decodes it once, and the driver gets no index.
+ * Makes or removes indexes of compressed files before Spark reads them: `millstream index --spark`. Files are listed by
+ * the driver; a task for each decodes it once, and the driver gets no index.
  *
  * @param directory where indexes are kept; None for the session's setting
  * @param minSize bytes of the smallest file that is taken from a directory; None for the session's setting
@@ -44,13 +49,19 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
   def make(paths: Seq[String]): Seq[IndexOutcome] = {
     val (listed, failed) = list(paths, IndexJob.Index)
     val (right, others) = listed.partition(tree => !tree.isFile || isDivisible(tree.root.getName))
-    val refused = others.map(tree => IndexOutcome(tree.root.toString, IndexJob.Index,
-      problem = Some("only .gz, .zst, .lz4 and .snappy files have indexes; tasks share a .bz2 without one, and one task reads a file of another format")))
-    val files = right.flatMap(tree => tree.data.filter(file => file.codec.hasIndex && (tree.isFile || file.size >= smallest)))
+    val refused = others.map(tree =>
+      IndexOutcome(
+        tree.root.toString,
+        IndexJob.Index,
+        problem =
+          Some("only .gz, .zst, .lz4 and .snappy files have indexes; tasks share a .bz2 without one, and one task reads a file of another format")))
+    val files =
+      right.flatMap(tree => tree.data.filter(file => file.codec.hasIndex && (tree.isFile || file.size >= smallest)))
     val named = right.filter(_.isFile).map(_.root.toString).toSet
     // The largest first: the job does not end with one of them.
     failed ++ refused ++ run(files.distinct.sortBy(-_.size)).map {
-      case IndexOutcome(path, IndexJob.Skip, why, _, _) if named(path) => IndexOutcome(path, IndexJob.Index, problem = why)
+      case IndexOutcome(path, IndexJob.Skip, why, _, _) if named(path) =>
+        IndexOutcome(path, IndexJob.Index, problem = why)
       case outcome => outcome
     }
   }
@@ -67,7 +78,11 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
   def prune(paths: Seq[String]): Seq[IndexOutcome] = {
     val (all, unlisted) = list(paths, IndexJob.Prune)
     val (files, listed) = all.partition(_.isFile)
-    val failed = unlisted ++ files.map(file => IndexOutcome(file.root.toString, IndexJob.Prune, problem = Some("not a directory; name the one that has the file")))
+    val failed = unlisted ++ files.map(file =>
+      IndexOutcome(
+        file.root.toString,
+        IndexJob.Prune,
+        problem = Some("not a directory; name the one that has the file")))
     val current = listed.flatMap(_.data).map(store.path(_).toString).toSet
     val kept = store.directory match {
       case None => listed.flatMap(_.indexes)
@@ -76,7 +91,9 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
         val root = new Path(place)
         val fileSystem = root.getFileSystem(conf)
         val all = if (fileSystem.exists(root)) fileSystem.listStatus(fileSystem.makeQualified(root)).toSeq else Nil
-        all.filter(status => IndexJob.isIncomplete(status.getPath.getName) || prefixes(IndexStore.shown(status.getPath.getName).take(IndexStore.PrefixLength)))
+        all.filter(status =>
+          IndexJob.isIncomplete(status.getPath.getName) || prefixes(
+            IndexStore.shown(status.getPath.getName).take(IndexStore.PrefixLength)))
     }
     val directories = listed.flatMap(_.directories).map(directory => IndexStore.prefix(directory) -> directory).toMap
     val stale = kept.filterNot(status => current(status.getPath.toString)).distinct
@@ -112,7 +129,9 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
           // On a local path the index of an ETag may be that of an object store which has its data there.
           val isComparable = now.exists(_.version.nonEmpty) || IndexStore.isOfTime(tag)
           now.map(store.path(_).getName).filter(_ != name && isComparable).map { current =>
-            if (!IndexStore.isHidden(name) && IndexStore.shown(current) == name) "it has the visible name of an earlier version" else "the file has changed"
+            if (!IndexStore.isHidden(name) && IndexStore.shown(current) == name)
+              "it has the visible name of an earlier version"
+            else "the file has changed"
           }
         } catch {
           case _: FileNotFoundException if IndexJob.isCertainlyGone(path) => Some("the file is gone")
@@ -123,7 +142,8 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
 
   /** The file of a directory that a short name stands for; one that does not exist if there is none. */
   private def named(directory: Path, short: String): Path =
-    directory.getFileSystem(conf).listStatus(directory).map(_.getPath).find(path => IndexStore.isOf(short, path.getName))
+    directory.getFileSystem(conf).listStatus(directory).map(_.getPath).find(path =>
+      IndexStore.isOf(short, path.getName))
       .getOrElse(Names.path(directory, short))
 
   private def isDivisible(name: String): Boolean = codecOf(name).exists(_.hasIndex)
@@ -131,7 +151,8 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
   private def codecOf(name: String): Option[TextCodec] = codecs.of(name).flatMap(codec => Option(TextCodec.of(codec)))
 
   /** None if it is not compressed. */
-  private def versionOf(status: FileStatus): Option[CompressedFile] = codecOf(status.getPath.getName).map(CompressedFile.of(status, _))
+  private def versionOf(status: FileStatus): Option[CompressedFile] =
+    codecOf(status.getPath.getName).map(CompressedFile.of(status, _))
 
   /** The trees at some paths, and what could not be listed. */
   private def list(paths: Seq[String], action: String): (Seq[Tree], Seq[IndexOutcome]) = {
@@ -149,7 +170,8 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     (trees, failed ++ below.flatten)
   }
 
-  private def unlisted(path: String, action: String, why: Throwable) = IndexOutcome(path, action, problem = Some(IndexJob.oneLine(why)))
+  private def unlisted(path: String, action: String, why: Throwable) =
+    IndexOutcome(path, action, problem = Some(IndexJob.oneLine(why)))
 
   private def fileTree(file: FileStatus): (Tree, Seq[IndexOutcome]) = {
     val tree = new Tree(file.getPath, isFile = true, versionOf)
@@ -157,7 +179,9 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     (tree, Nil)
   }
 
-  /** The tree of a directory, and the directories below it that cannot be listed, if at least it can be listed itself. */
+  /**
+   * The tree of a directory, and the directories below it that cannot be listed, if at least it can be listed itself.
+   */
   private def directoryTree(fileSystem: FileSystem, root: FileStatus, action: String): (Tree, Seq[IndexOutcome]) =
     try {
       val tree = new Tree(root.getPath, isFile = false, versionOf)
@@ -175,6 +199,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     val failed = mutable.ArrayBuffer.empty[IndexOutcome]
     val left = mutable.Stack.empty[(Path, Set[Any])]
     def isEntered(name: String) = !DatasetNames.isHidden(name) || action == IndexJob.Prune && name == IndexStore.Beside
+
     /** A local directory may be a link to one that it is in. */
     def enter(directory: Path, above: Set[Any]): Unit = {
       val real = if (IndexStore.isLocal(directory)) IndexStore.local(directory).toRealPath() else directory
@@ -187,7 +212,8 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     enter(root.getPath, Set.empty)
     while (left.nonEmpty) {
       val (directory, above) = left.pop()
-      try enter(directory, above) catch {
+      try enter(directory, above)
+      catch {
         case e: IOException => failed += unlisted(directory.toString, action, e)
       }
     }
@@ -197,9 +223,11 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
 
 /** What is at and below a path. */
 private final class Tree(val root: Path, val isFile: Boolean, versionOf: FileStatus => Option[CompressedFile]) {
+
   /** The compressed files. */
   val data = mutable.ArrayBuffer.empty[CompressedFile]
   private val holders = mutable.LinkedHashSet.empty[Path]
+
   /** Indexes beside files, also incomplete ones. */
   val indexes = mutable.ArrayBuffer.empty[FileStatus]
   private val below = if (root.isRoot) root.toString.length else root.toString.length + 1
@@ -209,8 +237,8 @@ private final class Tree(val root: Path, val isFile: Boolean, versionOf: FileSta
     if (!names.exists(DatasetNames.isHidden)) {
       holders += status.getPath.getParent
       data ++= versionOf(status)
-    }
-    else if (names.length > 1 && names(names.length - 2) == IndexStore.Beside && !names.dropRight(2).exists(DatasetNames.isHidden)) indexes += status
+    } else if (names.length > 1 && names(names.length - 2) == IndexStore.Beside && !names.dropRight(2).exists(
+        DatasetNames.isHidden)) indexes += status
   }
 
   def directories: Seq[Path] = (holders ++ Option.unless(isFile)(root)).toSeq
@@ -219,18 +247,26 @@ private final class Tree(val root: Path, val isFile: Boolean, versionOf: FileSta
 object IndexJob {
   private val Index = "index"
   private val Prune = "prune"
+
   /** Of a file that cannot be divided. */
   val Skip = "skip"
-  private val WhyUndivided = "it cannot be divided, because it is one frame or has one of more than 64 MiB of text; one task reads it: see millstream recompress"
+  private val WhyUndivided =
+    "it cannot be divided, because it is one frame or has one of more than 64 MiB of text; one task reads it: see millstream recompress"
   private val Removers = 16
   private val Incomplete = "\\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}".r
 
   def isIncomplete(name: String): Boolean = Incomplete.matches(name)
 
   /** Hadoop takes a local file for missing whose directory, or whose target if it is a link, may not be entered. */
-  private def isCertainlyGone(path: Path): Boolean = !IndexStore.isLocal(path) || Files.notExists(IndexStore.local(path))
+  private def isCertainlyGone(path: Path): Boolean =
+    !IndexStore.isLocal(path) || Files.notExists(IndexStore.local(path))
 
-  private def one(file: CompressedFile, store: IndexStore, dryRun: Boolean, conf: Configuration, task: TaskContext): IndexOutcome = {
+  private def one(
+      file: CompressedFile,
+      store: IndexStore,
+      dryRun: Boolean,
+      conf: Configuration,
+      task: TaskContext): IndexOutcome = {
     val path = file.path.toString
     def failed(why: String) = IndexOutcome(path, Index, problem = Some(why))
     store.load(file, conf).map(index => IndexOutcome(path, "keep index", numbers = numbers(index))).getOrElse {
@@ -238,7 +274,8 @@ object IndexJob {
       else CompressedFiles.makeOne(file, store, conf, task) match {
         case CompressedFiles.Made(index, None) => IndexOutcome(path, "make index", numbers = numbers(index))
         case CompressedFiles.Made(_, Some(why)) =>
-          failed(s"the index cannot be kept: $why; name a directory for indexes with --directory, and in ${IndexSettings.Directory.key}")
+          failed(
+            s"the index cannot be kept: $why; name a directory for indexes with --directory, and in ${IndexSettings.Directory.key}")
         case CompressedFiles.Undivided => IndexOutcome(path, Skip, Some(WhyUndivided))
         case CompressedFiles.Unreadable(why) => failed(why)
       }
@@ -246,7 +283,8 @@ object IndexJob {
   }
 
   private def numbers(bytes: Array[Byte]): Seq[(String, Long)] =
-    Using.resource(NativeIndex.of(bytes))(index => Seq("bytes" -> index.size, "decoded_bytes" -> index.length, "index_bytes" -> bytes.length.toLong))
+    Using.resource(NativeIndex.of(bytes))(index =>
+      Seq("bytes" -> index.size, "decoded_bytes" -> index.length, "index_bytes" -> bytes.length.toLong))
 
   private def oneLine(e: Throwable): String = e match {
     case _: FileNotFoundException => "there is no such file or directory"

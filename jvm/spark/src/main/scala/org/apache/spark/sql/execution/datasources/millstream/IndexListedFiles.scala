@@ -19,8 +19,8 @@ import org.apache.spark.sql.internal.SQLConf
  * Resolves `spark.read…load(path)` and `` select … from format.`path` `` on local files to relations over a
  * [[CompactFileIndex]] ([[ListedRelations]]).
  *
- * Hint rules run before the rules in which Spark lists the files of an unresolved data source or path, so Spark's own index is
- * never created. What is not supported stays unresolved, for Spark.
+ * Hint rules run before the rules in which Spark lists the files of an unresolved data source or path, so Spark's own
+ * index is never created. What is not supported stays unresolved, for Spark.
  */
 class IndexListedFiles(spark: SparkSession) extends Rule[LogicalPlan] {
   import IndexListedFiles._
@@ -30,7 +30,8 @@ class IndexListedFiles(spark: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (Keys.get(conf, Enabled)) {
       plan.resolveOperatorsUp {
-        case source: UnresolvedDataSource if !source.isStreaming => SparkLine.ifSupported(resolve(source)).getOrElse(source)
+        case source: UnresolvedDataSource if !source.isStreaming =>
+          SparkLine.ifSupported(resolve(source)).getOrElse(source)
         case path: UnresolvedRelation if !path.isStreaming => SparkLine.ifSupported(resolve(path)).getOrElse(path)
       }
     } else {
@@ -44,10 +45,14 @@ class IndexListedFiles(spark: SparkSession) extends Rule[LogicalPlan] {
       relation <- relations.of(format, request.paths, request.options, source.userSpecifiedSchema, SchemaUse.Reading)
     } yield LogicalRelation(relation)
 
-  /** A relation whose name is that of a format and a path, and not that of a table. If it fails, Spark repeats it and wraps the error. */
+  /**
+   * A relation whose name is that of a format and a path, and not that of a table. If it fails, Spark repeats it and
+   * wraps the error.
+   */
   private def resolve(relation: UnresolvedRelation): Option[LogicalPlan] = relation.multipartIdentifier match {
-    case Seq(name, path) if ListedRelations.isShortName(name) && conf.runSQLonFile && path.nonEmpty &&
-        !relation.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES) =>
+    case Seq(name, path)
+        if ListedRelations.isShortName(name) && conf.runSQLonFile && path.nonEmpty &&
+          !relation.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES) =>
       for {
         format <- ListedRelations.formatOfVersion1(name, conf)
         options = relation.options.asScala.toMap
@@ -57,9 +62,13 @@ class IndexListedFiles(spark: SparkSession) extends Rule[LogicalPlan] {
     case _ => None
   }
 
-  /** Whether a catalog or a database has the name of a format, so that it may have a table with the name of the path. */
+  /**
+   * Whether a catalog or a database has the name of a format, so that it may have a table with the name of the path.
+   */
   private def isNamespace(name: String): Boolean =
-    spark.catalog.currentCatalog() != SessionCatalogName || conf.getConfString(s"spark.sql.catalog.$name", "").nonEmpty ||
+    spark.catalog.currentCatalog() != SessionCatalogName || conf.getConfString(
+      s"spark.sql.catalog.$name",
+      "").nonEmpty ||
       Try(spark.sessionState.catalog.databaseExists(name.toLowerCase(Locale.ROOT))).getOrElse(true)
 }
 

@@ -8,9 +8,10 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.hadoop.security.UserGroupInformation
 
 /**
- * Whose indexes are used. Checksums tell a damaged index and one of another file, but not one that leaves out a part of the file on
- * purpose, so others than these could take rows from a query: the owner of the file, who could as well change the file; the user of this
- * process; and the superuser. Object stores know no owners: there, everybody who may write indexes may replace files.
+ * Whose indexes are used. Checksums tell a damaged index and one of another file, but not one that leaves out a part of
+ * the file on purpose, so others than these could take rows from a query: the owner of the file, who could as well
+ * change the file; the user of this process; and the superuser. Object stores know no owners: there, everybody who may
+ * write indexes may replace files.
  */
 private object IndexOwners {
   private val WithOwners = Set("hdfs", "viewfs", "webhdfs", "swebhdfs")
@@ -25,10 +26,15 @@ private object IndexOwners {
   def mayBeUsed(index: Path, file: Path, conf: Configuration): Boolean =
     if (IndexStore.isLocal(index)) {
       val owner = user(IndexStore.local(index), LinkOption.NOFOLLOW_LINKS)
-      owner == Superuser || owner == user(Paths.get("/proc/self")) || IndexStore.isLocal(file) && owner == user(IndexStore.local(file))
+      owner == Superuser || owner == user(Paths.get("/proc/self")) || IndexStore.isLocal(file) && owner == user(
+        IndexStore.local(file))
     } else {
       val fileSystem = index.getFileSystem(conf)
-      !WithOwners(fileSystem.getUri.getScheme) || mayBeUsed(fileSystem, fileSystem.getFileStatus(index).getOwner, file, conf)
+      !WithOwners(fileSystem.getUri.getScheme) || mayBeUsed(
+        fileSystem,
+        fileSystem.getFileStatus(index).getOwner,
+        file,
+        conf)
     }
 
   private def mayBeUsed(fileSystem: FileSystem, owner: String, file: Path, conf: Configuration): Boolean =
@@ -37,5 +43,6 @@ private object IndexOwners {
       // Who has formatted HDFS is its superuser, and nobody else may give the root away.
       owner == fileSystem.getFileStatus(new Path("/")).getOwner
 
-  private def user(path: LocalPath, options: LinkOption*): Int = Files.getAttribute(path, "unix:uid", options: _*).asInstanceOf[Integer]
+  private def user(path: LocalPath, options: LinkOption*): Int =
+    Files.getAttribute(path, "unix:uid", options: _*).asInstanceOf[Integer]
 }

@@ -30,11 +30,13 @@ private[millstream] object IndexSettings {
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(4L << 20)
 
-  def of(conf: SQLConf): IndexSettings = make(Keys.get(conf, Enabled), Keys.get(conf, Directory), Keys.get(conf, MinSize))
+  def of(conf: SQLConf): IndexSettings =
+    make(Keys.get(conf, Enabled), Keys.get(conf, Directory), Keys.get(conf, MinSize))
 
   /** The settings of the active session, or of the context if there is none. */
   def of(context: SparkContext): IndexSettings =
     make(ReadSettings.get(context, Enabled), ReadSettings.get(context, Directory), ReadSettings.get(context, MinSize))
 
-  private def make(isEnabled: Boolean, directory: String, minSize: Long) = IndexSettings(isEnabled, Option(directory).filter(_.nonEmpty), minSize)
+  private def make(isEnabled: Boolean, directory: String, minSize: Long) =
+    IndexSettings(isEnabled, Option(directory).filter(_.nonEmpty), minSize)
 }

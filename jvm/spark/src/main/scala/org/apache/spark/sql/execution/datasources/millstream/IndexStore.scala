@@ -17,7 +17,13 @@ import org.apache.hadoop.util.Shell
 import org.apache.spark.internal.Logging
 
 /** A version of a compressed file. */
-private[millstream] final case class CompressedFile(path: Path, size: Long, modificationTime: Long, version: Option[String], codec: TextCodec) {
+private[millstream] final case class CompressedFile(
+    path: Path,
+    size: Long,
+    modificationTime: Long,
+    version: Option[String],
+    codec: TextCodec) {
+
   /** Tells this version from all others of the path. */
   def tag: String = {
     val known = version.map(_.filter(c => c < 128 && c.isLetterOrDigit || c == '-')).filter(_.nonEmpty)
@@ -26,6 +32,7 @@ private[millstream] final case class CompressedFile(path: Path, size: Long, modi
 }
 
 private[millstream] object CompressedFile {
+
   /** The version that a status is of. */
   def of(status: FileStatus, codec: TextCodec): CompressedFile = {
     val version = status match {
@@ -37,8 +44,8 @@ private[millstream] object CompressedFile {
 }
 
 /**
- * Where indexes are kept: in files whose names say which version of which file they are of, so that another version is never read by
- * them.
+ * Where indexes are kept: in files whose names say which version of which file they are of, so that another version is
+ * never read by them.
  *
  * @param directory None for a directory beside each file, whose name Spark and Hadoop ignore
  */
@@ -53,7 +60,8 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
   /** Whether there is an index of a file, which may be damaged. */
   def contains(file: CompressedFile, conf: Configuration): Boolean = {
     val place = path(file)
-    try place.getFileSystem(conf).exists(place) catch {
+    try place.getFileSystem(conf).exists(place)
+    catch {
       case _: IOException => false
     }
   }
@@ -61,7 +69,8 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
   /**
    * The bytes of a file's index; None if there is none that may be used, or one that is damaged or of another file.
    *
-   * @param made the digest of the index that this application has just kept: its tasks may be another user's than the driver
+   * @param made the digest of the index that this application has just kept: its tasks may be another user's than the
+   *     driver
    */
   def load(file: CompressedFile, conf: Configuration, made: Option[String] = None): Option[Array[Byte]] =
     try {
@@ -72,7 +81,7 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
       if (isTrusted || made.nonEmpty) {
         IndexStore.read(fileSystem, place).filter { bytes =>
           (isTrusted || made.contains(IndexStore.digest(bytes))) &&
-            Option(NativeIndex.of(bytes)).exists(index => Using.resource(index)(_.size == file.size))
+          Option(NativeIndex.of(bytes)).exists(index => Using.resource(index)(_.size == file.size))
         }
       } else {
         IndexStore.warn(s"The index $place is not used: it belongs to neither the owner of ${file.path}, nor the user of this application, " +
@@ -83,13 +92,17 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
       case _: IOException => None
     }
 
-  /** The owner of the data could let other users' indexes be written elsewhere, or be taken from there. A configured directory may be a link. */
+  /**
+   * The owner of the data could let other users' indexes be written elsewhere, or be taken from there. A configured
+   * directory may be a link.
+   */
   private def requireNoLink(place: Path): Unit =
     if (directory.isEmpty && IndexStore.isLocal(place) && Files.isSymbolicLink(IndexStore.local(place.getParent)))
       throw new IOException(s"${place.getParent} is a symbolic link")
 
   /**
-   * Keeps an index. No reader sees a part of it, and nobody may read it who may not read the file: it contains some of its text.
+   * Keeps an index. No reader sees a part of it, and nobody may read it who may not read the file: it contains some of
+   * its text.
    *
    * @throws IOException if it cannot be written
    */
@@ -114,7 +127,10 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
     }
   }
 
-  /** Hadoop writes into a local file that it cannot replace, and in a shared directory another user may have made it to read what is written. */
+  /**
+   * Hadoop writes into a local file that it cannot replace, and in a shared directory another user may have made it to
+   * read what is written.
+   */
   private def removeOfOthers(fileSystem: FileSystem, place: Path, file: CompressedFile, conf: Configuration): Unit = {
     def isThere = Files.exists(IndexStore.local(place), LinkOption.NOFOLLOW_LINKS)
     if (isThere && !IndexOwners.mayBeUsed(place, file.path, conf) && !fileSystem.delete(place, false) && isThere)
@@ -136,22 +152,30 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
 private[millstream] object IndexStore extends Logging {
   val Beside = "_millstream"
   val Extension = ".gzidx"
+
   /**
-   * What the names of indexes begin with: Spark reads the visible files of a hidden directory that a pattern matches. Earlier versions left
-   * it out.
+   * What the names of indexes begin with: Spark reads the visible files of a hidden directory that a pattern matches.
+   * Earlier versions left it out.
    */
   private val Hidden = "."
+
   /** Bytes of an index that the driver reads: those of 500 GB of text. */
   private val MostBytes = 256 << 20
-  /** Bytes of the name of an index: file systems take 255, and the name of Hadoop's checksums of a local file has five more. */
+
+  /**
+   * Bytes of the name of an index: file systems take 255, and the name of Hadoop's checksums of a local file has five
+   * more.
+   */
   private val LongestName = 250
+
   /** Characters of a [[prefix]]. */
   val PrefixLength = 37
 
   /**
-   * Lets a copy of some of a file's text be read by no more people than the file. Its group may read the copy only if the copy has the same
-   * group. Only the owner may read the copy of a file with an access control list, which would have to be copied as well: the permissions of
-   * the group are then those of other people, too, and the list may deny what others may.
+   * Lets a copy of some of a file's text be read by no more people than the file. Its group may read the copy only if
+   * the copy has the same group. Only the owner may read the copy of a file with an access control list, which would
+   * have to be copied as well: the permissions of the group are then those of other people, too, and the list may deny
+   * what others may.
    */
   private def protect(fileSystem: FileSystem, copy: Path, file: FileStatus): Unit = {
     // From the default one of the directory.
@@ -167,14 +191,19 @@ private[millstream] object IndexStore extends Logging {
     val mode = file.getPermission
     val ofGroup = if (hasGroup) mode.getGroupAction else FsAction.NONE
     val permission =
-      if (file.hasAcl || hasLocalAcl(copy) || hasLocalAcl(file.getPath)) new FsPermission(mode.getUserAction, FsAction.NONE, FsAction.NONE)
+      if (file.hasAcl || hasLocalAcl(copy) || hasLocalAcl(file.getPath))
+        new FsPermission(mode.getUserAction, FsAction.NONE, FsAction.NONE)
       else new FsPermission(mode.getUserAction, ofGroup, mode.getOtherAction)
     fileSystem.setPermission(copy, permission)
   }
 
-  /** Whether a file has an access control list, if it is local: neither Hadoop nor Java sees those, but `ls`, which Hadoop also runs. */
+  /**
+   * Whether a file has an access control list, if it is local: neither Hadoop nor Java sees those, but `ls`, which
+   * Hadoop also runs.
+   */
   private def hasLocalAcl(path: Path): Boolean =
-    isLocal(path) && Shell.execCommand(Shell.getGetPermissionCommand :+ local(path).toString: _*).takeWhile(_ != ' ').endsWith("+")
+    isLocal(path) && Shell.execCommand(
+      Shell.getGetPermissionCommand :+ local(path).toString: _*).takeWhile(_ != ' ').endsWith("+")
 
   private def read(fileSystem: FileSystem, place: Path): Option[Array[Byte]] = {
     val bytes = Using.resource(fileSystem.open(place))(_.readNBytes(MostBytes + 1))
@@ -216,7 +245,10 @@ private[millstream] object IndexStore extends Logging {
   /** The name of an index without what hides it. */
   def shown(name: String): String = name.stripPrefix(Hidden)
 
-  /** Splits the name of an index, which is without what hides it and without a prefix: into the name of its file, and the tag, which has no dot. */
+  /**
+   * Splits the name of an index, which is without what hides it and without a prefix: into the name of its file, and
+   * the tag, which has no dot.
+   */
   def fileAndTag(name: String): Option[(String, String)] = {
     val tagged = name.stripSuffix(Extension)
     val dot = tagged.lastIndexOf('.')

@@ -20,12 +20,23 @@ import org.apache.spark.sql.internal.SQLConf
 
 /** All of Millstream's keys, in Spark's and in Hadoop's configuration. */
 private[sql] object Keys extends Logging {
-  private val OfSpark: Seq[ConfigEntry[_]] = Seq(IndexListedFiles.Enabled, ReplaceFileScans.Enabled, PackedTextInputFormat.Enabled,
-    RemoteFileSystems.Enabled, FileCodecClasses.Enabled,
-    ReadSettings.OpenCostBytes, ReadSettings.MaxReaders, IndexSettings.Enabled, IndexSettings.Directory, IndexSettings.MinSize,
-    ReplaceInserts.Enabled, SyncSettings.Threads, SyncSettings.Directory)
+  private val OfSpark: Seq[ConfigEntry[_]] = Seq(
+    IndexListedFiles.Enabled,
+    ReplaceFileScans.Enabled,
+    PackedTextInputFormat.Enabled,
+    RemoteFileSystems.Enabled,
+    FileCodecClasses.Enabled,
+    ReadSettings.OpenCostBytes,
+    ReadSettings.MaxReaders,
+    IndexSettings.Enabled,
+    IndexSettings.Directory,
+    IndexSettings.MinSize,
+    ReplaceInserts.Enabled,
+    SyncSettings.Threads,
+    SyncSettings.Directory)
   private val SparkPrefix = "spark.millstream."
   private val HadoopPrefix = "fs.millstream."
+
   /** The prefix of Hadoop's keys in Spark's configuration. */
   private val HadoopInSpark = "spark.hadoop."
 
@@ -33,12 +44,14 @@ private[sql] object Keys extends Logging {
 
   /** The session's value of a key; if it is unset there, the value with which the application was started. */
   def get[T](conf: SQLConf, entry: ConfigEntry[T]): T =
-    if (conf.contains(entry.key)) conf.getConf(entry) else atStart(entry).fold(conf.getConf(entry))(entry.valueConverter)
+    if (conf.contains(entry.key)) conf.getConf(entry)
+    else atStart(entry).fold(conf.getConf(entry))(entry.valueConverter)
 
   /** Whether a key has a value, in the session or from the start. */
   def isSet(conf: SQLConf, entry: ConfigEntry[_]): Boolean = conf.contains(entry.key) || atStart(entry).isDefined
 
-  private def atStart(entry: ConfigEntry[_]): Option[String] = SparkContext.getActive.flatMap(_.getConf.getOption(entry.key))
+  private def atStart(entry: ConfigEntry[_]): Option[String] =
+    SparkContext.getActive.flatMap(_.getConf.getOption(entry.key))
 
   /**
    * A key that nobody reads.
@@ -50,19 +63,22 @@ private[sql] object Keys extends Logging {
   private val warned = ConcurrentHashMap.newKeySet[String]()
 
   /**
-   * Refuses misspelt keys, and warns about other unknown ones, once each: a newer Millstream may have them, and settings that an
-   * installation shares must not stop the statements of an older one.
+   * Refuses misspelt keys, and warns about other unknown ones, once each: a newer Millstream may have them, and
+   * settings that an installation shares must not stop the statements of an older one.
    *
    * @throws IllegalArgumentException for a misspelt key; the message names the one that was meant
    */
   def check(keys: Iterable[String]): Unit = unknown(keys).foreach {
-    case Unknown(key, Some(meant)) => throw new IllegalArgumentException(s"${misspelt(key, meant)} Correct it, or remove it (RESET, or spark.conf.unset)")
+    case Unknown(key, Some(meant)) => throw new IllegalArgumentException(
+        s"${misspelt(key, meant)} Correct it, or remove it (RESET, or spark.conf.unset)")
     case Unknown(key, None) =>
-      if (warned.add(key)) logWarning(s"$key is not a key of this version of Millstream and has no effect; a newer version may have it")
+      if (warned.add(key))
+        logWarning(s"$key is not a key of this version of Millstream and has no effect; a newer version may have it")
   }
 
   /**
-   * Warns about Hadoop's keys that a session has with Spark's prefix, once each: only an application that starts hands them on to Hadoop.
+   * Warns about Hadoop's keys that a session has with Spark's prefix, once each: only an application that starts hands
+   * them on to Hadoop.
    *
    * @param context what the application was started with; its sessions have these settings, too
    */
@@ -72,12 +88,15 @@ private[sql] object Keys extends Logging {
     case _ =>
   }
 
-  private[millstream] def misspelt(key: String, meant: String): String = s"$key is not a key of Millstream; did you mean $meant?"
+  private[millstream] def misspelt(key: String, meant: String): String =
+    s"$key is not a key of Millstream; did you mean $meant?"
 
-  private[millstream] def unknown(keys: Iterable[String]): Iterable[Unknown] = keys.collect { case Ours(key, name) if !Known(name) =>
-    // Of those that are equally near, one with the same letters in another order.
-    val nearest = Known.toSeq.sorted.filter(isNear(name, _)).minByOption(known => (distance(name, known), known.sorted != name.sorted))
-    Unknown(key, nearest.map(key.stripSuffix(name) + _))
+  private[millstream] def unknown(keys: Iterable[String]): Iterable[Unknown] = keys.collect {
+    case Ours(key, name) if !Known(name) =>
+      // Of those that are equally near, one with the same letters in another order.
+      val nearest = Known.toSeq.sorted.filter(isNear(name, _)).minByOption(known =>
+        (distance(name, known), known.sorted != name.sorted))
+      Unknown(key, nearest.map(key.stripSuffix(name) + _))
   }
 
   /** A key with one of Millstream's prefixes, and its name without Spark's prefix for Hadoop's keys. */
@@ -89,8 +108,9 @@ private[sql] object Keys extends Logging {
   }
 
   /**
-   * Whether one name is so near another that it counts as a misspelling of it: at most two characters differ, or its last words are missing.
-   * So a new key must not be near one of an earlier version, which would refuse it (`test_keys.py`).
+   * Whether one name is so near another that it counts as a misspelling of it: at most two characters differ, or its
+   * last words are missing. So a new key must not be near one of an earlier version, which would refuse it
+   * (`test_keys.py`).
    */
   def isNear(name: String, known: String): Boolean = known.startsWith(s"$name.") || distance(name, known) <= 2
 
@@ -104,14 +124,16 @@ private[sql] object Keys extends Logging {
 
   /** What is wrong with the values of keys: the messages of those who read them. */
   private[millstream] def invalidValues(context: SparkContext): Seq[String] = {
-    val readers: Seq[() => Any] = OfSpark.map(entry => () => context.conf.getOption(entry.key).foreach(_ => context.conf.get(entry))) ++
-      Seq(() => new ListingOptions(context.hadoopConfiguration), () => new WriteOptions(context.hadoopConfiguration))
-    readers.flatMap(read => try {
-      read()
-      None
-    } catch {
-      case e: IllegalArgumentException => Some(e.getMessage)
-    })
+    val readers: Seq[() => Any] =
+      OfSpark.map(entry => () => context.conf.getOption(entry.key).foreach(_ => context.conf.get(entry))) ++
+        Seq(() => new ListingOptions(context.hadoopConfiguration), () => new WriteOptions(context.hadoopConfiguration))
+    readers.flatMap(read =>
+      try {
+        read()
+        None
+      } catch {
+        case e: IllegalArgumentException => Some(e.getMessage)
+      })
   }
 }
 

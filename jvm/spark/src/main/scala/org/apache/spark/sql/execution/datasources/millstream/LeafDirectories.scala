@@ -36,13 +36,16 @@ private final class Leaf(val path: Path, val parts: Array[DirectoryListing], blo
   def hasUnderscores: Boolean = parts.exists(part => (0 until part.count).exists(part.hasUnderscore))
 
   /** The indexes of the empty files. */
-  def emptyFiles: Iterator[Int] = parts.iterator.flatMap(part => Iterator.tabulate(part.count)(part.size)).zipWithIndex.collect { case (0, i) => i }
+  def emptyFiles: Iterator[Int] =
+    parts.iterator.flatMap(part => Iterator.tabulate(part.count)(part.size)).zipWithIndex.collect { case (0, i) => i }
 
   def statuses: Array[FileStatus] = Array.tabulate(count)(status)
 
   /** The file whose name is the first in the order of strings. */
   def firstByName: Option[FileStatus] =
-    parts.iterator.flatMap(part => Iterator.tabulate(part.count)(part.name)).zipWithIndex.minByOption(_._1).map { case (_, i) => status(i) }
+    parts.iterator.flatMap(part => Iterator.tabulate(part.count)(part.name)).zipWithIndex.minByOption(_._1).map {
+      case (_, i) => status(i)
+    }
 }
 
 /** A file of the index. */
@@ -60,7 +63,7 @@ private[millstream] final class IndexedFileStatus(
     val entry: Int,
     val mayHaveChecksums: Boolean,
     blockSize: Long)
-  extends FileStatus(listing.size(entry), false, 1, blockSize, listing.modificationTime(entry), null) with Indexed {
+    extends FileStatus(listing.size(entry), false, 1, blockSize, listing.modificationTime(entry), null) with Indexed {
 
   override def getPath: Path = listing.path(entry)
 
@@ -74,7 +77,19 @@ private[millstream] final class IndexedFileStatus(
 
 /** The same with the places of its blocks, also created on access. */
 private[millstream] final class IndexedLocatedFileStatus(val listing: DirectoryListing, val entry: Int, blockSize: Long)
-  extends LocatedFileStatus(listing.size(entry), false, 1, blockSize, listing.modificationTime(entry), 0, null, null, null, null, null, null)
+    extends LocatedFileStatus(
+      listing.size(entry),
+      false,
+      1,
+      blockSize,
+      listing.modificationTime(entry),
+      0,
+      null,
+      null,
+      null,
+      null,
+      null,
+      null)
     with Indexed {
 
   override def mayHaveChecksums: Boolean = false
@@ -93,14 +108,14 @@ private[millstream] final class IndexedLocatedFileStatus(val listing: DirectoryL
 }
 
 /**
- * The directories that contain files, and the roots that are files, as the map from directories to files that Spark's index
- * uses; its values are created on access.
+ * The directories that contain files, and the roots that are files, as the map from directories to files that Spark's
+ * index uses; its values are created on access.
  */
 private final class LeafDirectories(
     directories: mutable.LinkedHashMap[Path, Leaf],
     val fileRoots: IndexedSeq[Leaf],
     val tookMillis: Long)
-  extends AbstractMap[Path, Array[FileStatus]] {
+    extends AbstractMap[Path, Array[FileStatus]] {
 
   /** Every file is in exactly one of these. */
   val all: IndexedSeq[Leaf] = directories.values.toIndexedSeq
@@ -136,6 +151,7 @@ private final class LeafDirectories(
 }
 
 private object LeafDirectories {
+
   /** The directories of several listings; where they overlap, those of the first. */
   def combined(parts: Seq[LeafDirectories]): LeafDirectories = {
     val directories = mutable.LinkedHashMap.empty[Path, Leaf]
@@ -175,6 +191,7 @@ private object LeafDirectories {
 
 /** All statuses of some leaves, each created on access. */
 private final class Statuses(leaves: IndexedSeq[Leaf]) extends scala.collection.immutable.IndexedSeq[FileStatus] {
+
   /** `starts(i)` files come before leaf `i`. */
   private val starts: Array[Int] = leaves.iterator.map(_.count).scanLeft(0)(_ + _).toArray
 
@@ -191,8 +208,10 @@ private final class Statuses(leaves: IndexedSeq[Leaf]) extends scala.collection.
 }
 
 /** The non-empty files of some leaves, in the form that Spark's scans use, each created on access. */
-private final class NonEmptyFiles(leaves: IndexedSeq[Leaf]) extends scala.collection.immutable.IndexedSeq[FileStatusWithMetadata] {
+private final class NonEmptyFiles(leaves: IndexedSeq[Leaf])
+    extends scala.collection.immutable.IndexedSeq[FileStatusWithMetadata] {
   private val statuses = new Statuses(leaves)
+
   /** For each empty file, the number of non-empty files before it. */
   private val fullBefore: Array[Int] = {
     val starts = leaves.iterator.map(_.count).scanLeft(0)(_ + _)

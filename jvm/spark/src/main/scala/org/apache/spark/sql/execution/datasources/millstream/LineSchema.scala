@@ -20,31 +20,39 @@ import org.apache.spark.sql.types.{StringType, StructType}
 /**
  * Infers the schemas of csv and json lines with Spark's own inference, but from the listing that is there already.
  *
- * Spark infers from a Dataset of lines. For it, Spark makes a text relation whose roots are the files themselves, and lists
- * each of them again: for many files a job of up to 10,000 tasks, which takes longer than everything else. Here the relation's
- * index is a view of the first listing. Its scan is replaced like any other scan of text, so the files are read natively, and
- * many by each task. Which rows Spark takes for a sample depends on the tasks; so if a sample is requested, Spark's scan stays.
+ * Spark infers from a Dataset of lines. For it, Spark makes a text relation whose roots are the files themselves, and
+ * lists each of them again: for many files a job of up to 10,000 tasks, which takes longer than everything else. Here
+ * the relation's index is a view of the first listing. Its scan is replaced like any other scan of text, so the files
+ * are read natively, and many by each task. Which rows Spark takes for a sample depends on the tasks; so if a sample is
+ * requested, Spark's scan stays.
  */
 private[millstream] object LineSchema {
   private val SamplesBelow = 0.99
 
   /** Whether a schema of this format is inferred from lines, and can be inferred here. */
-  def isInferredFromLines(spark: classic.SparkSession, format: FileFormat, options: Map[String, String]): Boolean = format match {
-    case _: CSVFileFormat =>
-      val csv = csvOptions(spark, options)
-      !csv.multiLine && !csv.parameters.contains(SingleVariantColumn) && !PackedScan.readsArchives(spark.sessionState.conf)
-    case _: JsonFileFormat =>
-      val json = jsonOptions(spark, options)
-      !json.multiLine && !json.parameters.contains(SingleVariantColumn) && !PackedScan.readsArchives(spark.sessionState.conf)
-    case _ => false
-  }
+  def isInferredFromLines(spark: classic.SparkSession, format: FileFormat, options: Map[String, String]): Boolean =
+    format match {
+      case _: CSVFileFormat =>
+        val csv = csvOptions(spark, options)
+        !csv.multiLine && !csv.parameters.contains(SingleVariantColumn) && !PackedScan.readsArchives(
+          spark.sessionState.conf)
+      case _: JsonFileFormat =>
+        val json = jsonOptions(spark, options)
+        !json.multiLine && !json.parameters.contains(SingleVariantColumn) && !PackedScan.readsArchives(
+          spark.sessionState.conf)
+      case _ => false
+    }
 
   /**
    * Infers the schema of csv or json lines.
    *
    * @param files all files, in Spark's order
    */
-  def infer(spark: classic.SparkSession, format: FileFormat, options: Map[String, String], index: CompactFileIndex,
+  def infer(
+      spark: classic.SparkSession,
+      format: FileFormat,
+      options: Map[String, String],
+      index: CompactFileIndex,
       files: Seq[FileStatusWithMetadata]): StructType = format match {
     case _: CSVFileFormat =>
       val csv = csvOptions(spark, options)
@@ -53,7 +61,9 @@ private[millstream] object LineSchema {
       TextInputCSVDataSource.inferFromDataset(spark, lines, first, csv)
     case _ =>
       val json = jsonOptions(spark, options)
-      TextInputJsonDataSource.inferFromDataset(linesOf(spark, index, files, json.parameters, json.samplingRatio).as(Encoders.STRING), json)
+      TextInputJsonDataSource.inferFromDataset(
+        linesOf(spark, index, files, json.parameters, json.samplingRatio).as(Encoders.STRING),
+        json)
   }
 
   private val SingleVariantColumn = "singleVariantColumn"
@@ -68,11 +78,16 @@ private[millstream] object LineSchema {
     new JSONOptionsInRead(options, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
   }
 
-  private def linesOf(spark: classic.SparkSession, index: CompactFileIndex, files: Seq[FileStatusWithMetadata],
-      options: Map[String, String], samplingRatio: Double): classic.DataFrame = {
+  private def linesOf(
+      spark: classic.SparkSession,
+      index: CompactFileIndex,
+      files: Seq[FileStatusWithMetadata],
+      options: Map[String, String],
+      samplingRatio: Double): classic.DataFrame = {
     val listed = new ListedFiles(index, files, isSampled = samplingRatio <= SamplesBelow)
     val schema = new StructType().add("value", StringType)
-    val relation = HadoopFsRelation(listed, new StructType, schema, None, new TextFileFormat, CaseInsensitiveMap(options))(spark)
+    val relation =
+      HadoopFsRelation(listed, new StructType, schema, None, new TextFileFormat, CaseInsensitiveMap(options))(spark)
     classic.Dataset.ofRows(spark, LogicalRelation(relation)).select("value")
   }
 
@@ -92,7 +107,10 @@ private[millstream] object LineSchema {
  *
  * @param isSampled whether the rows are sampled, so that Spark's own partitions are needed
  */
-private[millstream] final class ListedFiles(index: CompactFileIndex, files: Seq[FileStatusWithMetadata], val isSampled: Boolean) extends FileIndex {
+private[millstream] final class ListedFiles(
+    index: CompactFileIndex,
+    files: Seq[FileStatusWithMetadata],
+    val isSampled: Boolean) extends FileIndex {
   override def rootPaths: Seq[Path] = index.rootPaths
 
   override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] =

@@ -29,9 +29,9 @@ import org.apache.spark.sql.util.SchemaUtils
 /**
  * Relations of files over a [[CompactFileIndex]].
  *
- * The steps are those of Spark's `DataSource.resolveRelation`. Unsupported cases (another file system, a missing path, an
- * option that changes which files count, a schema that cannot be inferred) give no relation, so that Spark itself handles
- * them and reports its own errors.
+ * The steps are those of Spark's `DataSource.resolveRelation`. Unsupported cases (another file system, a missing path,
+ * an option that changes which files count, a schema that cannot be inferred) give no relation, so that Spark itself
+ * handles them and reports its own errors.
  */
 private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
   import ListedRelations._
@@ -45,7 +45,12 @@ private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
    * @param options the reader's options
    * @param userSchema the schema, if it is not to be inferred
    */
-  def of(format: FileFormat, paths: Seq[String], options: Map[String, String], userSchema: Option[StructType], use: SchemaUse): Option[HadoopFsRelation] = {
+  def of(
+      format: FileFormat,
+      paths: Seq[String],
+      options: Map[String, String],
+      userSchema: Option[StructType],
+      use: SchemaUse): Option[HadoopFsRelation] = {
     val hadoopConf = spark.sessionState.newHadoopConfWithOptions(options)
     for {
       _ <- Option.when(usesDefaultNameFilter(options, hadoopConf))(())
@@ -62,13 +67,14 @@ private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
 
   /** The qualified roots, globs expanded, if all of them exist on one file system that Millstream lists. */
   private def listedRoots(paths: Seq[String], hadoopConf: Configuration): Option[(Listed, Seq[Path])] = {
-    val located = paths.map(path => Try {
-      val hadoopPath = new Path(path)
-      hadoopPath.getFileSystem(hadoopConf) match {
-        case fs: FileSystem with ListedFileSystem if fs.listsNatively => Some(fs -> fs.makeQualified(hadoopPath))
-        case _ => None
-      }
-    }.toOption.flatten)
+    val located = paths.map(path =>
+      Try {
+        val hadoopPath = new Path(path)
+        hadoopPath.getFileSystem(hadoopConf) match {
+          case fs: FileSystem with ListedFileSystem if fs.listsNatively => Some(fs -> fs.makeQualified(hadoopPath))
+          case _ => None
+        }
+      }.toOption.flatten)
     if (located.isEmpty || located.exists(_.isEmpty) || located.exists(_.get._1 ne located.head.get._1)) {
       None
     } else {
@@ -87,8 +93,8 @@ private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
     path.toUri.getPath.split('/').contains(StreamingMetadata)
 
   /**
-   * Whether the path is the output of a streaming query, whose files are determined by its log and not by a listing. As Spark
-   * does, it takes a log that it may not look for to be missing.
+   * Whether the path is the output of a streaming query, whose files are determined by its log and not by a listing. As
+   * Spark does, it takes a log that it may not look for to be missing.
    */
   private def isStreamingOutput(fileSystem: FileSystem, paths: Seq[String]): Boolean =
     paths match {
@@ -104,7 +110,11 @@ private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
     }
 
   private def relation(
-      format: FileFormat, index: CompactFileIndex, parameters: Map[String, String], userSchema: Option[StructType], use: SchemaUse): Option[HadoopFsRelation] = {
+      format: FileFormat,
+      index: CompactFileIndex,
+      parameters: Map[String, String],
+      userSchema: Option[StructType],
+      use: SchemaUse): Option[HadoopFsRelation] = {
     val options = CaseInsensitiveMap(parameters)
     val partitionSchema = index.partitionSchema
     val dataSchema = userSchema
@@ -120,7 +130,10 @@ private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
   }
 
   /** The schema that Spark infers from all files. */
-  private def inferred(format: FileFormat, index: CompactFileIndex, options: Map[String, String]): Option[StructType] = {
+  private def inferred(
+      format: FileFormat,
+      index: CompactFileIndex,
+      options: Map[String, String]): Option[StructType] = {
     val classicSpark = spark.asInstanceOf[classic.SparkSession]
     if (LineSchema.isInferredFromLines(classicSpark, format, options) && index.allFiles().nonEmpty) {
       // With a base path, Spark's relation of lines has partition columns; one of them may have the name of the lines.
@@ -132,7 +145,10 @@ private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
     }
   }
 
-  /** Of Parquet files whose schemas are not merged, Spark reads the one whose path is the first; it sorts all paths to find it. */
+  /**
+   * Of Parquet files whose schemas are not merged, Spark reads the one whose path is the first; it sorts all paths to
+   * find it.
+   */
   private def filesForSchema(format: FileFormat, index: CompactFileIndex, options: Map[String, String]) = format match {
     case _: ParquetFileFormat if !new ParquetOptions(options, conf).mergeSchema =>
       index.firstByPath.fold(index.allFiles())(Seq(_))
@@ -157,14 +173,20 @@ private[millstream] object SchemaUse {
 }
 
 private[millstream] object ListedRelations {
+
   /** The directory of a streaming query's log in the directory that it writes to. */
   val StreamingMetadata = "_spark_metadata"
 
   /** Spark 4.3's default of `spark.sql.files.ignoredPathSegmentRegex`; earlier versions have only this rule. */
   private val DefaultIgnoredNames = "^[._]"
 
-  private val Formats: Set[Class[_]] = Set(classOf[TextFileFormat], classOf[CSVFileFormat], classOf[JsonFileFormat],
-    classOf[ParquetFileFormat], classOf[OrcFileFormat], classOf[BinaryFileFormat])
+  private val Formats: Set[Class[_]] = Set(
+    classOf[TextFileFormat],
+    classOf[CSVFileFormat],
+    classOf[JsonFileFormat],
+    classOf[ParquetFileFormat],
+    classOf[OrcFileFormat],
+    classOf[BinaryFileFormat])
 
   private val Names = Set("text", "csv", "json", "parquet", "orc", "binaryfile")
 

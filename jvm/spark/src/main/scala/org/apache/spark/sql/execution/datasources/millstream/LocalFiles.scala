@@ -7,19 +7,22 @@ import org.apache.spark.SparkContext
 import org.apache.spark.internal.Logging
 
 /**
- * Hadoop finds our file system for `file:` in the jar, if the jar is on the class path before Spark creates its first file system, which is
- * before Spark adds the jars of `spark.jars`.
+ * Hadoop finds our file system for `file:` in the jar, if the jar is on the class path before Spark creates its first
+ * file system, which is before Spark adds the jars of `spark.jars`.
  */
 private[millstream] object LocalFiles extends Logging {
   private val Key = "fs.file.impl"
+
   /** The setting that a session without our file system lacks. */
   val Missing: String = s"spark.driver.extraClassPath=${jar.getPath}"
 
   /** Who serves local files. */
   sealed trait Server
   case object Ours extends Server
+
   /** A class that somebody has set. */
   final case class Chosen(className: String) extends Server
+
   /** The class of the first file system, which was created before the jar was there. */
   final case class Early(className: String) extends Server
 

@@ -46,7 +46,8 @@ private object MillstreamExtensions {
    * settings.
    */
   private def passSwitchToExecutors(context: SparkContext): Unit =
-    if (!context.conf.get(IndexListedFiles.Enabled)) context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)
+    if (!context.conf.get(IndexListedFiles.Enabled))
+      context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)
 
   /** The rule for Hive's commands, if this Spark includes Hive. */
   private def hiveRule: Option[SparkSession => Rule[LogicalPlan]] =

@@ -22,10 +22,13 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
  * @param batchRows most rows in a batch
  */
 private final class NativeColumns(types: Seq[DataType], val request: Array[Byte], batchRows: Int) extends Serializable {
+
   /** Whether the file can be decoded. */
   def suit(file: FileAhead): Boolean = file.decoded(NativeParquet.decode(_, request)).isDefined
 
-  /** Decodes a file into the vectors of `batch`, which has these columns first; None if it is left to Spark's reader. */
+  /**
+   * Decodes a file into the vectors of `batch`, which has these columns first; None if it is left to Spark's reader.
+   */
   def batches(file: FileAhead, batch: ColumnarBatch): Option[Iterator[ColumnarBatch]] =
     file.decoded(NativeParquet.decode(_, request)).map(new DecodedBatches(_, types, batch, batchRows))
 }
@@ -33,6 +36,7 @@ private final class NativeColumns(types: Seq[DataType], val request: Array[Byte]
 private object NativeColumns {
   private val VerifiesPages = "parquet.page.verify-checksum.enabled"
   private val Corrected = "CORRECTED"
+
   /** Columns with these metadata are not only looked up by name, or are not null where a file does not have them. */
   private val Special = Seq("parquet.field.id", "EXISTS_DEFAULT", "CURRENT_DEFAULT")
 
@@ -44,7 +48,10 @@ private object NativeColumns {
     val columns = schema.map(field => letter(field).filterNot(_ => hasZones).map(_ -> field.name.getBytes(UTF_8)))
     Option.when(scan.supportsColumnar && columns.forall(_.isDefined) && !hadoop.getBoolean(VerifiesPages, false)) {
       val options = new ParquetOptions(scan.relation.options, conf)
-      val flags = Seq(conf.caseSensitiveAnalysis, options.datetimeRebaseModeInRead == Corrected, options.int96RebaseModeInRead == Corrected)
+      val flags = Seq(
+        conf.caseSensitiveAnalysis,
+        options.datetimeRebaseModeInRead == Corrected,
+        options.int96RebaseModeInRead == Corrected)
       new NativeColumns(schema.map(_.dataType), encoded(columns.flatten, flags), conf.parquetVectorizedReaderBatchSize)
     }
   }
@@ -82,7 +89,8 @@ private object NativeColumns {
 }
 
 /** The rows of a decoded file, in batches. */
-private final class DecodedBatches(decoded: Array[Byte], types: Seq[DataType], batch: ColumnarBatch, batchRows: Int) extends Iterator[ColumnarBatch] {
+private final class DecodedBatches(decoded: Array[Byte], types: Seq[DataType], batch: ColumnarBatch, batchRows: Int)
+    extends Iterator[ColumnarBatch] {
   private val in = ByteBuffer.wrap(decoded).order(ByteOrder.LITTLE_ENDIAN)
   private val rows = in.getInt()
   private val columns = types.zipWithIndex.map { case (dataType, i) =>
@@ -102,7 +110,12 @@ private final class DecodedBatches(decoded: Array[Byte], types: Seq[DataType], b
 }
 
 /** A column at the position of `in`, which is moved behind it. */
-private final class DecodedColumn(decoded: Array[Byte], in: ByteBuffer, rows: Int, dataType: DataType, vector: WritableColumnVector) {
+private final class DecodedColumn(
+    decoded: Array[Byte],
+    in: ByteBuffer,
+    rows: Int,
+    dataType: DataType,
+    vector: WritableColumnVector) {
   private val nulls = if (in.get() == 1) skip(rows) else -1
   private val width = dataType match {
     case BooleanType | ByteType => 1

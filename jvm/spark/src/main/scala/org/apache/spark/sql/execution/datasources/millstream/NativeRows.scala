@@ -9,6 +9,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /** A column of a native batch. The scan owns the memory, so values are valid as long as the batch. */
 private[millstream] abstract class NativeColumn(dataType: DataType) extends ColumnVector(dataType) {
+
   /** Shows the batch that the scan has fetched, from row `first` on. */
   def show(first: Long): Unit
 
@@ -48,7 +49,7 @@ private[millstream] final class NativeRows(scan: NativeScan) extends NativeColum
 
   override def getUTF8String(row: Int): UTF8String = {
     val line = lines + row.toLong * 8
-    UTF8String.fromAddress(null, bytes + (Platform.getInt(null, line) & 0xFFFFFFFFL), Platform.getInt(null, line + 4))
+    UTF8String.fromAddress(null, bytes + (Platform.getInt(null, line) & 0xffffffffL), Platform.getInt(null, line + 4))
   }
 
   override def getBinary(row: Int): Array[Byte] = getUTF8String(row).getBytes

@@ -21,6 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 
 private[millstream] object NativeTextScan {
+
   /** The native scan equivalent to `scan`, if there is one. */
   def of(scan: FileSourceScanExec, files: ScanFiles, asksForFile: => Boolean): Option[SparkPlan] =
     for {
@@ -35,25 +36,37 @@ private[millstream] object NativeTextScan {
 }
 
 /** The rows of a text relation, and the handling of missing and changed files. */
-private[millstream] final case class TextFormat(separator: Seq[Byte], wholeFiles: Boolean, skipsMissing: Boolean, verifiesChecksums: Boolean) {
+private[millstream] final case class TextFormat(
+    separator: Seq[Byte],
+    wholeFiles: Boolean,
+    skipsMissing: Boolean,
+    verifiesChecksums: Boolean) {
+
   /** Whether several tasks may share a file. */
   def isSplittable: Boolean = !wholeFiles
 
   /** Whether rows contain neither LF nor CR. */
   def rowsAreLines: Boolean = !wholeFiles && separator.isEmpty
 
-  /** Whether the separator begins as it ends, so that it can be told only by reading a file from its beginning: in memory as a whole. */
+  /**
+   * Whether the separator begins as it ends, so that it can be told only by reading a file from its beginning: in
+   * memory as a whole.
+   */
   def mayOverlap: Boolean = (1 until separator.length).exists(length => separator.endsWith(separator.take(length)))
 }
 
 private object TextFormat {
+
   /** None if the relation is not text, if the native scan would give other rows, or if its options are invalid. */
   def of(relation: HadoopFsRelation, verifiesChecksums: Boolean): Option[TextFormat] =
     for {
       options <- Try(new TextOptions(relation.options)).toOption
       if relation.fileFormat.getClass == classOf[TextFileFormat]
       if options.encoding.isEmpty && !options.ignoreCorruptFiles
-      format = TextFormat(options.lineSeparatorInRead.fold(Seq.empty[Byte])(_.toSeq), options.wholeText, options.ignoreMissingFiles,
+      format = TextFormat(
+        options.lineSeparatorInRead.fold(Seq.empty[Byte])(_.toSeq),
+        options.wholeText,
+        options.ignoreMissingFiles,
         verifiesChecksums)
       if format.wholeFiles || !format.mayOverlap
     } yield format
@@ -74,8 +87,15 @@ private[millstream] object Words {
 
   /** The scan that returns the words which `generate` makes of the lines of a scan, and nothing else. */
   def of(generate: GenerateExec): Option[SparkPlan] = generate match {
-    case GenerateExec(Explode(StringSplit(line: AttributeReference, Literal(pattern: UTF8String, StringType), Literal(limit: Int, _))), Nil, false,
-        Seq(word), child) if limit <= 0 && word.dataType == StringType =>
+    case GenerateExec(
+          Explode(StringSplit(
+            line: AttributeReference,
+            Literal(pattern: UTF8String, StringType),
+            Literal(limit: Int, _))),
+          Nil,
+          false,
+          Seq(word),
+          child) if limit <= 0 && word.dataType == StringType =>
       for {
         scan <- scanOf(child)
         if scan.hasLines && scan.words.isEmpty && scan.isLine(line)
@@ -94,8 +114,10 @@ private[millstream] object Words {
 
   /** The text that a regular expression stands for, if it stands for one, and is of ASCII. */
   private def plain(pattern: String): Option[String] = {
-    val text = if (pattern.length == 2 && pattern(0) == '\\' && Special.contains(pattern(1))) pattern.drop(1) else pattern
-    Option.when(text.nonEmpty && text.forall(_ < 128) && (text.length < pattern.length || !text.exists(Special.contains(_))))(text)
+    val text =
+      if (pattern.length == 2 && pattern(0) == '\\' && Special.contains(pattern(1))) pattern.drop(1) else pattern
+    Option.when(text.nonEmpty && text.forall(
+      _ < 128) && (text.length < pattern.length || !text.exists(Special.contains(_))))(text)
   }
 }
 
@@ -107,7 +129,8 @@ private[millstream] object Words {
  * @param asksForFile whether the plan uses the file of a row
  * @param hasLines whether rows contain the line; otherwise they only need to be counted
  * @param words if rows are the words of the lines
- * @param occurrences the column of the number of times that each row occurs, if rows that differ are returned, and nothing else
+ * @param occurrences the column of the number of times that each row occurs, if rows that differ are returned, and
+ *     nothing else
  * @param listed the files to read; as in Spark's scan, they do not count for equality
  */
 case class NativeTextScanExec(
@@ -118,7 +141,7 @@ case class NativeTextScanExec(
     words: Option[Words] = None,
     occurrences: Option[Attribute] = None)(
     @transient private val listed: ScanFiles)
-  extends PackedScan with PredicateHelper {
+    extends PackedScan with PredicateHelper {
 
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(listed)
 
@@ -146,7 +169,10 @@ case class NativeTextScanExec(
     case None => if (hasLines) super.output ++ occurrences else super.output.filterNot(isLine)
   }
 
-  /** The scan that returns rows which differ, if that is possible: the same row in two partitions or files must be the same. */
+  /**
+   * The scan that returns rows which differ, if that is possible: the same row in two partitions or files must be the
+   * same.
+   */
   def withOccurrences(column: Attribute): Option[NativeTextScanExec] =
     Option.when(hasLines && output.size == 1 && occurrences.isEmpty && !asksForFile && !format.wholeFiles)(
       described(occurrences = Some(column)))
@@ -155,7 +181,8 @@ case class NativeTextScanExec(
   def isLine(column: Attribute): Boolean = scan.output.take(scan.requiredSchema.size).exists(_.exprId == column.exprId)
 
   /** Whether the scan returns exactly the rows for which `condition` holds. */
-  def decides(condition: Expression): Boolean = splitConjunctivePredicates(condition).forall(part => pushed.exists(_.semanticEquals(part)))
+  def decides(condition: Expression): Boolean =
+    splitConjunctivePredicates(condition).forall(part => pushed.exists(_.semanticEquals(part)))
 
   def withoutLines: NativeTextScanExec = described(hasLines = false)
 
@@ -175,7 +202,8 @@ case class NativeTextScanExec(
       words.map(split => "NativeSplit" -> s"'${split.separator}'") ++
       occurrences.map(column => "NativeCount" -> column.toString)
 
-  override protected def isSplittable(file: FileStatusWithMetadata): Boolean = format.isSplittable && listed.isSplitByHadoop(file)
+  override protected def isSplittable(file: FileStatusWithMetadata): Boolean =
+    format.isSplittable && listed.isSplitByHadoop(file)
 
   override protected def decodes: Boolean = listed.nativeCodecs.nonEmpty
 
@@ -188,7 +216,9 @@ case class NativeTextScanExec(
   override protected def hadoopConf: Configuration = listed.conf
 
   override protected def doCanonicalize(): SparkPlan =
-    copy(scan = scan.canonicalized.asInstanceOf[FileSourceScanExec], words = words.map(_.canonicalized),
+    copy(
+      scan = scan.canonicalized.asInstanceOf[FileSourceScanExec],
+      words = words.map(_.canonicalized),
       occurrences = occurrences.map(_.withExprId(ExprId(1))))(null)
 
   override protected def doExecute(): RDD[InternalRow] =
@@ -208,10 +238,21 @@ case class NativeTextScanExec(
     val readers = settings.readers(partitions.length, listed.isLocal, sparkContext)
     val task = ScanTask(format.separator.toArray, predicate, split, flags, readers, hasLines, partitionSchema)
     val makesIndexes = partitions.exists(_.asInstanceOf[ScanPartition].makesIndexes)
-    val conf = Option.when(!listed.isLocal || makesIndexes)(sparkContext.broadcast(new SerializableConfiguration(listed.conf)))
+    val conf =
+      Option.when(!listed.isLocal || makesIndexes)(sparkContext.broadcast(new SerializableConfiguration(listed.conf)))
     val store = IndexStore(IndexSettings.of(this.conf).directory)
-    new TextScanRDD(sparkContext, partitions, task, store, conf,
-      ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime"),
+    new TextScanRDD(
+      sparkContext,
+      partitions,
+      task,
+      store,
+      conf,
+      ScanMetrics(
+        metrics("numOutputRows"),
+        metrics("bytesRead"),
+        metrics("filesOpened"),
+        metrics("filesMissing"),
+        metrics("waitTime"),
         requestMetrics))
   }
 }

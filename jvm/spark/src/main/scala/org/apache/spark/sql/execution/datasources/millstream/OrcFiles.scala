@@ -15,8 +15,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Spark's vectorized ORC reader takes batches from ORC's reader of the file, which it keeps in a field. So a further file needs
- * an ORC reader in that field, with the schema, columns and search argument that Spark has given to the first one.
+ * Spark's vectorized ORC reader takes batches from ORC's reader of the file, which it keeps in a field. So a further
+ * file needs an ORC reader in that field, with the schema, columns and search argument that Spark has given to the
+ * first one.
  */
 private final class OrcFiles(conf: Broadcast[SerializableConfiguration]) extends ColumnarFiles[OrcTail] {
   OrcFiles.check()
@@ -32,12 +33,16 @@ private final class OrcFiles(conf: Broadcast[SerializableConfiguration]) extends
 }
 
 /** @param stripes the reader of the current file's stripes */
-private final class OpenOrcReader(vectorized: OrcColumnarBatchReader, private var stripes: org.apache.orc.RecordReader, conf: Configuration)
-  extends OpenReader[OrcTail] {
+private final class OpenOrcReader(
+    vectorized: OrcColumnarBatchReader,
+    private var stripes: org.apache.orc.RecordReader,
+    conf: Configuration)
+    extends OpenReader[OrcTail] {
 
   private val fileSchema = OrcFiles.fileSchemaOf(stripes)
   private val readSchema = OrcFiles.readSchemaField.get(stripes).asInstanceOf[TypeDescription]
-  private val columns = OrcInputFormat.parseInclude(readSchema, vectorized.requestedDataColIds.filter(_ != -1).sorted.mkString(","))
+  private val columns =
+    OrcInputFormat.parseInclude(readSchema, vectorized.requestedDataColIds.filter(_ != -1).sorted.mkString(","))
   private val condition = OrcFiles.conditionOf(stripes)
 
   override def reader: RecordReader[_, _] = vectorized

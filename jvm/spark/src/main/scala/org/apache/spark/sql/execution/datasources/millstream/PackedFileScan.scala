@@ -33,7 +33,10 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 import org.apache.spark.util.SerializableConfiguration
 
 private[millstream] object PackedFileScan {
-  /** Least share of a columnar file that is taken to be needed: files on S3 and HDFS are read whole up to a MiB then. */
+
+  /**
+   * Least share of a columnar file that is taken to be needed: files on S3 and HDFS are read whole up to a MiB then.
+   */
   val LeastOfColumns: Double = 1.0 / 8
 
   /** The packed scan equivalent to `scan`, with the same readers, if there is one. */
@@ -43,8 +46,8 @@ private[millstream] object PackedFileScan {
 }
 
 /**
- * A scan that uses Spark's reader of the format, but packs the tasks itself, passes a configuration that is cheap to copy
- * (readers copy it for each file), and reads small files ahead before they are opened.
+ * A scan that uses Spark's reader of the format, but packs the tasks itself, passes a configuration that is cheap to
+ * copy (readers copy it for each file), and reads small files ahead before they are opened.
  *
  * @param scan the replaced scan of Spark
  * @param local the files to read; as in Spark's scan, they do not count for equality
@@ -69,7 +72,9 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++ requestMetrics.all ++
     Map("filesReadAhead" -> SQLMetrics.createMetric(sparkContext, "number of files read ahead")) ++
     Option.when(supportsColumnar)("scanTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "scan time")) ++
-    Option.when(isColumnar)("filesContinued" -> SQLMetrics.createMetric(sparkContext, "number of files read by an open reader")) ++
+    Option.when(isColumnar)("filesContinued" -> SQLMetrics.createMetric(
+      sparkContext,
+      "number of files read by an open reader")) ++
     Option.when(isParquet)("filesDecoded" -> SQLMetrics.createMetric(sparkContext, "number of files decoded natively"))
 
   private def isParquet: Boolean = scan.relation.fileFormat.isInstanceOf[ParquetFileFormat]
@@ -86,7 +91,9 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   /** Cached by codec: whether a file can be split depends only on its codec, and the check is expensive. */
   override protected def isSplittable(file: FileStatusWithMetadata): Boolean = {
     val relation = scan.relation
-    splittable.getOrElseUpdate(local.codec(file), relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath))
+    splittable.getOrElseUpdate(
+      local.codec(file),
+      relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath))
   }
 
   /** Whether our reader of the format takes lines that native code decodes. */
@@ -102,12 +109,14 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override protected def hadoopConf: Configuration = local.conf
 
-  override protected def doCanonicalize(): SparkPlan = PackedFileScanExec(scan.canonicalized.asInstanceOf[FileSourceScanExec])(null)
+  override protected def doCanonicalize(): SparkPlan =
+    PackedFileScanExec(scan.canonicalized.asInstanceOf[FileSourceScanExec])(null)
 
   /** Conditions that readers may use to skip rows. */
   private def pushedFilters: Seq[Filter] = {
     val nested = DataSourceUtils.supportNestedPredicatePushdown(scan.relation)
-    scan.dataFilters.filterNot(_.references.exists(CompactFileIndex.isOfMetadata)).flatMap(DataSourceStrategy.translateFilter(_, nested))
+    scan.dataFilters.filterNot(
+      _.references.exists(CompactFileIndex.isOfMetadata)).flatMap(DataSourceStrategy.translateFilter(_, nested))
   }
 
   /** The share of each file's bytes that readers need, as far as the types of the columns tell. */
@@ -115,12 +124,15 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     case _: BinaryFileFormat => if (scan.requiredSchema.fieldNames.contains("content")) 1 else 0
     // At least the footer, in a file of any size; a small file costs one request, whatever is needed of it.
     case _ if isColumnar =>
-      math.max(PackedFileScan.LeastOfColumns, scan.requiredSchema.defaultSize.toDouble / math.max(1, scan.relation.dataSchema.defaultSize))
+      math.max(
+        PackedFileScan.LeastOfColumns,
+        scan.requiredSchema.defaultSize.toDouble / math.max(1, scan.relation.dataSchema.defaultSize))
     case _ => 1
   }
 
   private def showsTimes: Boolean =
-    scan.relation.fileFormat.isInstanceOf[BinaryFileFormat] && scan.requiredSchema.fieldNames.contains("modificationTime")
+    scan.relation.fileFormat.isInstanceOf[BinaryFileFormat] && scan.requiredSchema.fieldNames.contains(
+      "modificationTime")
 
   private lazy val inputRDD: RDD[InternalRow] = {
     val relation = scan.relation
@@ -131,19 +143,40 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
       case other => other
     }
     val conf = SlimConfiguration.of(local.conf, relation.sparkSession.sparkContext.getConf)
-    val read = format.buildReaderWithPartitionValues(relation.sparkSession, relation.dataSchema, relation.partitionSchema,
-      scan.requiredSchema, pushedFilters, relation.options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString), conf)
+    val read = format.buildReaderWithPartitionValues(
+      relation.sparkSession,
+      relation.dataSchema,
+      relation.partitionSchema,
+      scan.requiredSchema,
+      pushedFilters,
+      relation.options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
+      conf)
     def continued[Footer](files: => ColumnarFiles[Footer]): PartitionedFile => Iterator[InternalRow] =
-      SparkLine.ifSupported(Some(new ContinuedReader(read, files, relation.partitionSchema.length, metrics("filesContinued")))).getOrElse(read)
+      SparkLine.ifSupported(Some(new ContinuedReader(
+        read,
+        files,
+        relation.partitionSchema.length,
+        metrics("filesContinued")))).getOrElse(read)
     val reader = format match {
       case _: ParquetFileFormat => continued(new ParquetFiles(NativeColumns.of(scan, conf), metrics("filesDecoded")))
-      case _: OrcFileFormat => continued(new OrcFiles(relation.sparkSession.sparkContext.broadcast(new SerializableConfiguration(conf))))
+      case _: OrcFileFormat =>
+        continued(new OrcFiles(relation.sparkSession.sparkContext.broadcast(new SerializableConfiguration(conf))))
       case _ => read
     }
     val full = Option.unless(local.isLocal)(sparkContext.broadcast(new SerializableConfiguration(local.conf)))
     val partitions = pack()
     val readers = settings.readers(partitions.length, local.isLocal, sparkContext)
-    new PackedFileScanRDD(scan, reader, partitions, full, needed, showsTimes, local.verifiesChecksums, readers, metrics("filesReadAhead"), metrics("waitTime"),
+    new PackedFileScanRDD(
+      scan,
+      reader,
+      partitions,
+      full,
+      needed,
+      showsTimes,
+      local.verifiesChecksums,
+      readers,
+      metrics("filesReadAhead"),
+      metrics("waitTime"),
       requestMetrics)
   }
 
@@ -171,7 +204,8 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   }
 }
 
-private final class TimedBatches(batches: Iterator[ColumnarBatch], rows: SQLMetric, scanTime: SQLMetric) extends Iterator[ColumnarBatch] {
+private final class TimedBatches(batches: Iterator[ColumnarBatch], rows: SQLMetric, scanTime: SQLMetric)
+    extends Iterator[ColumnarBatch] {
   override def hasNext: Boolean = {
     val start = System.nanoTime()
     val found = batches.hasNext
@@ -187,9 +221,9 @@ private final class TimedBatches(batches: Iterator[ColumnarBatch], rows: SQLMetr
 }
 
 /**
- * The part of a configuration that readers need, without the more than a thousand defaults, which Hadoop's code contains as
- * well, and without the application's settings. Readers copy it for every file. Classes of others that it names (codecs, keys of
- * encrypted Parquet files) get all of it.
+ * The part of a configuration that readers need, without the more than a thousand defaults, which Hadoop's code
+ * contains as well, and without the application's settings. Readers copy it for every file. Classes of others that it
+ * names (codecs, keys of encrypted Parquet files) get all of it.
  */
 private object SlimConfiguration {
   private val DefaultResource = "-default.xml"
@@ -220,8 +254,8 @@ private object SlimConfiguration {
  * @param needed the share of each file's bytes that the readers are expected to need
  * @param showsTimes whether rows show when a file was modified, as its reader asks for it
  * @param verifies whether native code compares files with the checksums beside them
- * @param conf the whole configuration, to find the file system of the files, unless they are local; it is in Hadoop's cache when the
- *     readers ask for it with a slim configuration
+ * @param conf the whole configuration, to find the file system of the files, unless they are local; it is in Hadoop's
+ *     cache when the readers ask for it with a slim configuration
  */
 private final class PackedFileScanRDD(
     scan: FileSourceScanExec,
@@ -235,14 +269,14 @@ private final class PackedFileScanRDD(
     filesReadAhead: SQLMetric,
     waitTime: SQLMetric,
     requests: RequestMetrics)
-  extends FileScanRDD(
-    scan.relation.sparkSession,
-    FileAhead.serving(read),
-    Nil,
-    StructType(scan.requiredSchema.fields ++ scan.relation.partitionSchema.fields),
-    scan.fileConstantMetadataColumns,
-    scan.relation.fileFormat.fileConstantMetadataExtractors,
-    new FileSourceOptions(CaseInsensitiveMap(scan.relation.options))) {
+    extends FileScanRDD(
+      scan.relation.sparkSession,
+      FileAhead.serving(read),
+      Nil,
+      StructType(scan.requiredSchema.fields ++ scan.relation.partitionSchema.fields),
+      scan.fileConstantMetadataColumns,
+      scan.relation.fileFormat.fileConstantMetadataExtractors,
+      new FileSourceOptions(CaseInsensitiveMap(scan.relation.options))) {
 
   private val ignoresDamage = new FileSourceOptions(CaseInsensitiveMap(scan.relation.options)).ignoreCorruptFiles
 
@@ -253,11 +287,14 @@ private final class PackedFileScanRDD(
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val partition = split.asInstanceOf[ScanPartition]
     val hadoop = conf.map(_.value.value).orNull
-    val ahead = new FileReadAhead(partition.ranges, hadoop, needed, showsTimes, maxReaders, () => context.isInterrupted())
-    lazy val decoded = new DecodedLines(partition.ranges.filter(_.isDecoded), hadoop, verifies, ignoresDamage, maxReaders, context)
+    val ahead =
+      new FileReadAhead(partition.ranges, hadoop, needed, showsTimes, maxReaders, () => context.isInterrupted())
+    lazy val decoded =
+      new DecodedLines(partition.ranges.filter(_.isDecoded), hadoop, verifies, ignoresDamage, maxReaders, context)
     var decodedFiles = 0
     val shared = new Shared
-    // Runs after the listeners that are added later: those of Spark's scan, and of operators that still use its last batch.
+    // Runs after the listeners that are added later: those of Spark's scan, and of operators that still use its last
+    // batch.
     context.addTaskCompletionListener[Unit] { _ =>
       ahead.close()
       filesReadAhead += ahead.filesServed
@@ -312,11 +349,21 @@ private final class FileAhead(
     val ahead: FileReadAhead,
     val shared: Shared,
     decoded: Option[Option[Array[Byte]] => Iterator[Text]])
-  extends PartitionedFile(values, SparkPath.fromUrlString(range.uri), range.start, range.length, Array.empty, range.modificationTime, range.size) {
+    extends PartitionedFile(
+      values,
+      SparkPath.fromUrlString(range.uri),
+      range.start,
+      range.length,
+      Array.empty,
+      range.modificationTime,
+      range.size) {
 
   private val name = range.file
 
-  /** Its lines between these separators, if it is compressed or in memory. The same text object is returned for every line. */
+  /**
+   * Its lines between these separators, if it is compressed or in memory. The same text object is returned for every
+   * line.
+   */
   def lines(separator: Option[Array[Byte]]): Option[Iterator[Text]] =
     decoded.map(_(separator)).orElse(bytes.map(SmallFile.lines(_, separator)))
 
@@ -334,6 +381,7 @@ private final class FileAhead(
 }
 
 private object FileAhead {
+
   /** A reader that can use the bytes in memory. */
   def serving(read: PartitionedFile => Iterator[InternalRow]): PartitionedFile => Iterator[InternalRow] = {
     case file: FileAhead => file.ahead.serve(() => read(file))

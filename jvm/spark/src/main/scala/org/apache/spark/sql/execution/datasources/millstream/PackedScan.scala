@@ -17,10 +17,11 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.Utils
 
 /**
- * A scan whose tasks are packed by the bytes of files and the cost of opening them: about one task for each core, and more if
- * a task would otherwise read more than `spark.sql.files.maxPartitionBytes`.
+ * A scan whose tasks are packed by the bytes of files and the cost of opening them: about one task for each core, and
+ * more if a task would otherwise read more than `spark.sql.files.maxPartitionBytes`.
  */
 private[millstream] trait PackedScan extends LeafExecNode {
+
   /** The replaced scan of Spark. */
   def scan: FileSourceScanExec
 
@@ -46,8 +47,8 @@ private[millstream] trait PackedScan extends LeafExecNode {
   protected def mayDivide: Boolean
 
   /**
-   * Whether rows are no more than counted. Then one task reads a large file that has no index, the first time, and makes the index
-   * meanwhile: decoding takes longer than counting.
+   * Whether rows are no more than counted. Then one task reads a large file that has no index, the first time, and
+   * makes the index meanwhile: decoding takes longer than counting.
    */
   protected def onlyCounts: Boolean
 
@@ -76,7 +77,8 @@ private[millstream] trait PackedScan extends LeafExecNode {
   override def nodeName: String = s"Scan $scanned ($kind)"
 
   /** The format, and the table if there is one. */
-  private def scanned: String = (scan.relation.toString +: scan.tableIdentifier.map(_.unquotedString).toSeq).mkString(" ")
+  private def scanned: String =
+    (scan.relation.toString +: scan.tableIdentifier.map(_.unquotedString).toSeq).mkString(" ")
 
   /** For event logs ([[DescribedScans]]): what Spark's own scan says of itself, and what ours adds. */
   def scanMetadata: Map[String, String] = scan.metadata ++ details
@@ -87,14 +89,21 @@ private[millstream] trait PackedScan extends LeafExecNode {
   /** Kept, so that a plan that has this scan several times has one copy of it. */
   @transient private lazy val forExecutors = compiled
 
-  /** Aggregations and other nodes send the plan below them to executors, which do not have the classes of [[DescribedScans]]. */
+  /**
+   * Aggregations and other nodes send the plan below them to executors, which do not have the classes of
+   * [[DescribedScans]].
+   */
   protected def writeReplace(): AnyRef = forExecutors
 
   private def description(keys: String*): Seq[String] =
     (details ++ keys.flatMap(key => scan.metadata.get(key).map(key -> _))).map { case (key, value) => s"$key: $value" }
 
   override def verboseStringWithOperatorId(): String = {
-    val lines = s"Output: ${output.mkString("[", ", ", "]")}" +: description("Location", "PartitionFilters", "PushedFilters", "ReadSchema")
+    val lines = s"Output: ${output.mkString("[", ", ", "]")}" +: description(
+      "Location",
+      "PartitionFilters",
+      "PushedFilters",
+      "ReadSchema")
     redacted(s"\n$formattedNodeName\n${lines.mkString("\n")}\n")
   }
 
@@ -106,11 +115,16 @@ private[millstream] trait PackedScan extends LeafExecNode {
 
   private def redacted(text: String): String = Utils.redact(conf.stringRedactionPattern, text)
 
-  /** Packs the files into tasks of about equal cost: first the file that Spark would read first, then the others in order. */
+  /**
+   * Packs the files into tasks of about equal cost: first the file that Spark would read first, then the others in
+   * order.
+   */
   protected final def pack(): Array[Partition] = {
     // A limit below the cost of opening a file is respected.
     val openCost = math.min(settings.openCostBytes, conf.filesMaxPartitionBytes)
-    val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
+    val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) =>
+      (n + 1, sum + file.getLen)
+    }
     val (large, indexes) = openIndexes(count, openCost)
     tellDriver(count, bytes)
     try {
@@ -149,52 +163,70 @@ private[millstream] trait PackedScan extends LeafExecNode {
 
   /** Whether the task that reads all of a file makes its index. */
   private def makesIndex(file: CompressedFile): Boolean =
-    onlyCounts && file.codec != TextCodec.BZIP2 && IndexSettings.of(conf).isEnabled && CompressedFiles.mayHaveIndex(file)
+    onlyCounts && file.codec != TextCodec.BZIP2 && IndexSettings.of(conf).isEnabled && CompressedFiles.mayHaveIndex(
+      file)
 
-  private def ignoresDamage: Boolean = new FileSourceOptions(CaseInsensitiveMap(scan.relation.options)).ignoreCorruptFiles
+  private def ignoresDamage: Boolean =
+    new FileSourceOptions(CaseInsensitiveMap(scan.relation.options)).ignoreCorruptFiles
 
   /** The files that one task should not read alone, by path, and their indexes. */
-  private def openIndexes(count: Long, openCost: Long): (Map[String, CompressedFile], Map[CompressedFile, NativeIndex]) = {
+  private def openIndexes(
+      count: Long,
+      openCost: Long): (Map[String, CompressedFile], Map[CompressedFile, NativeIndex]) = {
     val settings = IndexSettings.of(conf)
-    def estimate(file: FileStatusWithMetadata): Long = file.getLen * (if (nativeCodec(file).isEmpty) 1 else CompressedFiles.Ratio)
+    def estimate(file: FileStatusWithMetadata): Long =
+      file.getLen * (if (nativeCodec(file).isEmpty) 1 else CompressedFiles.Ratio)
     // bzip2 takes much longer to decode than what has indexes.
     def mayBeLarge(file: FileStatusWithMetadata) =
-      nativeCodec(file).exists(codec => file.getLen >= (if (codec == TextCodec.BZIP2) settings.minSize / 4 else settings.minSize))
+      nativeCodec(file).exists(codec =>
+        file.getLen >= (if (codec == TextCodec.BZIP2) settings.minSize / 4 else settings.minSize))
     if (decodes && mayDivide && files.exists(_.files.exists(mayBeLarge))) {
       val target = targetCost(files.iterator.flatMap(_.files).map(estimate).sum + count * openCost)
       val large = files.flatMap(_.files).filter(file => mayBeLarge(file) && estimate(file) > target)
-      val listed = for (file <- large; codec <- nativeCodec(file)) yield
-        CompressedFile(file.getPath, file.getLen, file.getModificationTime, Option(RangePacking.version(file)), codec)
+      val listed = for (file <- large; codec <- nativeCodec(file)) yield CompressedFile(
+        file.getPath,
+        file.getLen,
+        file.getModificationTime,
+        Option(RangePacking.version(file)),
+        codec)
       val now = CompressedFiles.current(listed, hadoopConf)
       val indexable = now.filter(_.codec != TextCodec.BZIP2)
       val found =
-        if (ignoresDamage) CompressedFiles.withoutIndexes(indexable, "damaged files are ignored, and a file that its index does not fit would be as one")
+        if (ignoresDamage) CompressedFiles.withoutIndexes(
+          indexable,
+          "damaged files are ignored, and a file that its index does not fit would be as one")
         else CompressedFiles.indexes(indexable, settings, hadoopConf, sparkContext, onlyCounts)
       metrics("filesUndivided").set(indexable.count(!found.contains(_)))
-      (now.map(file => file.path.toString -> file).toMap, for ((file, bytes) <- found; index <- Option(NativeIndex.of(bytes))) yield file -> index)
+      (
+        now.map(file => file.path.toString -> file).toMap,
+        for ((file, bytes) <- found; index <- Option(NativeIndex.of(bytes))) yield file -> index)
     } else {
       (Map.empty, Map.empty)
     }
   }
 
   /**
-   * The file that Spark would read first, which is the one with the longest range, and its index among all. This matters
-   * because a CSV schema is inferred from a scan of text and takes the names of columns from the first row.
+   * The file that Spark would read first, which is the one with the longest range, and its index among all. This
+   * matters because a CSV schema is inferred from a scan of text and takes the names of columns from the first row.
    */
   private def firstInSpark(count: Long, bytes: Long): Option[((PartitionDirectory, FileStatusWithMetadata), Int)] = {
     val longest = FilePartition.maxSplitBytes(scan.relation.sparkSession, bytes + count * conf.filesOpenCostInBytes)
     val located = files.iterator.flatMap(directory => directory.files.iterator.map(directory -> _)).zipWithIndex
-    located.maxByOption { case ((_, file), _) => if (file.getLen > longest && isSplittable(file)) longest else file.getLen }
+    located.maxByOption { case ((_, file), _) =>
+      if (file.getLen > longest && isSplittable(file)) longest else file.getLen
+    }
   }
 
   /** The target cost of a task, given the total cost. */
   private def targetCost(all: Long): Long = {
     def share(tasks: Int): Long = (all + tasks - 1) / tasks
-    val cores = conf.filesMinPartitionNum.orElse(conf.getConf(SQLConf.LEAF_NODE_DEFAULT_PARALLELISM)).getOrElse(sparkContext.defaultParallelism)
+    val cores = conf.filesMinPartitionNum.orElse(
+      conf.getConf(SQLConf.LEAF_NODE_DEFAULT_PARALLELISM)).getOrElse(sparkContext.defaultParallelism)
     val suitable = math.min(conf.filesMaxPartitionBytes, share(cores))
     val wanted = CaseInsensitiveMap(scan.relation.options).get(PackedScan.PartitionsOption).map { text =>
       text.trim.toIntOption.filter(_ > 0).getOrElse(
-        throw new IllegalArgumentException(s"the option ${PackedScan.PartitionsOption} must be a positive number of tasks, not '$text'"))
+        throw new IllegalArgumentException(
+          s"the option ${PackedScan.PartitionsOption} must be a positive number of tasks, not '$text'"))
     }
     wanted.map(share).getOrElse(conf.filesMaxPartitionNum.fold(suitable)(most => math.max(suitable, share(most))))
   }
@@ -204,11 +236,15 @@ private[millstream] trait PackedScan extends LeafExecNode {
     metrics("filesSize").set(bytes)
     metrics.get("numPartitions").foreach(_.set(files.length))
     val execution = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
-    SQLMetrics.postDriverMetricUpdates(sparkContext, execution, Seq("numFiles", "filesSize", "numPartitions", "filesUndivided").flatMap(metrics.get))
+    SQLMetrics.postDriverMetricUpdates(
+      sparkContext,
+      execution,
+      Seq("numFiles", "filesSize", "numPartitions", "filesUndivided").flatMap(metrics.get))
   }
 }
 
 private[millstream] object PackedScan {
+
   /** Reader option: the number of tasks, regardless of their size. */
   val PartitionsOption = "millstream.read.partitions"
 

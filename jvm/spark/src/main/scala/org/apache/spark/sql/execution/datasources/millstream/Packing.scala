@@ -19,7 +19,12 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
 private[millstream] final case class Section(partitionValues: InternalRow, end: Int)
 
 /** @param hosts where most of its bytes are; empty if that is not known */
-private[millstream] final case class ScanPartition(index: Int, ranges: FileRanges, sections: Array[Section], hosts: Seq[String]) extends Partition {
+private[millstream] final case class ScanPartition(
+    index: Int,
+    ranges: FileRanges,
+    sections: Array[Section],
+    hosts: Seq[String]) extends Partition {
+
   /** Whether its task makes indexes of files. */
   def makesIndexes: Boolean = {
     val range = ranges.cursor()
@@ -60,7 +65,10 @@ private[millstream] final class TaskQuota(target: Long) {
 }
 
 object Packing {
-  /** Packs items, in order, into tasks that cost about `target` each; an item that costs more gets a task of its own. */
+
+  /**
+   * Packs items, in order, into tasks that cost about `target` each; an item that costs more gets a task of its own.
+   */
   def consecutive[T](things: Seq[T], target: Long)(cost: T => Long): Seq[Seq[T]] = {
     val quota = new TaskQuota(target)
     val tasks = Seq.newBuilder[Seq[T]]
@@ -90,7 +98,12 @@ object Packing {
  * @param index with which they can
  * @param makesIndex whether the task that reads all of it makes the index
  */
-private[millstream] final case class Decoded(codec: TextCodec, large: Option[CompressedFile], index: Option[NativeIndex], makesIndex: Boolean) {
+private[millstream] final case class Decoded(
+    codec: TextCodec,
+    large: Option[CompressedFile],
+    index: Option[NativeIndex],
+    makesIndex: Boolean) {
+
   /** Decoded bytes of a file of so many, as far as it is known. */
   def length(size: Long): Long = index.fold(size * CompressedFiles.Ratio)(_.length)
 }
@@ -121,11 +134,19 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
   /** Adds a compressed file, which is split between tasks if that is possible. */
   def addDecoded(file: FileStatusWithMetadata, how: Decoded): Unit = (how.large, how.index) match {
     case (Some(now), Some(index)) =>
-      // Which bytes of the file a part is decoded from matters for its place only, so the compression is taken for even.
+      // Which bytes of the file a part is decoded from matters for its place only, so the compression is taken for
+      // even.
       def compressed(offset: Long) = (offset.toDouble / index.length * now.size).toLong
       split(index.length) { (start, length) =>
         put(file, compressed(start), compressed(start + length), length) {
-          ranges.addCompressed(now.path.toUri.getPath, start, length, now.size, now.modificationTime, now.version.orNull, how.codec,
+          ranges.addCompressed(
+            now.path.toUri.getPath,
+            start,
+            length,
+            now.size,
+            now.modificationTime,
+            now.version.orNull,
+            how.codec,
             index.slice(start, start + length))
         }
       }(index.cut)
@@ -135,7 +156,13 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
         val (first, end) = (start / CompressedFiles.Ratio, (start + length) / CompressedFiles.Ratio)
         if (end - first == now.size) addWhole(file, how)
         else if (end > first) put(file, first, end, length) {
-          ranges.addBzip2Part(now.path.toUri.getPath, first, end - first, now.size, now.modificationTime, now.version.orNull)
+          ranges.addBzip2Part(
+            now.path.toUri.getPath,
+            first,
+            end - first,
+            now.size,
+            now.modificationTime,
+            now.version.orNull)
         }
       }()
     case _ => addWhole(file, how)
@@ -145,12 +172,20 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
     val size = file.getLen
     put(file, 0, size, how.length(size)) {
       file.fileStatus match {
-        case _ if how.makesIndex => how.large.foreach { now =>
-          ranges.addIndexing(now.path.toUri.getPath, now.size, now.modificationTime, now.version.orNull, how.codec)
-        }
+        case _ if how.makesIndex =>
+          how.large.foreach { now =>
+            ranges.addIndexing(now.path.toUri.getPath, now.size, now.modificationTime, now.version.orNull, how.codec)
+          }
         case listed: Indexed => ranges.addCompressed(listed.listing, listed.entry, listed.mayHaveChecksums, how.codec)
         case other =>
-          ranges.addCompressed(other.getPath.toUri.getPath, 0, size, size, other.getModificationTime, RangePacking.version(file), how.codec,
+          ranges.addCompressed(
+            other.getPath.toUri.getPath,
+            0,
+            size,
+            size,
+            other.getModificationTime,
+            RangePacking.version(file),
+            how.codec,
             Array.emptyByteArray)
       }
     }
@@ -185,13 +220,20 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
   /** Adds a file that is not split. */
   def add(file: FileStatusWithMetadata): Unit = add(file, 0, file.getLen)
 
-  private def add(file: FileStatusWithMetadata, start: Long, length: Long): Unit = put(file, start, start + length, length) {
-    file.fileStatus match {
-      case listed: Indexed => ranges.add(listed.listing, listed.entry, listed.mayHaveChecksums, start, length)
-      case other =>
-        ranges.add(other.getPath.toUri.getPath, start, length, other.getLen, other.getModificationTime, RangePacking.version(file))
+  private def add(file: FileStatusWithMetadata, start: Long, length: Long): Unit =
+    put(file, start, start + length, length) {
+      file.fileStatus match {
+        case listed: Indexed => ranges.add(listed.listing, listed.entry, listed.mayHaveChecksums, start, length)
+        case other =>
+          ranges.add(
+            other.getPath.toUri.getPath,
+            start,
+            length,
+            other.getLen,
+            other.getModificationTime,
+            RangePacking.version(file))
+      }
     }
-  }
 
   /**
    * Adds a range to the task, or to the next one.
@@ -218,7 +260,8 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
 
   /** As Spark does for its own partitions. */
   private def hosts: Seq[String] =
-    (bytesByHost - "localhost").toSeq.sortBy { case (host, bytes) => (-bytes, host) }.take(RangePacking.MostHosts).map(_._1)
+    (bytesByHost - "localhost").toSeq.sortBy { case (host, bytes) => (-bytes, host) }.take(
+      RangePacking.MostHosts).map(_._1)
 
   def result(): Array[Partition] = {
     endPartition()

@@ -13,18 +13,23 @@ import org.apache.spark.sql.internal.SQLConf
  * @param maxReaders maximum number of native threads with which a task reads ahead
  * @param isChosen whether somebody has set that maximum
  */
-final case class ReadSettings private (openCostBytes: Long, private val maxReaders: Int, private val isChosen: Boolean) {
+final case class ReadSettings private (
+    openCostBytes: Long,
+    private val maxReaders: Int,
+    private val isChosen: Boolean) {
+
   /**
-   * The maximum number of native threads with which each of some tasks reads ahead. On another file system than the local one, those that run at
-   * once have `MostAtOnce` together, unless somebody has set how many a task may have: a server does not get more requests at once because
-   * a cluster is large.
+   * The maximum number of native threads with which each of some tasks reads ahead. On another file system than the
+   * local one, those that run at once have `MostAtOnce` together, unless somebody has set how many a task may have: a
+   * server does not get more requests at once because a cluster is large.
    */
   def readers(tasks: Int, isLocal: Boolean, context: SparkContext): Int =
     if (isLocal || isChosen) {
       maxReaders
     } else {
       // A cluster that grows does so for these tasks.
-      val room = if (context.conf.get(DYN_ALLOCATION_ENABLED)) tasks else context.maxNumConcurrentTasks(context.resourceProfileManager.defaultResourceProfile)
+      val room = if (context.conf.get(DYN_ALLOCATION_ENABLED)) tasks
+      else context.maxNumConcurrentTasks(context.resourceProfileManager.defaultResourceProfile)
       val share = ReadSettings.MostAtOnce / math.max(1, math.min(tasks, room))
       math.min(maxReaders, math.max(ReadSettings.LeastReaders, share))
     }
@@ -54,7 +59,10 @@ object ReadSettings {
 
   /** The settings of the active session, or of the context if there is none. */
   private[millstream] def of(context: SparkContext): ReadSettings =
-    sessionOf(context).fold(ReadSettings(context.conf.get(OpenCostBytes), context.conf.get(MaxReaders), context.conf.contains(MaxReaders)))(of)
+    sessionOf(context).fold(ReadSettings(
+      context.conf.get(OpenCostBytes),
+      context.conf.get(MaxReaders),
+      context.conf.contains(MaxReaders)))(of)
 
   private[millstream] def get[T](context: SparkContext, entry: ConfigEntry[T]): T =
     sessionOf(context).fold(context.conf.get(entry))(get(_, entry))

@@ -7,6 +7,7 @@ import java.lang.reflect.{Field, InvocationTargetException, Method}
  * compile time.
  */
 private[sql] object Reflected {
+
   /**
    * A method with one of the signatures in the supported release lines.
    *
@@ -14,8 +15,10 @@ private[sql] object Reflected {
    * @throws NoSuchMethodError if it has none of them, because this release line of Spark is not supported
    */
   def method(of: Class[_], name: String, signatures: Seq[Class[_]]*): Method =
-    signatures.flatMap(types => of.getMethods.find(found => found.getName == name && found.getParameterTypes.sameElements(types))).headOption
-      .getOrElse(throw new NoSuchMethodError(s"${of.getName}.$name with ${signatures.map(_.map(_.getSimpleName).mkString("(", ", ", ")")).mkString(" or ")}"))
+    signatures.flatMap(types =>
+      of.getMethods.find(found => found.getName == name && found.getParameterTypes.sameElements(types))).headOption
+      .getOrElse(throw new NoSuchMethodError(
+        s"${of.getName}.$name with ${signatures.map(_.map(_.getSimpleName).mkString("(", ", ", ")")).mkString(" or ")}"))
 
   /** A field that a class does not publish; its value can be read and replaced. */
   def field(of: Class[_], name: String): Field = {

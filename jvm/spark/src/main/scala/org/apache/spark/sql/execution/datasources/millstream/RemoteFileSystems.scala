@@ -9,10 +9,10 @@ import org.apache.spark.util.Utils
 /**
  * Makes Hadoop use our subclasses of its file systems for S3 and HDFS.
  *
- * Unlike that for `file:`, Hadoop does not find them in the jar by itself: a class path may lack their superclasses, or have them only
- * where Spark adds jars later (`spark.jars.packages`). So they are set once the first session is made, if they load, and if nobody has
- * chosen another class. A file system that was created before stays as it is, and so do the
- * listing and reading on it.
+ * Unlike that for `file:`, Hadoop does not find them in the jar by itself: a class path may lack their superclasses, or
+ * have them only where Spark adds jars later (`spark.jars.packages`). So they are set once the first session is made,
+ * if they load, and if nobody has chosen another class. A file system that was created before stays as it is, and so do
+ * the listing and reading on it.
  */
 private[millstream] object RemoteFileSystems extends Logging {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.remote.enabled")
@@ -24,19 +24,31 @@ private[millstream] object RemoteFileSystems extends Logging {
   private final case class Subclass(scheme: String, key: String, hadoops: String, ours: String)
 
   private val Subclasses = Seq(
-    Subclass("s3a", "fs.s3a.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem", "io.millstream.hadoop.s3a.MillstreamS3AFileSystem"),
-    Subclass("hdfs", "fs.hdfs.impl", "org.apache.hadoop.hdfs.DistributedFileSystem", "io.millstream.hadoop.hdfs.MillstreamDistributedFileSystem"))
+    Subclass(
+      "s3a",
+      "fs.s3a.impl",
+      "org.apache.hadoop.fs.s3a.S3AFileSystem",
+      "io.millstream.hadoop.s3a.MillstreamS3AFileSystem"),
+    Subclass(
+      "hdfs",
+      "fs.hdfs.impl",
+      "org.apache.hadoop.hdfs.DistributedFileSystem",
+      "io.millstream.hadoop.hdfs.MillstreamDistributedFileSystem"))
 
   /** Who is to serve the files of a scheme, with the class for them. */
   private[millstream] sealed trait Server
+
   /** @param className the class, ours */
   private[millstream] final case class Ours(key: String, className: String) extends Server
   private[millstream] final case class SwitchedOff(className: String) extends Server
   private[millstream] final case class Chosen(key: String, className: String) extends Server
+
   /** The class that is set does not load. */
   private[millstream] final case class Missing(key: String, className: String, reason: String) extends Server
+
   /** Hadoop's class is on the class path, but ours cannot be used with it. */
   private[millstream] final case class Apart(key: String, className: String, reason: String) extends Server
+
   /** There is no class for this scheme. */
   private[millstream] case object Nobody extends Server
 
@@ -44,14 +56,16 @@ private[millstream] object RemoteFileSystems extends Logging {
     server(context, subclass) match {
       case Ours(key, className) => context.hadoopConfiguration.set(key, className)
       case Chosen(key, className) => logInfo(s"$key is $className, so Spark and Hadoop list and read these files")
-      case Apart(key, className, reason) => logInfo(s"$key stays $className, since Millstream's class path lacks it (docs/remote.md): $reason")
+      case Apart(key, className, reason) =>
+        logInfo(s"$key stays $className, since Millstream's class path lacks it (docs/remote.md): $reason")
       case Missing(key, className, reason) => logInfo(s"$key is $className, which does not load: $reason")
       case SwitchedOff(_) | Nobody =>
     }
   }
 
   /** Who is to serve each scheme. */
-  def servers(context: SparkContext): Seq[(String, Server)] = Subclasses.map(subclass => subclass.scheme -> server(context, subclass))
+  def servers(context: SparkContext): Seq[(String, Server)] =
+    Subclasses.map(subclass => subclass.scheme -> server(context, subclass))
 
   private def server(context: SparkContext, subclass: Subclass): Server = {
     val chosen = context.hadoopConfiguration.getTrimmed(subclass.key, subclass.hadoops)

@@ -11,17 +11,24 @@ import org.apache.hadoop.mapreduce.lib.input.LineRecordReader
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.catalyst.expressions.{InputFileBlockLength, InputFileBlockStart, InputFileName}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.{ColumnarRule, FileSourceScanExec, FilterExec, GenerateExec, ProjectExec, SparkPlan}
+import org.apache.spark.sql.execution.{
+  ColumnarRule,
+  FileSourceScanExec,
+  FilterExec,
+  GenerateExec,
+  ProjectExec,
+  SparkPlan
+}
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Replaces Spark's scans of files by ours where these return the same rows: scans of text by [[NativeTextScanExec]] if it
- * supports them, and all others by [[PackedFileScanExec]].
+ * Replaces Spark's scans of files by ours where these return the same rows: scans of text by [[NativeTextScanExec]] if
+ * it supports them, and all others by [[PackedFileScanExec]].
  *
- * The rule sees the physical plan before Spark inserts transitions between rows and columns, so pruning and the filters above
- * the scan are Spark's.
+ * The rule sees the physical plan before Spark inserts transitions between rows and columns, so pruning and the filters
+ * above the scan are Spark's.
  */
 class ReplaceFileScans extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = plan =>
@@ -31,7 +38,8 @@ class ReplaceFileScans extends ColumnarRule {
         case _ => false
       }))
       plan.transformUp {
-        case scan: FileSourceScanExec => SparkLine.ifSupported(ReplaceFileScans.replaced(scan, asksForFile)).getOrElse(scan)
+        case scan: FileSourceScanExec =>
+          SparkLine.ifSupported(ReplaceFileScans.replaced(scan, asksForFile)).getOrElse(scan)
         case generate: GenerateExec => SparkLine.ifSupported(Words.of(generate)).getOrElse(generate)
         case aggregate: HashAggregateExec => SparkLine.ifSupported(DistinctRows.of(aggregate)).getOrElse(aggregate)
         case project: ProjectExec => SparkLine.ifSupported(ReplaceFileScans.withoutLines(project)).getOrElse(project)
@@ -54,7 +62,10 @@ private[millstream] object ReplaceFileScans {
       ours <- NativeTextScan.of(scan, files, asksForFile).orElse(PackedFileScan.of(scan, files))
     } yield ours
 
-  /** Removes a filter that a native scan decides by itself. If nothing else uses the lines, the scan does not return them. */
+  /**
+   * Removes a filter that a native scan decides by itself. If nothing else uses the lines, the scan does not return
+   * them.
+   */
   private def withoutLines(project: ProjectExec): Option[SparkPlan] = project.child match {
     case filter: FilterExec =>
       filter.child match {
@@ -72,7 +83,10 @@ private[millstream] object ReplaceFileScans {
  * @param fileSystem scheme and authority
  * @param conf their Hadoop configuration
  */
-private[millstream] final class ScanFiles(val fileSystem: URI, val directories: Seq[PartitionDirectory], val conf: Configuration) {
+private[millstream] final class ScanFiles(
+    val fileSystem: URI,
+    val directories: Seq[PartitionDirectory],
+    val conf: Configuration) {
   private val codecs = FileCodecs.ofSpark(conf)
 
   /** The codec with which Spark reads a file. */
@@ -84,9 +98,12 @@ private[millstream] final class ScanFiles(val fileSystem: URI, val directories: 
   def isLocal: Boolean = ScanFiles.isLocal(fileSystem)
 
   /** How native threads read them; local files have no choice. */
-  def transport: Option[String] = Option.unless(isLocal)(new Path(fileSystem).getFileSystem(conf)).collect { case ours: Listed => ours.transport }
+  def transport: Option[String] =
+    Option.unless(isLocal)(new Path(fileSystem).getFileSystem(conf)).collect { case ours: Listed => ours.transport }
 
-  /** Whether checksums beside the files are verified by us; other file systems than the local one verify by themselves. */
+  /**
+   * Whether checksums beside the files are verified by us; other file systems than the local one verify by themselves.
+   */
   def verifiesChecksums: Boolean = isLocal && ScanFiles.verifiesChecksums(conf)
 
   private lazy val codecsOfFiles: Set[CompressionCodec] = directories.iterator.flatMap(_.files).flatMap(codec).toSet
@@ -105,10 +122,12 @@ private[millstream] final class ScanFiles(val fileSystem: URI, val directories: 
   def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = codec(file).map(TextCodec.of)
 
   /** Whether Spark would read a file by several tasks, if it does so with plain ones. */
-  def isSplitByHadoop(file: FileStatusWithMetadata): Boolean = codec(file).forall(_.isInstanceOf[SplittableCompressionCodec])
+  def isSplitByHadoop(file: FileStatusWithMetadata): Boolean =
+    codec(file).forall(_.isInstanceOf[SplittableCompressionCodec])
 }
 
 private[millstream] object ScanFiles {
+
   /** Hadoop's setting for its local file system, since 3.5. */
   def verifiesChecksums(conf: Configuration): Boolean = conf.getBoolean("fs.file.checksum.verify", true)
 

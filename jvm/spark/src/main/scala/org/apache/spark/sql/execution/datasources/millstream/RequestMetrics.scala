@@ -11,10 +11,12 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
  * @param all by name
  */
 private[millstream] final class RequestMetrics private (val all: Map[String, SQLMetric]) extends Serializable {
-  def add(counts: RequestCounts): Unit = if (all.nonEmpty) RequestMetrics.All.foreach(kind => all(kind.name) += kind.of(counts))
+  def add(counts: RequestCounts): Unit =
+    if (all.nonEmpty) RequestMetrics.All.foreach(kind => all(kind.name) += kind.of(counts))
 }
 
 private[millstream] object RequestMetrics {
+
   /**
    * A number of requests.
    *

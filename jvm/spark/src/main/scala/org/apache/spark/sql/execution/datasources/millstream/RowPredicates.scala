@@ -12,11 +12,11 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * Translates conditions on the single column of a text file for the native scan.
  *
- * The translation is exact: a translated condition holds for exactly the rows for which Spark's condition holds, so rows need not be
- * checked again (and a count needs no rows). Therefore a condition is only translated as a whole, on strings of the default
- * collation and without nulls in lists: byte for byte, or as a regular expression that means the same ([[PortableRegex]]). All
- * other conditions stay in Spark's filter above the scan. Of some of them the scan checks what every matching row has, as the
- * literal of `lower(value) LIKE '%literal%'`, so that fewer rows reach the filter.
+ * The translation is exact: a translated condition holds for exactly the rows for which Spark's condition holds, so
+ * rows need not be checked again (and a count needs no rows). Therefore a condition is only translated as a whole, on
+ * strings of the default collation and without nulls in lists: byte for byte, or as a regular expression that means the
+ * same ([[PortableRegex]]). All other conditions stay in Spark's filter above the scan. Of some of them the scan checks
+ * what every matching row has, as the literal of `lower(value) LIKE '%literal%'`, so that fewer rows reach the filter.
  * The encoding is documented at `millstream_scan::Predicate::decode`.
  */
 private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper {
@@ -41,7 +41,8 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
     case Comparison(Length(StringTrim(Column(), None)), 0, 0) => Some(Blank)
     case Comparison(Length(StringTrim(Column(), None)), 1, Int.MaxValue) => Some(not(Blank))
     case EqualTo(StringTrim(Column(), None), Text(text)) if text.numBytes == 0 => Some(Blank)
-    case EqualTo(Substring(Column(), Literal(0 | 1, _), Literal(characters: Int, _)), Text(text)) if characters > 0 && text.isValid =>
+    case EqualTo(Substring(Column(), Literal(0 | 1, _), Literal(characters: Int, _)), Text(text))
+        if characters > 0 && text.isValid =>
       beginning(text, characters)
     // A row is never null.
     case IsNotNull(Column()) => Some(Always)
@@ -103,7 +104,8 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
     case _ => false
   }
 
-  private def either(condition: Expression, depth: Int): Option[Array[Byte]] = encode(condition, depth).orElse(necessary(condition, depth))
+  private def either(condition: Expression, depth: Int): Option[Array[Byte]] =
+    encode(condition, depth).orElse(necessary(condition, depth))
 
   /** If the row is of ASCII, it contains the longest part of `text` that is, in upper or lower case. */
   private def ignoringCase(text: String): Option[Array[Byte]] =
@@ -128,7 +130,8 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
 
   /** Translates a pattern: one whose only wildcard is `%` byte for byte, others to a regular expression. */
   private def like(pattern: UTF8String, escape: Char): Option[Array[Byte]] =
-    exact(pattern).filter(_.forall(c => c != '_' && c != escape && !(LikeSplitsPairs && Character.isSurrogate(c)))).map {
+    exact(pattern).filter(_.forall(c =>
+      c != '_' && c != escape && !(LikeSplitsPairs && Character.isSurrogate(c)))).map {
       _.split("%", -1) match {
         case Array(all) => literal('=', UTF8String.fromString(all))
         case parts => list('l', parts.toSeq.map(part => prefixed(UTF8String.fromString(part))))
@@ -137,36 +140,44 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
 
   /** A regular expression, if it is not too large. */
   private def regex(found: PortableRegex): Option[Array[Byte]] =
-    Some('r'.toByte +: (prefixed(UTF8String.fromString(found.pattern)) ++ prefixed(UTF8String.fromString(found.literal)))).filter(NativeScan.accepts)
+    Some('r'.toByte +: (prefixed(UTF8String.fromString(found.pattern)) ++ prefixed(
+      UTF8String.fromString(found.literal)))).filter(NativeScan.accepts)
 
   /** The string of a pattern, if matching bytes is equivalent to Spark's matching of strings. */
   private def exact(pattern: UTF8String): Option[String] = Option(pattern.toString).filterNot(_.contains(Replacement))
 }
 
 private[millstream] object RowPredicates {
+
   /** The predicate that holds for every row. */
   val Always: Array[Byte] = Array[Byte]('t')
+
   /** The native side's limit, less one for the list of all conditions. */
   private val MaxDepth = 63
+
   /** For longer lists, Spark's filter is better, because it uses hashing. */
   private val MaxListLength = 64
+
   /** Longer ones would make large automata. */
   private val MaxLiteralLength = 1000
   private val Blank = Array[Byte]('b')
   private val RegexCharacters = "\\^$.|?*+()[]{}"
+
   /** Invalid UTF-8 becomes this character in a string of the JVM, against which Spark matches patterns. */
   private val Replacement = '\uFFFD'
+
   /** Spark 4.0 quotes the two halves of a character beyond U+FFFF apart, and so never finds it. */
   private lazy val LikeSplitsPairs = {
-    val pair = Character.toString(0x1F642)
+    val pair = Character.toString(0x1f642)
     !StringUtils.escapeLikeRegex(pair, '\\').contains(pair)
   }
 
   /**
    * Translates those of `conditions` that can be translated into one predicate, and what is necessary for the others.
    *
-   * Spark checks conditions in their order. A row that an earlier one rejects never reaches those behind it; and a row for
-   * which an earlier one fails, fails the query, as an assertion should. So no condition behind one that may fail is translated.
+   * Spark checks conditions in their order. A row that an earlier one rejects never reaches those behind it; and a row
+   * for which an earlier one fails, fails the query, as an assertion should. So no condition behind one that may fail
+   * is translated.
    *
    * @param rowsAreLines whether rows contain neither LF nor CR
    * @return the encoded predicate, the conditions that it replaces, and those for which it is necessary
@@ -222,14 +233,15 @@ private[millstream] object RowPredicates {
       case GreaterThanOrEqual(number, Literal(n: Int, _)) if n >= 0 => Some((number, n, Int.MaxValue))
       case LessThan(number, Literal(n: Int, _)) if n > 0 => Some((number, 0, n - 1))
       case LessThanOrEqual(number, Literal(n: Int, _)) if n >= 0 => Some((number, 0, n))
-      case turned: BinaryComparison if turned.left.isInstanceOf[Literal] && !turned.right.isInstanceOf[Literal] => turned match {
-        case EqualTo(literal, number) => unapply(EqualTo(number, literal))
-        case GreaterThan(literal, number) => unapply(LessThan(number, literal))
-        case GreaterThanOrEqual(literal, number) => unapply(LessThanOrEqual(number, literal))
-        case LessThan(literal, number) => unapply(GreaterThan(number, literal))
-        case LessThanOrEqual(literal, number) => unapply(GreaterThanOrEqual(number, literal))
-        case _ => None
-      }
+      case turned: BinaryComparison if turned.left.isInstanceOf[Literal] && !turned.right.isInstanceOf[Literal] =>
+        turned match {
+          case EqualTo(literal, number) => unapply(EqualTo(number, literal))
+          case GreaterThan(literal, number) => unapply(LessThan(number, literal))
+          case GreaterThanOrEqual(literal, number) => unapply(LessThanOrEqual(number, literal))
+          case LessThan(literal, number) => unapply(GreaterThan(number, literal))
+          case LessThanOrEqual(literal, number) => unapply(GreaterThanOrEqual(number, literal))
+          case _ => None
+        }
       case _ => None
     }
   }

@@ -23,8 +23,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Spark's CSV format with one parser for all small files of a task: creating a parser, with space for 20,480 columns, takes
- * several times as long as reading such a file. Files that are not read ahead are read by Spark's own reader.
+ * Spark's CSV format with one parser for all small files of a task: creating a parser, with space for 20,480 columns,
+ * takes several times as long as reading such a file. Files that are not read ahead are read by Spark's own reader.
  */
 private final class SmallCsvFormat extends CSVFileFormat {
   override def buildReader(
@@ -35,7 +35,8 @@ private final class SmallCsvFormat extends CSVFileFormat {
       filters: Seq[Filter],
       options: Map[String, String],
       hadoopConf: Configuration): PartitionedFile => Iterator[InternalRow] = {
-    val ofSpark = super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
+    val ofSpark =
+      super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
     val conf = sparkSession.sessionState.conf
     val csv = new CSVOptions(options, conf.csvColumnPruning, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
     if (!SmallFile.takesLines(csv)) ofSpark else new SmallCsvReader(ofSpark, csv, dataSchema, requiredSchema, filters)
@@ -49,7 +50,7 @@ private final class SmallCsvReader(
     dataSchema: StructType,
     requiredSchema: StructType,
     filters: Seq[Filter])
-  extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
+    extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
 
   private val columns = withoutCorruptRecord(dataSchema)
   private val requiredColumns = withoutCorruptRecord(requiredSchema)
@@ -63,9 +64,14 @@ private final class SmallCsvReader(
 
   private def rows(file: FileAhead, texts: Iterator[Text]): Iterator[InternalRow] = {
     val parser = file.shared.get(new UnivocityParser(columns, requiredColumns, options, filtersOfColumns))
-    val header = new CSVHeaderChecker(headerColumns, options, s"CSV file: ${file.urlEncodedPath}", isStartOfFile = file.start == 0)
+    val header =
+      new CSVHeaderChecker(headerColumns, options, s"CSV file: ${file.urlEncodedPath}", isStartOfFile = file.start == 0)
     val lines = texts.map(line => new String(line.getBytes, 0, line.getLength, options.charset))
-    UnivocityParser.parseIterator(new BegunLines(lines, file.start == 0, parser.tokenizer, options), parser, header, requiredSchema)
+    UnivocityParser.parseIterator(
+      new BegunLines(lines, file.start == 0, parser.tokenizer, options),
+      parser,
+      header,
+      requiredSchema)
   }
 
   private def withoutCorruptRecord(schema: StructType): StructType =
@@ -75,12 +81,17 @@ private final class SmallCsvReader(
 /**
  * The lines of a file for a parser that has parsed others.
  *
- * Spark has a parser for each file. A parser leaves out a byte order mark before the first line that it parses: one that Hadoop has
- * left, of UTF-16, or the second of two. With a line separator of the user's, it keeps what follows the end of a record within a
- * line (a NUL, or the separator itself, which is not found by its bytes in UTF-16) for the next line. So the parser is told to begin
- * anew in these cases; always doing so would take longer than a small file, because its buffer is allocated again.
+ * Spark has a parser for each file. A parser leaves out a byte order mark before the first line that it parses: one
+ * that Hadoop has left, of UTF-16, or the second of two. With a line separator of the user's, it keeps what follows the
+ * end of a record within a line (a NUL, or the separator itself, which is not found by its bytes in UTF-16) for the
+ * next line. So the parser is told to begin anew in these cases; always doing so would take longer than a small file,
+ * because its buffer is allocated again.
  */
-private final class BegunLines(lines: Iterator[String], isStartOfFile: Boolean, tokenizer: CsvParser, options: CSVOptions) extends Iterator[String] {
+private final class BegunLines(
+    lines: Iterator[String],
+    isStartOfFile: Boolean,
+    tokenizer: CsvParser,
+    options: CSVOptions) extends Iterator[String] {
   private var isBegun = false
 
   override def hasNext: Boolean = lines.hasNext
@@ -105,10 +116,13 @@ private final class BegunLines(lines: Iterator[String], isStartOfFile: Boolean, 
       tokenizer.parseLine("begun")
     }
 
-  /** Whether Spark does not give a line to the parser: blank ones and comments, before a header also those after spaces. */
+  /**
+   * Whether Spark does not give a line to the parser: blank ones and comments, before a header also those after spaces.
+   */
   private def isPassedOver(line: String): Boolean = {
     val trimmed = line.trim
-    trimmed.isEmpty || options.isCommentSet && (if (options.headerFlag) trimmed else line).startsWith(options.comment.toString)
+    trimmed.isEmpty || options.isCommentSet && (if (options.headerFlag) trimmed else line).startsWith(
+      options.comment.toString)
   }
 }
 
@@ -117,8 +131,8 @@ private object BegunLines {
 }
 
 /**
- * Spark's JSON lines format with one parser for all small files of a task. Files that are not read ahead are read by Spark's
- * own reader.
+ * Spark's JSON lines format with one parser for all small files of a task. Files that are not read ahead are read by
+ * Spark's own reader.
  */
 private final class SmallJsonFormat extends JsonFileFormat {
   override def buildReader(
@@ -129,7 +143,8 @@ private final class SmallJsonFormat extends JsonFileFormat {
       filters: Seq[Filter],
       options: Map[String, String],
       hadoopConf: Configuration): PartitionedFile => Iterator[InternalRow] = {
-    val ofSpark = super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
+    val ofSpark =
+      super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
     val conf = sparkSession.sessionState.conf
     val json = new JSONOptionsInRead(options, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
     if (json.multiLine) ofSpark else new SmallJsonReader(ofSpark, json, requiredSchema, filters)
@@ -142,7 +157,7 @@ private final class SmallJsonReader(
     options: JSONOptions,
     requiredSchema: StructType,
     filters: Seq[Filter])
-  extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
+    extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
 
   override def apply(file: PartitionedFile): Iterator[InternalRow] = file match {
     case small: FileAhead =>
@@ -152,7 +167,10 @@ private final class SmallJsonReader(
 
   private def lineParser: FailureSafeParser[Text] = {
     val columns = StructType(requiredSchema.filterNot(_.name == options.columnNameOfCorruptRecord))
-    val parser = new JacksonParser(columns, options, allowArrayAsStructs = true,
+    val parser = new JacksonParser(
+      columns,
+      options,
+      allowArrayAsStructs = true,
       filters.filterNot(_.references.contains(options.columnNameOfCorruptRecord)))
     val tokens: (JsonFactory, Text) => JsonParser = options.encoding match {
       case Some(encoding) => CreateJacksonParser.text(encoding, _, _)
@@ -160,11 +178,16 @@ private final class SmallJsonReader(
     }
     new FailureSafeParser[Text](
       line => parser.parse(line, tokens, (text: Text) => UTF8String.fromBytes(text.getBytes, 0, text.getLength)),
-      options.parseMode, requiredSchema, options.columnNameOfCorruptRecord)
+      options.parseMode,
+      requiredSchema,
+      options.columnNameOfCorruptRecord)
   }
 }
 
-/** Spark's text format for compressed files, with the lines that native code has decoded, where the native scan of text is not possible. */
+/**
+ * Spark's text format for compressed files, with the lines that native code has decoded, where the native scan of text
+ * is not possible.
+ */
 private final class DecodedTextFormat extends TextFileFormat {
   override def buildReader(
       sparkSession: SparkSession,
@@ -174,7 +197,8 @@ private final class DecodedTextFormat extends TextFileFormat {
       filters: Seq[Filter],
       options: Map[String, String],
       hadoopConf: Configuration): PartitionedFile => Iterator[InternalRow] = {
-    val ofSpark = super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
+    val ofSpark =
+      super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
     new DecodedTextReader(ofSpark, new TextOptions(options).lineSeparatorInRead, requiredSchema.nonEmpty)
   }
 }
@@ -184,7 +208,7 @@ private final class DecodedTextReader(
     ofSpark: PartitionedFile => Iterator[InternalRow],
     separator: Option[Array[Byte]],
     hasLines: Boolean)
-  extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
+    extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
 
   override def apply(file: PartitionedFile): Iterator[InternalRow] = file match {
     case decoded: FileAhead => decoded.lines(separator).fold(ofSpark(file))(rows)
@@ -202,13 +226,16 @@ private final class DecodedTextReader(
 }
 
 private object SmallFile {
+
   /** Whether the reader of a relation takes lines that are found by us, also in a part of a file. */
   def takesLines(relation: HadoopFsRelation): Boolean = {
     val (conf, options) = (relation.sparkSession.sessionState.conf, relation.options)
-    def isFound(separator: Option[Array[Byte]]) = !separator.exists(bytes => (1 until bytes.length).exists(n => bytes.endsWith(bytes.take(n))))
+    def isFound(separator: Option[Array[Byte]]) =
+      !separator.exists(bytes => (1 until bytes.length).exists(n => bytes.endsWith(bytes.take(n))))
     relation.fileFormat match {
       case _: CSVFileFormat =>
-        val csv = new CSVOptions(options, conf.csvColumnPruning, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
+        val csv =
+          new CSVOptions(options, conf.csvColumnPruning, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
         takesLines(csv) && isFound(csv.lineSeparatorInRead)
       case _: JsonFileFormat =>
         val json = new JSONOptionsInRead(options, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
@@ -220,18 +247,22 @@ private object SmallFile {
     }
   }
 
-  /** The names in a file's header are keys of its values with the option, and only Spark's reader passes them to the parser. */
+  /**
+   * The names in a file's header are keys of its values with the option, and only Spark's reader passes them to the
+   * parser.
+   */
   def takesLines(csv: CSVOptions): Boolean = !csv.multiLine && !csv.parameters.contains("singleVariantColumn")
 
-  private val ByteOrderMark = Array(0xEF, 0xBB, 0xBF).map(_.toByte)
+  private val ByteOrderMark = Array(0xef, 0xbb, 0xbf).map(_.toByte)
 
   /**
-   * Splits like Hadoop's `LineRecordReader`, which skips a UTF-8 byte order mark. The same text object is returned for every
-   * line.
+   * Splits like Hadoop's `LineRecordReader`, which skips a UTF-8 byte order mark. The same text object is returned for
+   * every line.
    */
   def lines(bytes: Array[Byte], separator: Option[Array[Byte]]): Iterator[Text] = {
     val start = if (bytes.startsWith(ByteOrderMark)) ByteOrderMark.length else 0
-    val reader = new LineReader(new ByteArrayInputStream(bytes, start, bytes.length - start), bytes.length, separator.orNull)
+    val reader =
+      new LineReader(new ByteArrayInputStream(bytes, start, bytes.length - start), bytes.length, separator.orNull)
     val line = new Text
     Iterator.continually(reader.readLine(line)).takeWhile(_ > 0).map(_ => line)
   }

@@ -14,7 +14,10 @@ import org.apache.spark.sql.types.StructType
 private[sql] object SparkLine extends Logging {
   private val warned = new AtomicBoolean
 
-  /** None, with one warning, in a Spark whose internals differ from the supported lines; Spark then does the work itself. */
+  /**
+   * None, with one warning, in a Spark whose internals differ from the supported lines; Spark then does the work
+   * itself.
+   */
   def ifSupported[T](native: => Option[T]): Option[T] =
     try {
       native
@@ -27,20 +30,35 @@ private[sql] object SparkLine extends Logging {
         None
     }
 
-  /** Fails like Spark if the format does not have a type. Since 4.2, an additional argument says whether the schema is only for reading. */
+  /**
+   * Fails like Spark if the format does not have a type. Since 4.2, an additional argument says whether the schema is
+   * only for reading.
+   */
   def verifySchema(format: FileFormat, schema: StructType, use: SchemaUse): Unit =
-    Reflected.call(verifySchemaMethod, DataSourceUtils, format, schema, java.lang.Boolean.valueOf(use == SchemaUse.Reading))
+    Reflected.call(
+      verifySchemaMethod,
+      DataSourceUtils,
+      format,
+      schema,
+      java.lang.Boolean.valueOf(use == SchemaUse.Reading))
 
   private lazy val verifySchemaMethod = {
     val until41 = Seq(classOf[FileFormat], classOf[StructType])
     Reflected.method(DataSourceUtils.getClass, "verifySchema", until41 :+ classOf[Boolean], until41)
   }
 
-  /** Looks up everything that differs once, when the extension is installed, so that a mismatch never surfaces within a statement. */
+  /**
+   * Looks up everything that differs once, when the extension is installed, so that a mismatch never surfaces within a
+   * statement.
+   */
   def check(): Unit = {
     verifySchemaMethod
-    Seq(classOf[CatalogStorageFormat] -> "locationUri", classOf[CatalogTable] -> "storage", classOf[CatalogTable] -> "schema",
-        classOf[CatalogTable] -> "partitionColumnNames", classOf[CatalogTablePartition] -> "storage")
+    Seq(
+      classOf[CatalogStorageFormat] -> "locationUri",
+      classOf[CatalogTable] -> "storage",
+      classOf[CatalogTable] -> "schema",
+      classOf[CatalogTable] -> "partitionColumnNames",
+      classOf[CatalogTablePartition] -> "storage")
       .foreach { case (of, field) => copyOf(of, field) }
     FilesOfQuery.check()
     DirectInsertIntoHadoopFsRelation.check()
@@ -53,7 +71,8 @@ private[sql] object SparkLine extends Logging {
     Reflected.method(of, "copy", fields)
   }
 
-  def at(location: URI, storage: CatalogStorageFormat): CatalogStorageFormat = replaced(storage, "locationUri", Some(location))
+  def at(location: URI, storage: CatalogStorageFormat): CatalogStorageFormat =
+    replaced(storage, "locationUri", Some(location))
 
   def at(location: URI, table: CatalogTable): CatalogTable = replaced(table, "storage", at(location, table.storage))
 

@@ -55,7 +55,7 @@ private[millstream] final class TextScanRDD(
     store: IndexStore,
     conf: Option[Broadcast[SerializableConfiguration]],
     metrics: ScanMetrics)
-  extends RDD[ColumnarBatch](context, Nil) {
+    extends RDD[ColumnarBatch](context, Nil) {
 
   override protected def getPartitions: Array[Partition] = scanPartitions
 
@@ -64,7 +64,8 @@ private[millstream] final class TextScanRDD(
   override def compute(split: Partition, context: TaskContext): Iterator[ColumnarBatch] = {
     val partition = split.asInstanceOf[ScanPartition]
     val files = conf.map(conf => RemoteFiles.of(partition.ranges, conf.value.value))
-    val save = (file: CompressedFile, index: Array[Byte]) => conf.foreach(conf => CompressedFiles.save(file, index, store, conf.value.value))
+    val save = (file: CompressedFile, index: Array[Byte]) =>
+      conf.foreach(conf => CompressedFiles.save(file, index, store, conf.value.value))
     val batches = new ScanBatches(partition, files.orNull, task, save, metrics, context)
     context.addTaskCompletionListener[Unit](_ => batches.abandon())
     new InterruptibleIterator(context, batches)
@@ -79,12 +80,19 @@ private final class ScanBatches(
     saveIndex: (CompressedFile, Array[Byte]) => Unit,
     metrics: ScanMetrics,
     context: TaskContext)
-  extends Iterator[ColumnarBatch] {
+    extends Iterator[ColumnarBatch] {
 
   private val scan = {
     // The rows of a batch have the same values in the partition columns.
     val grouping = if (partition.sections.length > 1 && task.partitionSchema.nonEmpty) NativeScan.BY_RANGE else 0
-    new NativeScan(partition.ranges, files, task.separator, task.predicate, task.words, task.flags | grouping, task.maxReaders,
+    new NativeScan(
+      partition.ranges,
+      files,
+      task.separator,
+      task.predicate,
+      task.words,
+      task.flags | grouping,
+      task.maxReaders,
       () => context.isInterrupted())
   }
   private val value = new NativeRows(scan)
@@ -202,7 +210,8 @@ private final class ScanBatches(
       case e: FileNotFoundException =>
         val path = partition.ranges.at(scan.range).uri
         // Native code says less than Hadoop does of a local file.
-        val missing = if (files == null) new FileNotFoundException(s"File ${new Path(new URI(path))} does not exist") else e
+        val missing =
+          if (files == null) new FileNotFoundException(s"File ${new Path(new URI(path))} does not exist") else e
         throw QueryExecutionErrors.fileNotExistError(path, missing)
       case e: IOException =>
         throw QueryExecutionErrors.cannotReadFilesError(e, partition.ranges.at(scan.range).uri)

@@ -19,10 +19,11 @@ import org.apache.hadoop.fs.FileSystem
  *                                                                       small Parquet files ─► NativeColumns ◄──┘
  * }}}
  *
- * The package is below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to that
- * package; a reimplementation would inevitably differ from it.
+ * The package is below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to
+ * that package; a reimplementation would inevitably differ from it.
  */
 package object millstream {
+
   /** A file system that Millstream lists. */
   private[millstream] type Listed = FileSystem with ListedFileSystem
 }

@@ -35,12 +35,13 @@ private[rdd] final class PackedLineReader(
     split: PackedSplit,
     job: JobConf,
     readByHadoop: (FileSplit, JobConf) => RecordReader[LongWritable, Text])
-  extends RecordReader[LongWritable, Text] with Logging {
+    extends RecordReader[LongWritable, Text] with Logging {
 
   private val ranges = split.ranges
   private val skipsMissing = SparkEnv.get.conf.get(IGNORE_MISSING_FILES)
   private val codecs = new CompressionCodecFactory(job)
-  private val isNative = PackedLineReader.isNative(job, ranges.headOption.exists(range => ScanFiles.isLocal(range.fileSystem)))
+  private val isNative =
+    PackedLineReader.isNative(job, ranges.headOption.exists(range => ScanFiles.isLocal(range.fileSystem)))
   private lazy val jobOfRanges = new JobOfManyFiles(job)
   private val taskThread = Thread.currentThread()
 
@@ -91,11 +92,14 @@ private[rdd] final class PackedLineReader(
     }
   }
 
-  private def isReadNatively(range: FileRange): Boolean = range.codec.nonEmpty || isNative && codecs.getCodec(range.hadoopPath) == null
+  private def isReadNatively(range: FileRange): Boolean =
+    range.codec.nonEmpty || isNative && codecs.getCodec(range.hadoopPath) == null
 
   private def hadoopLines(range: FileRange): Lines =
     try {
-      new HadoopLines(range, readByHadoop(new FileSplit(range.hadoopPath, range.start, range.length, Array.empty[String]), jobOfRanges))
+      new HadoopLines(
+        range,
+        readByHadoop(new FileSplit(range.hadoopPath, range.start, range.length, Array.empty[String]), jobOfRanges))
     } catch {
       case e: FileNotFoundException if skipsMissing =>
         logWarning(s"Skipped missing file: ${range.hadoopPath}", e)
@@ -103,18 +107,21 @@ private[rdd] final class PackedLineReader(
     }
 
   /**
-   * Makes the task fail. If a caller caught the failure of one file and continued, the following files of the split would be
-   * lost. In the thread that writes to Python, Spark itself handles failures and decides whether they matter.
+   * Makes the task fail. If a caller caught the failure of one file and continued, the following files of the split
+   * would be lost. In the thread that writes to Python, Spark itself handles failures and decides whether they matter.
    */
   private def failTask(cause: Throwable): Unit =
     if (ranges.length > 1 && Thread.currentThread() == taskThread) {
       Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit] { context =>
-        if (!context.isFailed()) throw new IOException(s"the failure to read a file was ignored; set ${PackedTextInputFormat.Enabled.key}=false", cause)
+        if (!context.isFailed()) throw new IOException(
+          s"the failure to read a file was ignored; set ${PackedTextInputFormat.Enabled.key}=false",
+          cause)
       })
     }
 }
 
 private[rdd] object PackedLineReader {
+
   /** Settings with which only Hadoop's reader is used. */
   private val NotNative = Seq("textinputformat.record.delimiter", LineRecordReader.MAX_LINE_LENGTH)
 
@@ -146,16 +153,25 @@ private final class NativeLines(
     job: JobConf,
     skipsMissing: Boolean,
     hadoopLines: FileRange => Lines)
-  extends Lines {
+    extends Lines {
 
   private val context = Option(TaskContext.get())
   private val scan = {
     val flags = NativeScan.BY_RANGE | NativeScan.VERIFY | (if (skipsMissing) NativeScan.SKIP_MISSING else 0)
     val packed = split.slice(first, first + ranges.length)
-    new NativeScan(packed, RemoteFiles.countedByCaller(packed, job), Array.emptyByteArray, RowPredicates.Always, NativeScan.WHOLE_ROWS, flags, split.maxReaders, () => context.exists(_.isInterrupted()))
+    new NativeScan(
+      packed,
+      RemoteFiles.countedByCaller(packed, job),
+      Array.emptyByteArray,
+      RowPredicates.Always,
+      NativeScan.WHOLE_ROWS,
+      flags,
+      split.maxReaders,
+      () => context.exists(_.isInterrupted()))
   }
   private val counter =
-    if (ScanFiles.isLocal(ranges.head.fileSystem)) ReadCounter.local() else ReadCounter.of(ranges.head.hadoopPath.getFileSystem(job))
+    if (ScanFiles.isLocal(ranges.head.fileSystem)) ReadCounter.local()
+    else ReadCounter.of(ranges.head.hadoopPath.getFileSystem(job))
   private var row = 0L
   private var rows = 0L
   private var range = -1
@@ -198,10 +214,14 @@ private final class NativeLines(
       case e: InterruptedIOException =>
         context.foreach(_.killTaskIfInterrupted())
         throw e
-      case e: IOException if e.isInstanceOf[EOFException] || ranges(scan.range).codec.nonEmpty && !e.isInstanceOf[FileNotFoundException] =>
-        // Hadoop may find no error in a file that has become shorter, has no parts of a compressed one, and its decoders do not name it.
+      case e: IOException
+          if e.isInstanceOf[EOFException] || ranges(
+            scan.range).codec.nonEmpty && !e.isInstanceOf[FileNotFoundException] =>
+        // Hadoop may find no error in a file that has become shorter, has no parts of a compressed one, and its
+        // decoders do not name it.
         val message = s"${ranges(scan.range).hadoopPath}: ${e.getMessage}"
-        throw (if (e.isInstanceOf[EOFException]) new EOFException(message).initCause(e) else new IOException(message, e))
+        throw (if (e.isInstanceOf[EOFException]) new EOFException(message).initCause(e)
+               else new IOException(message, e))
       case e: IOException =>
         val lines = hadoopLines(ranges(scan.range))
         try {
@@ -216,9 +236,12 @@ private final class NativeLines(
   override def close(): Unit = scan.close()
 }
 
-/** A job that caches its settings by prefix: otherwise a thousand settings are searched for every file that is opened. */
+/**
+ * A job that caches its settings by prefix: otherwise a thousand settings are searched for every file that is opened.
+ */
 private final class JobOfManyFiles(job: JobConf) extends JobConf(job) {
   private val found = new ConcurrentHashMap[String, JavaMap[String, String]]
 
-  override def getPropsWithPrefix(prefix: String): JavaMap[String, String] = found.computeIfAbsent(prefix, super.getPropsWithPrefix(_))
+  override def getPropsWithPrefix(prefix: String): JavaMap[String, String] =
+    found.computeIfAbsent(prefix, super.getPropsWithPrefix(_))
 }

@@ -33,8 +33,8 @@ private[rdd] final case class FileRange(
 /**
  * Consecutive Hadoop splits that one task reads.
  *
- * As a `FileSplit`, it has the path and start of its first range, and the total length. The driver keeps the ranges in the form in
- * which they are sent, with each directory's path stored once: some 30 bytes for each file.
+ * As a `FileSplit`, it has the path and start of its first range, and the total length. The driver keeps the ranges in
+ * the form in which they are sent, with each directory's path stored once: some 30 bytes for each file.
  *
  * @param count number of ranges
  * @param readers maximum number of native threads that read them ahead
@@ -47,10 +47,11 @@ private[rdd] final class PackedSplit private (
     private var packed: FileRanges,
     private var readers: Int,
     hosts: Array[String])
-  extends FileSplit(first.hadoopPath, first.start, bytes, hosts) {
+    extends FileSplit(first.hadoopPath, first.start, bytes, hosts) {
 
   /** To be filled by [[readFields]]. */
-  def this() = this(FileRange(PackedSplit.Local, "/", 0, 0, -1, null), 0, 0, new FileRanges.Builder().build(), 0, Array.empty)
+  def this() =
+    this(FileRange(PackedSplit.Local, "/", 0, 0, -1, null), 0, 0, new FileRanges.Builder().build(), 0, Array.empty)
 
   def maxReaders: Int = readers
 
@@ -73,7 +74,10 @@ private[rdd] final class PackedSplit private (
     out.writeInt(readers)
   }
 
-  /** Called in executors. Hadoop's own input format would read only the first file of a packed split, so ours must be installed. */
+  /**
+   * Called in executors. Hadoop's own input format would read only the first file of a packed split, so ours must be
+   * installed.
+   */
   override def readFields(in: DataInput): Unit = {
     super.readFields(in)
     count = in.readInt()
@@ -81,15 +85,18 @@ private[rdd] final class PackedSplit private (
     readers = in.readInt()
     if (!TextInputFormatHook.isInstalled) TextInputFormatHook.install()
     if (!TextInputFormatHook.isInstalled) {
-      throw new IOException("Millstream's splits of text files were made in the driver, but cannot be read in this JVM; " +
-        s"set ${PackedTextInputFormat.Enabled.key}=false")
+      throw new IOException(
+        "Millstream's splits of text files were made in the driver, but cannot be read in this JVM; " +
+          s"set ${PackedTextInputFormat.Enabled.key}=false")
     }
   }
 
-  override def toString: String = if (count == 1) super.toString else s"$getPath and ${count - 1} more, $getLength bytes in total"
+  override def toString: String =
+    if (count == 1) super.toString else s"$getPath and ${count - 1} more, $getLength bytes in total"
 }
 
 private[rdd] object PackedSplit {
+
   /** The local file system. */
   val Local: URI = URI.create("file:///")
 
@@ -99,8 +106,10 @@ private[rdd] object PackedSplit {
       range.codec match {
         case None => packed.add(range.path, range.start, range.length, range.size, 0, range.version)
         // It may be all of the file, whose size need not be known.
-        case Some(TextCodec.BZIP2) => packed.addBzip2Part(range.path, range.start, range.length, range.size, 0, range.version)
-        case Some(codec) => packed.addCompressed(range.path, range.start, range.length, range.size, 0, range.version, codec, range.index)
+        case Some(TextCodec.BZIP2) =>
+          packed.addBzip2Part(range.path, range.start, range.length, range.size, 0, range.version)
+        case Some(codec) =>
+          packed.addCompressed(range.path, range.start, range.length, range.size, 0, range.version, codec, range.index)
       }
     }
     new PackedSplit(ranges.head, ranges.map(_.length).sum, ranges.size, packed.build(), maxReaders, hosts.toArray)

@@ -13,15 +13,30 @@ import org.apache.hadoop.mapreduce.MRJobConfig
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat.{INPUT_DIR, NUM_INPUT_FILES, SPLIT_MINSIZE}
 
 import org.apache.spark.SparkContext
-import org.apache.spark.internal.config.{ConfigEntry, FILES_MAX_PARTITION_BYTES, HADOOP_RDD_IGNORE_EMPTY_SPLITS, IGNORE_CORRUPT_FILES}
-import org.apache.spark.sql.execution.datasources.millstream.{CompressedFile, CompressedFiles, FileCodecs, IndexSettings, Packing, ReadSettings, ScanFiles, SparkLine}
+import org.apache.spark.internal.config.{
+  ConfigEntry,
+  FILES_MAX_PARTITION_BYTES,
+  HADOOP_RDD_IGNORE_EMPTY_SPLITS,
+  IGNORE_CORRUPT_FILES
+}
+import org.apache.spark.sql.execution.datasources.millstream.{
+  CompressedFile,
+  CompressedFiles,
+  FileCodecs,
+  IndexSettings,
+  Packing,
+  ReadSettings,
+  ScanFiles,
+  SparkLine
+}
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Hadoop's input format for lines, which packs the splits of small files if Spark reads lines of files that Millstream lists.
+ * Hadoop's input format for lines, which packs the splits of small files if Spark reads lines of files that Millstream
+ * lists.
  *
- * Hadoop lists and splits the files. Only Spark's own RDDs that are made by `sc.textFile` or a similar call, and whose users
- * cannot see the splits, get packed ones; all other callers get Hadoop's splits.
+ * Hadoop lists and splits the files. Only Spark's own RDDs that are made by `sc.textFile` or a similar call, and whose
+ * users cannot see the splits, get packed ones; all other callers get Hadoop's splits.
  */
 class PackedTextInputFormat extends TextInputFormat {
 
@@ -37,7 +52,10 @@ class PackedTextInputFormat extends TextInputFormat {
 
   override def getSplits(job: JobConf, minPartitions: Int): Array[InputSplit] = {
     val splits = super.getSplits(job, minPartitions)
-    SparkLine.ifSupported(SparkContext.getActive.filter(mayPack(_, job, splits)).map(pack(_, job, minPartitions, splits))).getOrElse(splits)
+    SparkLine.ifSupported(SparkContext.getActive.filter(mayPack(
+      _,
+      job,
+      splits)).map(pack(_, job, minPartitions, splits))).getOrElse(splits)
   }
 
   override def getRecordReader(split: InputSplit, job: JobConf, reporter: Reporter): RecordReader[LongWritable, Text] =
@@ -52,33 +70,55 @@ class PackedTextInputFormat extends TextInputFormat {
   private def mayPack(context: SparkContext, job: JobConf, splits: Array[InputSplit]): Boolean =
     PackedTextInputFormat.isEnabled(context) && !context.conf.get(IGNORE_CORRUPT_FILES) &&
       PackedTextInputFormat.isCalledForLines && PackedTextInputFormat.isPlain(job, context) &&
-      splits.nonEmpty && splits.map { case split: FileSplit => PackedTextInputFormat.place(split.getPath) }.distinct.length == 1 &&
+      splits.nonEmpty && splits.map { case split: FileSplit =>
+        PackedTextInputFormat.place(split.getPath)
+      }.distinct.length == 1 &&
       splits.head.asInstanceOf[FileSplit].getPath.getFileSystem(job).isInstanceOf[ListedFileSystem]
 
-  private def pack(context: SparkContext, job: JobConf, minPartitions: Int, splits: Array[InputSplit]): Array[InputSplit] = {
+  private def pack(
+      context: SparkContext,
+      job: JobConf,
+      minPartitions: Int,
+      splits: Array[InputSplit]): Array[InputSplit] = {
     val fileSystem = splits.head.asInstanceOf[FileSplit].getPath.getFileSystem(job).getUri
-    val statuses = if (fileSystem.getScheme == "file") Map.empty[Path, FileStatus] else listed.map(status => status.getPath -> status).toMap
+    val statuses = if (fileSystem.getScheme == "file") Map.empty[Path, FileStatus]
+    else listed.map(status => status.getPath -> status).toMap
     val all = splits.toSeq.map { case split: FileSplit =>
       val status = statuses.get(split.getPath)
       val version = status.flatMap {
         case tagged: EtagSource => Option(tagged.getEtag)
         case other => Option(versions.get(other.getPath))
       }
-      FileRange(fileSystem, split.getPath.toUri.getPath, split.getStart, split.getLength, status.fold(-1L)(_.getLen), version.orNull)
+      FileRange(
+        fileSystem,
+        split.getPath.toUri.getPath,
+        split.getStart,
+        split.getLength,
+        status.fold(-1L)(_.getLen),
+        version.orNull)
     }
     val settings = ReadSettings.of(context)
     def cost(range: FileRange): Long = bytes(range) + settings.openCostBytes
     val tasks = math.max(minPartitions, PackedTextInputFormat.TasksPerCore * context.defaultParallelism)
     val found = decoded(if (context.conf.get(HADOOP_RDD_IGNORE_EMPTY_SPLITS)) all.filter(_.length > 0) else all, job)
-    val ranges = divided(found, math.min(found.map(cost).sum / math.max(1, tasks), context.conf.get(FILES_MAX_PARTITION_BYTES)), context, job)
+    val ranges = divided(
+      found,
+      math.min(found.map(cost).sum / math.max(1, tasks), context.conf.get(FILES_MAX_PARTITION_BYTES)),
+      context,
+      job)
     val hosts = if (statuses.isEmpty) Map.empty[(String, Long), Array[String]]
-      else splits.map { case split: FileSplit => (split.getPath.toUri.getPath, split.getStart) -> split.getLocations }.toMap
-    def hostsOf(range: FileRange) = hosts.getOrElse((range.path, if (range.index.isEmpty) range.start else 0), Array.empty[String])
+    else splits.map { case split: FileSplit =>
+      (split.getPath.toUri.getPath, split.getStart) -> split.getLocations
+    }.toMap
+    def hostsOf(range: FileRange) =
+      hosts.getOrElse((range.path, if (range.index.isEmpty) range.start else 0), Array.empty[String])
     val target = math.min(ranges.map(cost).sum / math.max(1, tasks), context.conf.get(FILES_MAX_PARTITION_BYTES))
     val largest = largestSplit(splits, job, ranges.map(bytes).sum / math.max(1, minPartitions))
     // A task is full by its bytes or by its cost, whichever comes first.
     def share(range: FileRange): Long = math.max(cost(range), (bytes(range).toDouble / largest * target).toLong)
-    val packed = Iterator.iterate(target)(_ / 2).map(Packing.consecutive(ranges, _)(share)).find(_.size >= math.min(minPartitions, ranges.size)).get
+    val packed = Iterator.iterate(target)(_ / 2).map(Packing.consecutive(ranges, _)(share)).find(_.size >= math.min(
+      minPartitions,
+      ranges.size)).get
     val readers = settings.readers(packed.size, fileSystem.getScheme == "file", context)
     packed.map(task => PackedSplit(task, readers, mostHosts(task, hostsOf))).toArray
   }
@@ -102,31 +142,35 @@ class PackedTextInputFormat extends TextInputFormat {
   /** The ranges, of which those of large compressed files are divided if they have an index. */
   private def divided(ranges: Seq[FileRange], target: Long, context: SparkContext, job: JobConf): Seq[FileRange] = {
     val settings = IndexSettings.of(context)
-    val large = ranges.filter(range => range.codec.exists(_ != TextCodec.BZIP2) && range.length >= settings.minSize && bytes(range) > target)
+    val large = ranges.filter(range =>
+      range.codec.exists(_ != TextCodec.BZIP2) && range.length >= settings.minSize && bytes(range) > target)
     if (large.isEmpty) {
       ranges
     } else {
       val paths = large.map(range => range.path -> range).toMap
-      val files = for (status <- listed.toSeq; range <- paths.get(status.getPath.toUri.getPath); codec <- range.codec) yield
-        CompressedFile(status.getPath, status.getLen, status.getModificationTime, Option(range.version), codec)
+      val files = for (status <- listed.toSeq; range <- paths.get(status.getPath.toUri.getPath); codec <- range.codec)
+        yield CompressedFile(status.getPath, status.getLen, status.getModificationTime, Option(range.version), codec)
       val found = CompressedFiles.indexes(files.distinct, settings, job, context, onlyCounts = false)
       val indexes = found.map { case (file, index) => file.path.toUri.getPath -> index }
-      ranges.flatMap(range => if (range.codec.isEmpty) Seq(range) else indexes.get(range.path).fold(Seq(range))(pieces(range, _, target)))
+      ranges.flatMap(range =>
+        if (range.codec.isEmpty) Seq(range) else indexes.get(range.path).fold(Seq(range))(pieces(range, _, target)))
     }
   }
 
-  private def pieces(range: FileRange, bytes: Array[Byte], target: Long): Seq[FileRange] = Using.resource(NativeIndex.of(bytes)) { index =>
-    val count = math.max(1, index.length / math.max(1, target)).toInt
-    val inner = (1 until count).map(i => index.cut(0, (index.length.toDouble * i / count).toLong))
-    val cuts = (0L +: inner :+ index.length).distinct
-    for ((start, end) <- cuts.zip(cuts.tail)) yield
-      range.copy(start = start, length = end - start, size = range.length, index = index.slice(start, end))
-  }
+  private def pieces(range: FileRange, bytes: Array[Byte], target: Long): Seq[FileRange] =
+    Using.resource(NativeIndex.of(bytes)) { index =>
+      val count = math.max(1, index.length / math.max(1, target)).toInt
+      val inner = (1 until count).map(i => index.cut(0, (index.length.toDouble * i / count).toLong))
+      val cuts = (0L +: inner :+ index.length).distinct
+      for ((start, end) <- cuts.zip(cuts.tail))
+        yield range.copy(start = start, length = end - start, size = range.length, index = index.slice(start, end))
+    }
 
   /** Where most bytes of a task are. */
   private def mostHosts(task: Seq[FileRange], hostsOf: FileRange => Array[String]): Seq[String] = {
     val bytes = for (range <- task; host <- hostsOf(range) if host != "localhost") yield host -> range.length
-    bytes.groupMapReduce(_._1)(_._2)(_ + _).toSeq.sortBy { case (host, sum) => (-sum, host) }.take(PackedTextInputFormat.MostHosts).map(_._1)
+    bytes.groupMapReduce(_._1)(_._2)(
+      _ + _).toSeq.sortBy { case (host, sum) => (-sum, host) }.take(PackedTextInputFormat.MostHosts).map(_._1)
   }
 
   /** The size of the largest split, as Hadoop computes it. */
@@ -146,12 +190,14 @@ private[millstream] object PackedTextInputFormat {
 
   /** More tasks than cores, since neither the cost of processing a line nor the later number of cores is known. */
   private val TasksPerCore = 4
+
   /** As many as Spark takes into account. */
   private val MostHosts = 3
 
   private val HadoopRDD = "org.apache.spark.rdd.HadoopRDD"
   private val Mapped = "org.apache.spark.rdd.MapPartitionsRDD"
   private val WithSplits = s"$HadoopRDD$$HadoopMapPartitionsWithSplitRDD"
+
   /** RDDs that pass the file of a split to a process, or match the rows of two RDDs by partition. */
   private val WantSplits = Set("org.apache.spark.rdd.PipedRDD", "org.apache.spark.rdd.ZippedPartitionsBaseRDD")
   private val OfTheJob = Set(INPUT_DIR, NUM_INPUT_FILES, MRJobConfig.WORKING_DIR)
@@ -162,8 +208,8 @@ private[millstream] object PackedTextInputFormat {
   private def isEnabled(context: SparkContext): Boolean = ReadSettings.get(context, Enabled)
 
   /**
-   * Whether a `HadoopRDD` requests its splits on behalf of an RDD that maps its rows, as with `sc.textFile`. The call stack is
-   * the only source for this, because the input format is told nothing about its RDD.
+   * Whether a `HadoopRDD` requests its splits on behalf of an RDD that maps its rows, as with `sc.textFile`. The call
+   * stack is the only source for this, because the input format is told nothing about its RDD.
    */
   private def isCalledForLines: Boolean = {
     val rdds = callers("getPartitions")
@@ -173,16 +219,21 @@ private[millstream] object PackedTextInputFormat {
   private def callers(method: String): Seq[String] =
     StackWalker.getInstance().walk(_.iterator.asScala.filter(_.getMethodName == method).map(_.getClassName).toVector)
 
-  /** Whether a job has only the settings of every Spark job. Hive tables set more, and their readers may look at splits. */
+  /**
+   * Whether a job has only the settings of every Spark job. Hive tables set more, and their readers may look at splits.
+   */
   private def isPlain(job: JobConf, context: SparkContext): Boolean = {
     val plain = new JobConf(context.hadoopConfiguration)
     job.iterator.asScala.map(_.getKey).forall(key => OfTheJob(key) || plain.getRaw(key) != null)
   }
 
-  /** RDDs that map with splits get Hadoop's splits, unless the same RDD was used for lines before; that case is refused. */
+  /**
+   * RDDs that map with splits get Hadoop's splits, unless the same RDD was used for lines before; that case is refused.
+   */
   private def refuseCallersThatUseSplits(): Unit =
     if (callers("compute").contains(WithSplits)) {
-      throw new IllegalStateException("mapPartitionsWithInputSplit needs Hadoop's splits, but this RDD was used before with packed ones: " +
-        s"set ${Enabled.key}=false")
+      throw new IllegalStateException(
+        "mapPartitionsWithInputSplit needs Hadoop's splits, but this RDD was used before with packed ones: " +
+          s"set ${Enabled.key}=false")
     }
 }

@@ -23,10 +23,12 @@ import org.apache.spark.util.Utils
  * @param addressed database and name of the statement's table; a commit under an earlier name applies to this table
  */
 private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)]) extends Metastore {
+
   /** Why commits cannot change this catalog; none if they can. */
   def whyNot: Option[String] = None
 
-  final override def apply(change: MetastoreChange, standing: Standing): Unit = asking(change.database, change.table)(carryOut(change, standing))
+  final override def apply(change: MetastoreChange, standing: Standing): Unit =
+    asking(change.database, change.table)(carryOut(change, standing))
 
   /**
    * Refuses to add partitions that the catalog would take for others, or could not store.
@@ -50,22 +52,31 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
   /** Distinguishes a table from a later table of the same name. */
   final def id(table: CatalogTable): String = s"$kind ${table.createTime}"
 
-  final override def current(change: MetastoreChange, root: Path): MetastoreChange = asking(change.database, change.table) {
-    if (!change.tableId.startsWith(s"$kind ")) {
-      throw new IOException(s"${change.database}.${change.table} is not a table of this session's catalog ($kind): recover it by " +
-        s"its name, ${change.database}.${change.table}, in a session with its own catalog (${change.tableId.takeWhile(_ != ' ')})")
+  final override def current(change: MetastoreChange, root: Path): MetastoreChange =
+    asking(change.database, change.table) {
+      if (!change.tableId.startsWith(s"$kind ")) {
+        throw new IOException(
+          s"${change.database}.${change.table} is not a table of this session's catalog ($kind): recover it by " +
+            s"its name, ${change.database}.${change.table}, in a session with its own catalog (${change.tableId.takeWhile(_ != ' ')})")
+      }
+      val names = (change.database, change.table) +: addressed.toSeq
+      names.find { case (database, table) =>
+        catalog.tableExists(database, table) && id(catalog.getTable(database, table)) == change.tableId
+      }
+        .orElse(if (addressed.isEmpty) renamed(change, root) else None)
+        .map { case (database, table) => change.named(database, table) }.orNull
     }
-    val names = (change.database, change.table) +: addressed.toSeq
-    names.find { case (database, table) => catalog.tableExists(database, table) && id(catalog.getTable(database, table)) == change.tableId }
-      .orElse(if (addressed.isEmpty) renamed(change, root) else None)
-      .map { case (database, table) => change.named(database, table) }.orNull
-  }
 
-  /** The table of a change under an unknown name: searched in the same database by its id, which is a time, and its directory. */
+  /**
+   * The table of a change under an unknown name: searched in the same database by its id, which is a time, and its
+   * directory.
+   */
   private def renamed(change: MetastoreChange, root: Path): Option[(String, String)] =
     if (catalog.databaseExists(change.database)) {
       catalog.getTablesByName(change.database, catalog.listTables(change.database))
-        .find(table => id(table) == change.tableId && table.storage.locationUri.exists(new Path(_).toUri.getPath == root.toUri.getPath))
+        .find(table =>
+          id(table) == change.tableId && table.storage.locationUri.exists(
+            new Path(_).toUri.getPath == root.toUri.getPath))
         .map(table => (table.database, table.identifier.table))
     } else {
       None
@@ -75,16 +86,23 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
     add(change, change.partitions.asScala.toSeq, standing)
     if (change.isSwap) {
       val table = catalog.getTable(change.database, change.table)
-      val known = catalog.listPartitions(change.database, change.table).map(partition => partition.spec -> partition).toMap
+      val known =
+        catalog.listPartitions(change.database, change.table).map(partition => partition.spec -> partition).toMap
       val moved = (change.partitions.asScala.map(partition => toCatalog(table, partition, partition.location)) ++
-        change.droppedPartitions.asScala.flatMap(name => known.get(CatalogMetastore.spec(table, name)).map(SparkLine.at(new Path(change.emptyDirectory).toUri, _)))).toSeq
+        change.droppedPartitions.asScala.flatMap(name =>
+          known.get(CatalogMetastore.spec(table, name)).map(SparkLine.at(
+            new Path(change.emptyDirectory).toUri,
+            _)))).toSeq
       if (moved.nonEmpty && !standing.isFinished) catalog.alterPartitions(change.database, change.table, moved)
     }
     drop(change, standing)
     moveTable(change, standing)
   }
 
-  final override def locations(database: String, table: String, partitions: Collection[String]): JavaMap[String, String] =
+  final override def locations(
+      database: String,
+      table: String,
+      partitions: Collection[String]): JavaMap[String, String] =
     asking(database, table)(find(database, table, partitions.asScala.toSeq).asJava)
 
   /** The locations of those partitions that exist, by name; an empty name is the table itself. */
@@ -101,32 +119,47 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
       TableLocations.directory(table.partitionColumnNames, partition.spec) -> new Path(partition.location).toString
     }.toMap
 
-  protected final def moveTable(change: MetastoreChange, standing: Standing): Unit = Option(change.tableLocation).map(new Path(_)).foreach { location =>
-    val table = catalog.getTable(change.database, change.table)
-    if (new Path(table.location) != location && !standing.isFinished) catalog.alterTable(SparkLine.at(location.toUri, table))
-  }
+  protected final def moveTable(change: MetastoreChange, standing: Standing): Unit =
+    Option(change.tableLocation).map(new Path(_)).foreach { location =>
+      val table = catalog.getTable(change.database, change.table)
+      if (new Path(table.location) != location && !standing.isFinished)
+        catalog.alterTable(SparkLine.at(location.toUri, table))
+    }
 
-  protected final def add(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition], standing: Standing): Unit = if (partitions.nonEmpty) {
+  protected final def add(
+      change: MetastoreChange,
+      partitions: Seq[MetastoreChange.Partition],
+      standing: Standing): Unit = if (partitions.nonEmpty) {
     val table = catalog.getTable(change.database, change.table)
     partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isFinished).foreach { batch =>
-      val added = batch.map(partition => toCatalog(table, partition, if (change.isSwap) change.emptyDirectory else partition.location))
+      val added = batch.map(partition =>
+        toCatalog(table, partition, if (change.isSwap) change.emptyDirectory else partition.location))
       catalog.createPartitions(change.database, change.table, added, ignoreIfExists = true)
     }
   }
 
   /**
-   * Drops partitions whose files are deleted already, unless this process has hung for so long that the next job may have filled them
-   * again.
+   * Drops partitions whose files are deleted already, unless this process has hung for so long that the next job may
+   * have filled them again.
    */
   protected final def drop(change: MetastoreChange, standing: Standing): Unit = if (!change.droppedPartitions.isEmpty) {
     val table = catalog.getTable(change.database, change.table)
     val specs = change.droppedPartitions.asScala.toSeq.map(CatalogMetastore.spec(table, _))
     specs.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isFinished).foreach { batch =>
-      catalog.dropPartitions(change.database, change.table, batch, ignoreIfNotExists = true, purge = false, retainData = true)
+      catalog.dropPartitions(
+        change.database,
+        change.table,
+        batch,
+        ignoreIfNotExists = true,
+        purge = false,
+        retainData = true)
     }
   }
 
-  private def toCatalog(table: CatalogTable, partition: MetastoreChange.Partition, location: String): CatalogTablePartition =
+  private def toCatalog(
+      table: CatalogTable,
+      partition: MetastoreChange.Partition,
+      location: String): CatalogTablePartition =
     CatalogTablePartition(
       CatalogMetastore.spec(table, partition.name),
       SparkLine.at(new Path(location).toUri, table.storage),
@@ -134,6 +167,7 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
 }
 
 private[sql] object CatalogMetastore {
+
   /** The number of partitions in one request to a metastore. */
   val Batch = 1000
 
@@ -143,15 +177,17 @@ private[sql] object CatalogMetastore {
     val name = addressed.map(table => (table.database, table.identifier.table))
     val catalog = session.sharedState.externalCatalog
     if (catalog.unwrapped.getClass.getName == "org.apache.spark.sql.hive.HiveExternalCatalog") {
-      Utils.classForName[CatalogMetastore](OfHive).getConstructor(classOf[ExternalCatalog], classOf[Option[_]]).newInstance(catalog, name)
+      Utils.classForName[CatalogMetastore](OfHive).getConstructor(
+        classOf[ExternalCatalog],
+        classOf[Option[_]]).newInstance(catalog, name)
     } else {
       new CatalogMetastore(catalog, name)
     }
   }
 
   /**
-   * A partition's specification, with columns as the table spells them; in the names of directories, Hive's are in lower case. An
-   * exact match comes first, because names of other tables may differ only in case.
+   * A partition's specification, with columns as the table spells them; in the names of directories, Hive's are in
+   * lower case. An exact match comes first, because names of other tables may differ only in case.
    */
   def spec(table: CatalogTable, name: String): TablePartitionSpec = {
     val columns = table.partitionColumnNames

@@ -24,7 +24,7 @@ private[write] final class DirectCommitProtocol(
     directories: Directories,
     @transient private val begin: () => DirectJob,
     @transient private val commit: (DirectJob, Seq[StagedFile]) => Unit)
-  extends FileCommitProtocol with Serializable {
+    extends FileCommitProtocol with Serializable {
 
   @transient private var job: DirectJob = _
   @transient private var attempt: TaskAttempt = _
@@ -43,7 +43,8 @@ private[write] final class DirectCommitProtocol(
   /** Spark calls this after any failure, whether the job is committed or not; the job itself knows. */
   override def abortJob(context: JobContext): Unit =
     if (job != null) {
-      try job.abort() finally job.close()
+      try job.abort()
+      finally job.close()
     }
 
   override def setupTask(context: TaskAttemptContext): Unit = {

@@ -41,14 +41,36 @@ class DirectInsertIntoHadoopFsRelation(
     catalogTable: Option[CatalogTable],
     fileIndex: Option[FileIndex],
     outputColumnNames: Seq[String])
-  extends InsertIntoHadoopFsRelationCommand(outputPath, staticPartitions, ifPartitionNotExists, partitionColumns, bucketSpec,
-    fileFormat, options, query, mode, catalogTable, fileIndex, outputColumnNames)
-  with DirectCommand {
+    extends InsertIntoHadoopFsRelationCommand(
+      outputPath,
+      staticPartitions,
+      ifPartitionNotExists,
+      partitionColumns,
+      bucketSpec,
+      fileFormat,
+      options,
+      query,
+      mode,
+      catalogTable,
+      fileIndex,
+      outputColumnNames)
+    with DirectCommand {
   import DirectInsertIntoHadoopFsRelation._
 
   override protected def withNewChildInternal(newChild: LogicalPlan): InsertIntoHadoopFsRelationCommand =
-    new DirectInsertIntoHadoopFsRelation(outputPath, staticPartitions, ifPartitionNotExists, partitionColumns, bucketSpec, fileFormat,
-      options, newChild, mode, catalogTable, fileIndex, outputColumnNames)
+    new DirectInsertIntoHadoopFsRelation(
+      outputPath,
+      staticPartitions,
+      ifPartitionNotExists,
+      partitionColumns,
+      bucketSpec,
+      fileFormat,
+      options,
+      newChild,
+      mode,
+      catalogTable,
+      fileIndex,
+      outputColumnNames)
 
   override def run(session: SparkSession, child: SparkPlan): Seq[Row] = {
     val hadoopConf = session.sessionState.newHadoopConfWithOptions(options)
@@ -58,31 +80,53 @@ class DirectInsertIntoHadoopFsRelation(
     val root = if (catalogued.nonEmpty) SwapDirectories.home(location) else location
     val known = tracked.fold(Seq.empty[CatalogTablePartition])(table =>
       session.sessionState.catalog.listPartitions(table.identifier, Some(staticPartitions)))
-    val locations = TableLocations(fileSystem, root,
-      if (tracked.nonEmpty) known.map(partition => directory(partition.spec) -> new Path(partition.location)) else Seq("" -> location))
-    val found = try Some(fileSystem.getFileStatus(location)) catch { case _: FileNotFoundException => None }
-    lazy val visibility = TableLocations.visibility(name(root), root, mode == SaveMode.Overwrite && found.nonEmpty,
-      partitionColumns.nonEmpty, hadoopConf)(whyNoSwap)
+    val locations = TableLocations(
+      fileSystem,
+      root,
+      if (tracked.nonEmpty) known.map(partition => directory(partition.spec) -> new Path(partition.location))
+      else Seq("" -> location))
+    val found =
+      try Some(fileSystem.getFileStatus(location))
+      catch { case _: FileNotFoundException => None }
+    lazy val visibility = TableLocations.visibility(
+      name(root),
+      root,
+      mode == SaveMode.Overwrite && found.nonEmpty,
+      partitionColumns.nonEmpty,
+      hadoopConf)(whyNoSwap)
     if (leavesToSpark(found, known) || replacesSink(fileSystem, found, hadoopConf) || lacksNames(root, hadoopConf)
-        || locations.isOutOfReach(name(root), visibility, mode == SaveMode.Overwrite, hadoopConf)) {
+      || locations.isOutOfReach(name(root), visibility, mode == SaveMode.Overwrite, hadoopConf)) {
       super.run(session, child)
     } else {
       checkColumns()
       directWrite(hadoopConf, locations, visibility)
-        .run(session, child, metrics, () => refresh(session, fileSystem, visibility), beforeJob)(super.run(session, child))
+        .run(
+          session,
+          child,
+          metrics,
+          () => refresh(session, fileSystem, visibility),
+          beforeJob)(super.run(session, child))
       Nil
     }
   }
 
   /** Whether the path is a file; Spark has its own errors for files, and deletes some. */
   private def isFile(fileSystem: FileSystem): Boolean =
-    catalogTable.isEmpty && (try fileSystem.getFileStatus(outputPath).isFile catch { case _: FileNotFoundException => false })
+    catalogTable.isEmpty && (try fileSystem.getFileStatus(outputPath).isFile
+    catch { case _: FileNotFoundException => false })
 
   private def lacksNames(root: Path, hadoopConf: Configuration): Boolean =
-    ReplaceInserts.lacksNames(name(root), root, directory(staticPartitions), partitionColumns.drop(staticPartitions.size), mode == SaveMode.Overwrite, hadoopConf)
+    ReplaceInserts.lacksNames(
+      name(root),
+      root,
+      directory(staticPartitions),
+      partitionColumns.drop(staticPartitions.size),
+      mode == SaveMode.Overwrite,
+      hadoopConf)
 
   private def refresh(session: SparkSession, fileSystem: FileSystem, visibility: Visibility): Unit = {
-    (if (visibility == Visibility.METASTORE_SWAP) catalogued else tracked).foreach(table => session.sessionState.catalog.refreshTable(table.identifier))
+    (if (visibility == Visibility.METASTORE_SWAP) catalogued else tracked).foreach(table =>
+      session.sessionState.catalog.refreshTable(table.identifier))
     fileIndex.foreach(_.refresh())
     session.sharedState.cacheManager.recacheByPath(session, outputPath, fileSystem)
     catalogTable.foreach(CommandUtils.updateTableStats(session, _))
@@ -90,25 +134,30 @@ class DirectInsertIntoHadoopFsRelation(
 
   /** The table, if the catalog knows its partitions. */
   private def tracked: Option[CatalogTable] =
-    catalogTable.filter(table => conf.manageFilesourcePartitions && table.partitionColumnNames.nonEmpty && table.tracksPartitionsInCatalog)
+    catalogTable.filter(table =>
+      conf.manageFilesourcePartitions && table.partitionColumnNames.nonEmpty && table.tracksPartitionsInCatalog)
 
   /** The table, if the catalog knows all its locations. */
   private def catalogued: Option[CatalogTable] = tracked.orElse(catalogTable.filter(_.partitionColumnNames.isEmpty))
 
   /**
-   * The current location of an unpartitioned table: Spark's information may be older than another statement's overwrite.
+   * The current location of an unpartitioned table: Spark's information may be older than another statement's
+   * overwrite.
    */
   private def currentLocation(session: SparkSession): Path =
     catalogued.filter(_.partitionColumnNames.isEmpty)
-      .map(table => new Path(session.sharedState.externalCatalog.getTable(table.database, table.identifier.table).location))
+      .map(table =>
+        new Path(session.sharedState.externalCatalog.getTable(table.database, table.identifier.table).location))
       .filter(now => SwapDirectories.home(now) == SwapDirectories.home(outputPath)).getOrElse(outputPath)
 
   private def name(root: Path): String = catalogTable.fold(root.toString)(_.identifier.unquotedString)
 
   private def whyNoSwap: Option[String] = catalogTable match {
     case None => Some("it is a directory, not a table of the catalog")
-    case Some(table) if table.partitionColumnNames.nonEmpty => Option.when(tracked.isEmpty)("the catalog does not know its partitions")
-    case Some(table) => Option.when(table.tableType == CatalogTableType.MANAGED)(TableLocations.ManagedWithoutPartitions)
+    case Some(table) if table.partitionColumnNames.nonEmpty =>
+      Option.when(tracked.isEmpty)("the catalog does not know its partitions")
+    case Some(table) =>
+      Option.when(table.tableType == CatalogTableType.MANAGED)(TableLocations.ManagedWithoutPartitions)
   }
 
   /** Whether the statement inserts nothing, or Spark reports an error of its own. */
@@ -127,7 +176,8 @@ class DirectInsertIntoHadoopFsRelation(
    */
   private def replacesSink(fileSystem: FileSystem, found: Option[FileStatus], hadoopConf: Configuration): Boolean = {
     val replacesAll = mode == SaveMode.Overwrite && !dynamicPartitionOverwrite && staticPartitions.isEmpty
-    val isSink = replacesAll && found.exists(directory => fileSystem.exists(new Path(directory.getPath, StreamingMetadata)))
+    val isSink =
+      replacesAll && found.exists(directory => fileSystem.exists(new Path(directory.getPath, StreamingMetadata)))
     if (isSink) {
       val reason = s"it is the output of a streaming query, whose log ($StreamingMetadata) is replaced with it"
       ReplaceInserts.leave(name(outputPath), reason, overwrites = true, hadoopConf)
@@ -139,7 +189,8 @@ class DirectInsertIntoHadoopFsRelation(
 
   /** The checks of Spark's own command before it writes. */
   private def checkColumns(): Unit = {
-    if (!fileFormat.allowDuplicatedColumnNames) SchemaUtils.checkColumnNameDuplication(outputColumnNames, conf.caseSensitiveAnalysis)
+    if (!fileFormat.allowDuplicatedColumnNames)
+      SchemaUtils.checkColumnNameDuplication(outputColumnNames, conf.caseSensitiveAnalysis)
     if (!conf.allowCollationsInMapKeys) SchemaUtils.checkNoCollationsInMapKeys(query.schema)
   }
 
@@ -147,7 +198,7 @@ class DirectInsertIntoHadoopFsRelation(
     val static = directory(staticPartitions)
     val isStaticOverwrite = mode == SaveMode.Overwrite && !dynamicPartitionOverwrite
     val overwrite = if (isStaticOverwrite) Overwrite.below(List(static).asJava)
-      else if (dynamicPartitionOverwrite) Overwrite.touched() else Overwrite.nothing()
+    else if (dynamicPartitionOverwrite) Overwrite.touched() else Overwrite.nothing()
     val always = Seq(static).filter(_ => staticPartitions.nonEmpty && staticPartitions.size == partitionColumns.length)
     DirectWrite(
       name = name(locations.root),
@@ -163,8 +214,16 @@ class DirectInsertIntoHadoopFsRelation(
       bucketSpec = bucketSpec,
       options = options,
       marksSuccess = !dynamicPartitionOverwrite,
-      change = catalogued.map(CatalogChange(_, locations.root, hadoopConf, replaces = mode == SaveMode.Overwrite,
-        below = Option.when(isStaticOverwrite)(staticPartitions), always, replacesUnknown = false, isForNew = ifPartitionNotExists, ofTable = false)),
+      change = catalogued.map(CatalogChange(
+        _,
+        locations.root,
+        hadoopConf,
+        replaces = mode == SaveMode.Overwrite,
+        below = Option.when(isStaticOverwrite)(staticPartitions),
+        always,
+        replacesUnknown = false,
+        isForNew = ifPartitionNotExists,
+        ofTable = false)),
       visibility = visibility,
       moved = locations.moved,
       table = catalogTable,
@@ -180,7 +239,9 @@ private[millstream] object DirectInsertIntoHadoopFsRelation {
   /** A callback that Spark attaches to a command since 4.3, to be run when its job begins. */
   private lazy val BeforeWriteJob: Option[TreeNodeTag[() => Unit]] =
     Option.when(InsertIntoHadoopFsRelationCommand.getClass.getMethods.exists(_.getName == BeforeWriteJobName)) {
-      Reflected.call(Reflected.method(InsertIntoHadoopFsRelationCommand.getClass, BeforeWriteJobName, Nil), InsertIntoHadoopFsRelationCommand) match {
+      Reflected.call(
+        Reflected.method(InsertIntoHadoopFsRelationCommand.getClass, BeforeWriteJobName, Nil),
+        InsertIntoHadoopFsRelationCommand) match {
         case tag: TreeNodeTag[_] => tag.asInstanceOf[TreeNodeTag[() => Unit]]
         case other => throw new NoSuchMethodError(s"$BeforeWriteJobName is a ${other.getClass.getName}")
       }

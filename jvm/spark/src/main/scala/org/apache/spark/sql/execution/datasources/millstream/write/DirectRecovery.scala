@@ -18,6 +18,7 @@ import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
  * Resolves direct writes whose drivers have died: committed jobs are finished, the files of others are removed.
  */
 object DirectRecovery {
+
   /**
    * Resolves the jobs of a table or a directory.
    *
@@ -29,7 +30,8 @@ object DirectRecovery {
     val table = Option.when(!target.contains('/'))(named(session, target))
     val location = table.fold(new Path(target))(found => new Path(found.location))
     // A table's options may contain settings of its file system.
-    val conf = session.sessionState.newHadoopConfWithOptions(table.fold(Map.empty[String, String])(_.storage.properties))
+    val conf =
+      session.sessionState.newHadoopConfWithOptions(table.fold(Map.empty[String, String])(_.storage.properties))
     val fileSystem = fileSystemOf(location, conf)
     if (table.isEmpty) {
       if (!fileSystem.exists(location)) throw new FileNotFoundException("there is no such directory")
@@ -45,11 +47,13 @@ object DirectRecovery {
   /** The table of a name, as Spark prints it: with the session's catalog before the database, or without. */
   private def named(session: classic.SparkSession, target: String): CatalogTable = {
     val parts = session.sessionState.sqlParser.parseMultipartIdentifier(target)
-    val identifier = (if (parts.length == 3 && parts.head.equalsIgnoreCase(SessionCatalog)) parts.tail else parts) match {
-      case Seq(table) => TableIdentifier(table)
-      case Seq(database, table) => TableIdentifier(table, Some(database))
-      case _ => throw new IOException(s"not a table of $SessionCatalog, Spark's own catalog, to which direct writes are limited; give DATABASE.TABLE, or a path")
-    }
+    val identifier =
+      (if (parts.length == 3 && parts.head.equalsIgnoreCase(SessionCatalog)) parts.tail else parts) match {
+        case Seq(table) => TableIdentifier(table)
+        case Seq(database, table) => TableIdentifier(table, Some(database))
+        case _ =>
+          throw new IOException(s"not a table of $SessionCatalog, Spark's own catalog, to which direct writes are limited; give DATABASE.TABLE, or a path")
+      }
     if (session.sessionState.catalog.isTempView(identifier)) throw new IOException(OfView)
     val found = session.sessionState.catalog.getTableMetadata(identifier)
     if (found.tableType == CatalogTableType.VIEW) throw new IOException(OfView)
@@ -62,9 +66,14 @@ object DirectRecovery {
 
   /** A class path often lacks the file system of a path. */
   private def fileSystemOf(location: Path, conf: Configuration): FileSystem =
-    try location.getFileSystem(conf) catch {
-      case e @ (_: RuntimeException | _: LinkageError) if Seq(e, e.getCause).exists(cause => cause.isInstanceOf[ClassNotFoundException] || cause.isInstanceOf[LinkageError]) =>
-        throw new IOException(s"Hadoop's file system for ${location.toUri.getScheme}: is not on the class path (${Option(e.getCause).getOrElse(e).getMessage}); " +
-          "add its jars, for example with --conf=spark.driver.extraClassPath=/opt/s3a/* (docs/remote.md)", e)
+    try location.getFileSystem(conf)
+    catch {
+      case e @ (_: RuntimeException | _: LinkageError)
+          if Seq(e, e.getCause).exists(cause =>
+            cause.isInstanceOf[ClassNotFoundException] || cause.isInstanceOf[LinkageError]) =>
+        throw new IOException(
+          s"Hadoop's file system for ${location.toUri.getScheme}: is not on the class path (${Option(e.getCause).getOrElse(e).getMessage}); " +
+            "add its jars, for example with --conf=spark.driver.extraClassPath=/opt/s3a/* (docs/remote.md)",
+          e)
     }
 }

@@ -65,8 +65,8 @@ private[sql] final case class DirectWrite(
   /**
    * Runs the INSERT.
    *
-   * @param refresh refreshes the session's information about the table after a commit, even if the commit could not be completely
-   * carried out
+   * @param refresh refreshes the session's information about the table after a commit, even if the commit could not be
+   *     completely carried out
    * @param beforeJob Spark's callback for the time at which only the query can still fail
    * @param stock Spark's own write, for file systems that turn out to lack a required feature
    */
@@ -79,7 +79,13 @@ private[sql] final case class DirectWrite(
     var hasBegun = false
     var isCommitted = false
     try {
-      Utils.tryWithSafeFinally(write(session, query, metrics, beforeJob, () => hasBegun = true, () => isCommitted = true))(if (isCommitted) refresh())
+      Utils.tryWithSafeFinally(write(
+        session,
+        query,
+        metrics,
+        beforeJob,
+        () => hasBegun = true,
+        () => isCommitted = true))(if (isCommitted) refresh())
     } catch {
       case e: UnsuitedException if !hasBegun =>
         ReplaceInserts.warn(name, e.getMessage)
@@ -99,7 +105,10 @@ private[sql] final case class DirectWrite(
     Placement.prepare(conf)
     val directories = Directories(id, visibility, moved)
     var outcome: Option[(CommitOutcome, Long)] = None
-    val protocol = new DirectCommitProtocol(id, within, directories,
+    val protocol = new DirectCommitProtocol(
+      id,
+      within,
+      directories,
       begin = () => {
         val job = begin(session, id, directories.below(static))
         afterBegin()
@@ -122,7 +131,8 @@ private[sql] final case class DirectWrite(
     outcome.foreach { case (done, millis) =>
       DirectWriteMetrics.post(context, metrics, done, millis, partitionColumns.nonEmpty)
       logInfo(s"Direct write of $name: ${describe(done, millis)}")
-      if (marksSuccess && conf.getBoolean(FileOutputCommitter.SUCCESSFUL_JOB_OUTPUT_DIR_MARKER, true)) markSuccess(directories)
+      if (marksSuccess && conf.getBoolean(FileOutputCommitter.SUCCESSFUL_JOB_OUTPUT_DIR_MARKER, true))
+        markSuccess(directories)
     }
   }
 
@@ -136,27 +146,39 @@ private[sql] final case class DirectWrite(
     }
 
   private def markSuccess(directories: Directories): Unit = {
-    val directory = if (within.isEmpty && partitionColumns.nonEmpty) root else TableLocations.at(root, directories.destination(within))
+    val directory = if (within.isEmpty && partitionColumns.nonEmpty) root
+    else TableLocations.at(root, directories.destination(within))
     val marker = new Path(directory, FileOutputCommitter.SUCCEEDED_FILE_NAME)
     try {
       root.getFileSystem(conf).create(marker, true).close()
     } catch {
-      case e: IOException => throw new IOException(s"the write of $name is committed and finished, but $marker could not be created", e)
+      case e: IOException =>
+        throw new IOException(s"the write of $name is committed and finished, but $marker could not be created", e)
     }
   }
 
-  private def commit(session: SparkSession, job: DirectJob, files: Seq[StagedFile], directories: Directories): (CommitOutcome, Long) = {
+  private def commit(
+      session: SparkSession,
+      job: DirectJob,
+      files: Seq[StagedFile],
+      directories: Directories): (CommitOutcome, Long) = {
     maxPartitions.foreach { case (max, key) =>
       val written = files.iterator.map(_.directory).distinct.size
-      if (written > max) throw QueryExecutionErrors.writePartitionExceedConfigSizeWhenDynamicPartitionError(written, max, key)
+      if (written > max)
+        throw QueryExecutionErrors.writePartitionExceedConfigSizeWhenDynamicPartitionError(written, max, key)
     }
     val plan = new CommitPlan(files.asJava, overwrite)
       .distribution(batches => distribute(session.sparkContext, batches.asScala.toSeq))
       .listener(new CommitLog(name))
       .neighbours(used => ReadTables.finishOthers(session, root, used.asScala.toSeq.map(Names.path(root, _)), conf))
-    if (visibility == Visibility.EXCHANGE) plan.exchange(made => directories.destination(SwapDirectories.partition(made)))
+    if (visibility == Visibility.EXCHANGE)
+      plan.exchange(made => directories.destination(SwapDirectories.partition(made)))
     change.foreach { catalog =>
-      val commit = new CatalogCommit(catalog, directories, overwrite.directories.asScala.toSeq, CatalogMetastore.of(session, table))
+      val commit = new CatalogCommit(
+        catalog,
+        directories,
+        overwrite.directories.asScala.toSeq,
+        CatalogMetastore.of(session, table))
       plan.survey(touched => commit.find(touched.asScala.toSet)).metastore(draft => commit.plan(draft))
     }
     val (own, others) = reads.partition(read => TableLocations.isSame(read.root, root))
@@ -194,8 +216,18 @@ private[sql] final case class DirectWrite(
 /** Spark's writer, which takes an additional argument since 4.3. */
 private[millstream] object FilesOfQuery {
   private val write = {
-    val until42 = Seq(classOf[SparkSession], classOf[SparkPlan], classOf[FileFormat], classOf[FileCommitProtocol], classOf[FileFormatWriter.OutputSpec],
-      classOf[Configuration], classOf[Seq[_]], classOf[Option[_]], classOf[Seq[_]], classOf[Map[_, _]], classOf[Int])
+    val until42 = Seq(
+      classOf[SparkSession],
+      classOf[SparkPlan],
+      classOf[FileFormat],
+      classOf[FileCommitProtocol],
+      classOf[FileFormatWriter.OutputSpec],
+      classOf[Configuration],
+      classOf[Seq[_]],
+      classOf[Option[_]],
+      classOf[Seq[_]],
+      classOf[Map[_, _]],
+      classOf[Int])
     Reflected.method(FileFormatWriter.getClass, "write", until42 :+ classOf[() => _], until42)
   }
 
@@ -209,12 +241,26 @@ private[millstream] object FilesOfQuery {
       protocol: DirectCommitProtocol,
       trackers: Seq[DirectWriteMetrics.Tracker],
       beforeJob: () => Unit): Unit = {
-    val spec = FileFormatWriter.OutputSpec(what.root.toString, Map.empty[TablePartitionSpec, String], what.outputColumns)
+    val spec =
+      FileFormatWriter.OutputSpec(what.root.toString, Map.empty[TablePartitionSpec, String], what.outputColumns)
     val shared = query match {
       case files: WriteFilesExec => new DirectWriteFiles(files)
       case other => other // without spark.sql.optimizer.plannedWrite.enabled
     }
-    Reflected.call(write, FileFormatWriter, session, shared, what.format, protocol, spec, what.conf, what.partitionColumns, what.bucketSpec,
-      trackers, what.options, Int.box(what.staticPartitionColumns), beforeJob)
+    Reflected.call(
+      write,
+      FileFormatWriter,
+      session,
+      shared,
+      what.format,
+      protocol,
+      spec,
+      what.conf,
+      what.partitionColumns,
+      what.bucketSpec,
+      trackers,
+      what.options,
+      Int.box(what.staticPartitionColumns),
+      beforeJob)
   }
 }

@@ -10,7 +10,10 @@ import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
-/** The files to which this thread's task has written rows. Trackers record them for the commit protocol, which Spark creates separately. */
+/**
+ * The files to which this thread's task has written rows. Trackers record them for the commit protocol, which Spark
+ * creates separately.
+ */
 private[write] object WrittenRows {
   final class Paths {
     private val paths = mutable.Set.empty[String]
@@ -41,25 +44,34 @@ private[sql] object DirectWriteMetrics {
   private val UploadRequests = "numUploadRequests"
   private val Rows = "numOutputRows"
 
-  private val Phases = CommitPlan.Phase.values.toSeq.map(phase => phase -> (phase match {
-    case CommitPlan.Phase.LOCK => "commit: time waiting for other writers"
-    case CommitPlan.Phase.LIST => "commit: time listing old files"
-    case CommitPlan.Phase.RECORD => "commit: time writing the commit record"
-    case CommitPlan.Phase.PUBLISH => "commit: time publishing new files"
-    case CommitPlan.Phase.DELETE => "commit: time deleting old files"
-    case CommitPlan.Phase.METASTORE => "commit: time updating the metastore"
-    case CommitPlan.Phase.CLEAN => "commit: time cleaning up"
-  }))
+  private val Phases = CommitPlan.Phase.values.toSeq.map(phase =>
+    phase -> (phase match {
+      case CommitPlan.Phase.LOCK => "commit: time waiting for other writers"
+      case CommitPlan.Phase.LIST => "commit: time listing old files"
+      case CommitPlan.Phase.RECORD => "commit: time writing the commit record"
+      case CommitPlan.Phase.PUBLISH => "commit: time publishing new files"
+      case CommitPlan.Phase.DELETE => "commit: time deleting old files"
+      case CommitPlan.Phase.METASTORE => "commit: time updating the metastore"
+      case CommitPlan.Phase.CLEAN => "commit: time cleaning up"
+    }))
 
   def create(): Map[String, SQLMetric] = {
     val context = SparkContext.getActive.get
     BasicWriteJobStatsTracker.metrics ++
-      Seq(Replaced -> "number of replaced files", Requests -> "requests of the driver", UploadRequests -> "requests of tasks for uploads")
+      Seq(
+        Replaced -> "number of replaced files",
+        Requests -> "requests of the driver",
+        UploadRequests -> "requests of tasks for uploads")
         .map { case (key, name) => key -> SQLMetrics.createMetric(context, name) } ++
       Phases.map { case (phase, name) => phase.name -> SQLMetrics.createNanoTimingMetric(context, name) }
   }
 
-  def post(context: SparkContext, metrics: Map[String, SQLMetric], outcome: CommitOutcome, commitMillis: Long, isPartitioned: Boolean): Unit = {
+  def post(
+      context: SparkContext,
+      metrics: Map[String, SQLMetric],
+      outcome: CommitOutcome,
+      commitMillis: Long,
+      isPartitioned: Boolean): Unit = {
     metrics("numFiles").set(outcome.addedFiles)
     metrics("numOutputBytes").set(outcome.addedBytes)
     metrics("numParts").set(if (isPartitioned) outcome.directories.toLong else 0L)
@@ -70,7 +82,9 @@ private[sql] object DirectWriteMetrics {
     outcome.nanos.forEach((phase, nanos) => metrics(phase.name).set(nanos))
     // Zero means that the file system does not count requests, so they are not shown.
     val unknown = Seq(Requests, UploadRequests).filter(metrics(_).value == 0)
-    SQLMetrics.postDriverMetricUpdates(context, context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY),
+    SQLMetrics.postDriverMetricUpdates(
+      context,
+      context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY),
       (metrics - BasicWriteJobStatsTracker.TASK_COMMIT_TIME -- unknown).values.toSeq)
   }
 

@@ -11,14 +11,23 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.command.{AlterTableDropPartitionCommand, AlterTableRenameCommand, AlterTableRenamePartitionCommand}
-import org.apache.spark.sql.execution.command.{AlterTableSetLocationCommand, DropDatabaseCommand, DropTableCommand, LoadDataCommand}
+import org.apache.spark.sql.execution.command.{
+  AlterTableDropPartitionCommand,
+  AlterTableRenameCommand,
+  AlterTableRenamePartitionCommand
+}
+import org.apache.spark.sql.execution.command.{
+  AlterTableSetLocationCommand,
+  DropDatabaseCommand,
+  DropTableCommand,
+  LoadDataCommand
+}
 import org.apache.spark.sql.execution.command.TruncateTableCommand
 import org.apache.spark.sql.execution.datasources.millstream.Keys
 
 /**
- * Finishes the committed writes to a table before a statement empties, drops, renames or moves it or its partitions, or loads files into it. Otherwise
- * the write could not be finished, or would bring its rows back later.
+ * Finishes the committed writes to a table before a statement empties, drops, renames or moves it or its partitions, or
+ * loads files into it. Otherwise the write could not be finished, or would bring its rows back later.
  */
 class FinishBeforeChanges(session: SparkSession) extends Rule[LogicalPlan] with Logging {
   override def apply(plan: LogicalPlan): LogicalPlan = {
@@ -34,7 +43,8 @@ class FinishBeforeChanges(session: SparkSession) extends Rule[LogicalPlan] with 
     case rename: AlterTableRenamePartitionCommand => Seq(rename.tableName)
     case move: AlterTableSetLocationCommand => Seq(move.tableName)
     case load: LoadDataCommand => Seq(load.table)
-    case drop: DropDatabaseCommand if drop.cascade => Try(session.sessionState.catalog.listTables(drop.databaseName)).getOrElse(Nil)
+    case drop: DropDatabaseCommand if drop.cascade =>
+      Try(session.sessionState.catalog.listTables(drop.databaseName)).getOrElse(Nil)
     case _ => Nil
   }
 
@@ -42,8 +52,12 @@ class FinishBeforeChanges(session: SparkSession) extends Rule[LogicalPlan] with 
     for {
       table <- Try(session.sessionState.catalog.getTableMetadata(name)) if table.tableType != CatalogTableType.VIEW
       uri <- table.storage.locationUri
-    } try ReadTables.finishWrites(session, new Path(uri), Some(table), session.sessionState.newHadoopConf()) catch {
-      case NonFatal(e) if !ReadTables.isUnreachable(e) => logWarning(s"A write to ${table.identifier.unquotedString} is not finished before the table is changed: ${e.getMessage}")
-      case NonFatal(_) => // An unreachable location has no unfinished write to protect.
     }
+      try ReadTables.finishWrites(session, new Path(uri), Some(table), session.sessionState.newHadoopConf())
+      catch {
+        case NonFatal(e) if !ReadTables.isUnreachable(e) =>
+          logWarning(
+            s"A write to ${table.identifier.unquotedString} is not finished before the table is changed: ${e.getMessage}")
+        case NonFatal(_) => // An unreachable location has no unfinished write to protect.
+      }
 }

@@ -23,13 +23,16 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.datasources.{FileIndex, PartitioningAwareFileIndex}
 
 /**
- * Guards the files that a statement reads and writes. Before they are listed, all committed but unfinished writes to them are finished, whichever
- * process began them. When the statement commits, it checks whether what it has read has changed since.
+ * Guards the files that a statement reads and writes. Before they are listed, all committed but unfinished writes to
+ * them are finished, whichever process began them. When the statement commits, it checks whether what it has read has
+ * changed since.
  *
- * Files are guarded by their path, because a table's files are also read as a partition of another table, by an external table on one of its
- * partitions, or by their path. So a journal is looked for in each directory that is read or written, and in every directory above it.
+ * Files are guarded by their path, because a table's files are also read as a partition of another table, by an
+ * external table on one of its partitions, or by their path. So a journal is looked for in each directory that is read
+ * or written, and in every directory above it.
  */
 private[sql] object ReadTables {
+
   /** The guards of a command that writes directly; Spark copies the tag with the command. */
   val Guards: TreeNodeTag[Seq[ReadGuard]] = TreeNodeTag("millstream.write.reads")
 
@@ -53,14 +56,16 @@ private[sql] object ReadTables {
     val guarded = parallel(found.groupBy(_.directory).toSeq) { case (directory, same) =>
       try {
         val table = same.filter(_.used.isEmpty).flatMap(_.read.table).headOption
-        val guard = open(session, directory, table, if (same.exists(_.used.isEmpty)) Nil else same.flatMap(_.used), hadoopConf)
+        val guard =
+          open(session, directory, table, if (same.exists(_.used.isEmpty)) Nil else same.flatMap(_.used), hadoopConf)
         guard.map(opened => (opened, renew(session, opened, same, table, target)))
       } catch {
         case e: IOException => throw new SparkException(s"$directory cannot be read: ${Causes.text(e)}", e)
       }
     }.flatten
     guarded.map(_._1).filter(_.hasHelped).foreach(finished => forgetListings(session, finished.root))
-    if (!session.sessionState.conf.ignoreMissingFiles) checkPaths(reads.filter(_.table.isEmpty), guarded.flatMap(_._2), hadoopConf)
+    if (!session.sessionState.conf.ignoreMissingFiles)
+      checkPaths(reads.filter(_.table.isEmpty), guarded.flatMap(_._2), hadoopConf)
     guarded.map(_._1)
   }
 
@@ -73,13 +78,22 @@ private[sql] object ReadTables {
    * @param used the directories below it that are read or written; none if it is read or written itself
    * @return the guard; none if it is only above them and has no journal
    */
-  private def open(session: SparkSession, directory: Path, table: Option[CatalogTable], used: Seq[Path], hadoopConf: Configuration): Option[ReadGuard] = {
+  private def open(
+      session: SparkSession,
+      directory: Path,
+      table: Option[CatalogTable],
+      used: Seq[Path],
+      hadoopConf: Configuration): Option[ReadGuard] = {
     val metastore = CatalogMetastore.of(session, table)
     val guard = if (used.isEmpty) {
       ReadGuard.of(directory, hadoopConf, metastore)
     } else {
       val names = used.flatMap(withoutLinks)
-      ReadGuard.above(directory, part => withoutLinks(part).exists(name => names.exists(TableLocations.overlap(_, name))), hadoopConf, metastore)
+      ReadGuard.above(
+        directory,
+        part => withoutLinks(part).exists(name => names.exists(TableLocations.overlap(_, name))),
+        hadoopConf,
+        metastore)
     }
     Option(guard.orElse(null))
   }
@@ -92,7 +106,12 @@ private[sql] object ReadTables {
    *
    * @return the indexes that have listed their files again
    */
-  private def renew(session: SparkSession, guard: ReadGuard, same: Seq[Candidate], table: Option[CatalogTable], target: Path): Seq[FileIndex] = {
+  private def renew(
+      session: SparkSession,
+      guard: ReadGuard,
+      same: Seq[Candidate],
+      table: Option[CatalogTable],
+      target: Path): Seq[FileIndex] = {
     val isOld = guard.hasHelped || guard.version.changed > 0 || TableLocations.isSame(guard.root, target)
     val old = if (isOld) distinct(same.flatMap(_.read.index)) else Nil
     old.foreach(_.refresh())
@@ -107,14 +126,17 @@ private[sql] object ReadTables {
   }
 
   /**
-   * Refuses a statement if one of the paths that its query names is gone. Spark requires paths to exist when it first lists them, and fails to read a
-   * file that has been removed since; but when it lists them again it ignores missing ones, and the statement would write too few rows.
+   * Refuses a statement if one of the paths that its query names is gone. Spark requires paths to exist when it first
+   * lists them, and fails to read a file that has been removed since; but when it lists them again it ignores missing
+   * ones, and the statement would write too few rows.
    *
    * @param reads what the query reads by its path
    * @param listedAgain the indexes that have listed their files again
    */
   private def checkPaths(reads: Seq[FilesRead], listedAgain: Seq[FileIndex], hadoopConf: Configuration): Unit = {
-    val named = distinct(listedAgain).collect { case files: PartitioningAwareFileIndex => files.rootPaths }.flatten.toSet
+    val named = distinct(listedAgain).collect { case files: PartitioningAwareFileIndex =>
+      files.rootPaths
+    }.flatten.toSet
     parallel(reads.map(_.root).distinct.filter(named)) { path =>
       if (!path.getFileSystem(hadoopConf).exists(path)) {
         throw new SparkException(s"$path was there when it was listed for this statement, and is gone; nothing is written. Read what has replaced it, " +
@@ -124,23 +146,30 @@ private[sql] object ReadTables {
   }
 
   /** A swap may have moved an unpartitioned table since the session last read it; the old files stay for some time. */
-  private def checkLocation(session: SparkSession, table: CatalogTable): Unit = if (table.partitionColumnNames.isEmpty) {
-    val now = session.sharedState.externalCatalog.getTable(table.database, table.identifier.table).location
-    if (new Path(now) != new Path(table.location)) {
-      session.sessionState.catalog.refreshTable(table.identifier)
-      throw new SparkException(s"another statement has overwritten ${table.identifier.unquotedString} since this session has read it, and moved it to $now; nothing " +
-        "is written, and the statement can be run again")
+  private def checkLocation(session: SparkSession, table: CatalogTable): Unit =
+    if (table.partitionColumnNames.isEmpty) {
+      val now = session.sharedState.externalCatalog.getTable(table.database, table.identifier.table).location
+      if (new Path(now) != new Path(table.location)) {
+        session.sessionState.catalog.refreshTable(table.identifier)
+        throw new SparkException(s"another statement has overwritten ${table.identifier.unquotedString} since this session has read it, and moved it to $now; nothing " +
+          "is written, and the statement can be run again")
+      }
     }
-  }
 
-  /** Directories that may have a journal of jobs that write files read: theirs, all those above, and the statement's own target below. */
+  /**
+   * Directories that may have a journal of jobs that write files read: theirs, all those above, and the statement's own
+   * target below.
+   */
   private def candidates(read: FilesRead, target: Path, hadoopConf: Configuration): Seq[Candidate] =
     try {
       val fileSystem = read.root.getFileSystem(hadoopConf)
-      val isFile = read.table.isEmpty && DirectJob.whyNot(fileSystem).isEmpty && fileSystem.getFileStatus(read.root).isFile
+      val isFile =
+        read.table.isEmpty && DirectJob.whyNot(fileSystem).isEmpty && fileSystem.getFileStatus(read.root).isFile
       val directory = qualified(if (isFile) read.root.getParent else read.root, hadoopConf)
       Candidate(directory, None, read) +: (above(directory).map(Candidate(_, Some(directory), read)) ++
-        Seq(target).filter(TableLocations.relative(directory, _).exists(_.nonEmpty)).map(Candidate(_, Some(target), read)))
+        Seq(target).filter(TableLocations.relative(
+          directory,
+          _).exists(_.nonEmpty)).map(Candidate(_, Some(target), read)))
     } catch {
       case _: FileNotFoundException => Nil
       case NonFatal(e) if isUnreachable(e) =>
@@ -148,7 +177,10 @@ private[sql] object ReadTables {
         Nil
     }
 
-  /** Whether an error means that a location cannot be read either: no file system has it, its server does not answer, or access is denied. */
+  /**
+   * Whether an error means that a location cannot be read either: no file system has it, its server does not answer, or
+   * access is denied.
+   */
   def isUnreachable(error: Throwable): Boolean = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).exists {
     case _: UnsupportedFileSystemException | _: ClassNotFoundException | _: UnknownHostException | _: SocketException | _: SocketTimeoutException |
         _: AccessDeniedException | _: AccessControlException => true
@@ -162,15 +194,23 @@ private[sql] object ReadTables {
   }
 
   /**
-   * Finishes the committed writes to a statement's target, and to tables of which it is a part, before the statement looks up the location, because
-   * they may move it.
+   * Finishes the committed writes to a statement's target, and to tables of which it is a part, before the statement
+   * looks up the location, because they may move it.
    *
    * @return the table's current entry in the catalog
    */
-  def finishWrites(session: SparkSession, root: Path, table: Option[CatalogTable], hadoopConf: Configuration): Option[CatalogTable] = {
-    val hasHelped = try finish(session, Seq(qualified(root, hadoopConf)), table, hadoopConf) catch {
-      case e: IOException => throw new SparkException(s"Nothing can be written to ${table.fold(root.toString)(_.identifier.unquotedString)}: ${Causes.text(e)}", e)
-    }
+  def finishWrites(
+      session: SparkSession,
+      root: Path,
+      table: Option[CatalogTable],
+      hadoopConf: Configuration): Option[CatalogTable] = {
+    val hasHelped =
+      try finish(session, Seq(qualified(root, hadoopConf)), table, hadoopConf)
+      catch {
+        case e: IOException => throw new SparkException(
+            s"Nothing can be written to ${table.fold(root.toString)(_.identifier.unquotedString)}: ${Causes.text(e)}",
+            e)
+      }
     if (hasHelped) {
       table.map { known =>
         session.sessionState.catalog.refreshTable(known.identifier)
@@ -182,8 +222,8 @@ private[sql] object ReadTables {
   }
 
   /**
-   * Finishes the committed writes to other tables in whose directories a statement writes or replaces files: through links, or because partitions are
-   * there.
+   * Finishes the committed writes to other tables in whose directories a statement writes or replaces files: through
+   * links, or because partitions are there.
    *
    * @param directories the directories of the statement's target that it changes
    * @return whether there were such writes
@@ -192,11 +232,16 @@ private[sql] object ReadTables {
     finish(session, TableLocations.outside(root, directories), None, hadoopConf)
 
   /** Finishes the committed writes to directories, which may be those of a table, and to the directories above them. */
-  private def finish(session: SparkSession, targets: Seq[Path], table: Option[CatalogTable], hadoopConf: Configuration): Boolean = {
+  private def finish(
+      session: SparkSession,
+      targets: Seq[Path],
+      table: Option[CatalogTable],
+      hadoopConf: Configuration): Boolean = {
     val names = parallel(targets)(target => target -> withoutLinks(target))
     val finished = parallel((targets ++ targets.flatMap(above)).distinct) { directory =>
       val isTarget = targets.contains(directory)
-      val below = if (isTarget) Nil else names.collect { case (target, all) if all.exists(TableLocations.relative(directory, _).nonEmpty) => target }
+      val below = if (isTarget) Nil
+      else names.collect { case (target, all) if all.exists(TableLocations.relative(directory, _).nonEmpty) => target }
       open(session, directory, table.filter(_ => isTarget), below, hadoopConf)
     }.flatten.filter(_.hasHelped)
     finished.foreach(guard => forgetListings(session, guard.root))
@@ -204,8 +249,8 @@ private[sql] object ReadTables {
   }
 
   /**
-   * Makes a session list files below a directory again, in which it has finished the write of another process: it may have listed them when only some
-   * were visible, for any table.
+   * Makes a session list files below a directory again, in which it has finished the write of another process: it may
+   * have listed them when only some were visible, for any table.
    */
   def forgetListings(session: SparkSession, root: Path): Unit = {
     session.sessionState.catalog.invalidateAllCachedTables()
@@ -215,8 +260,10 @@ private[sql] object ReadTables {
   /** Whether a query reads a directory, or one above or below it. */
   def doesRead(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Boolean = {
     val target = qualified(written, hadoopConf)
-    new StatementReads(session).of(query).flatMap(read => Try(qualified(read.root, hadoopConf)).toOption).exists(TableLocations.overlap(_, target))
+    new StatementReads(session).of(
+      query).flatMap(read => Try(qualified(read.root, hadoopConf)).toOption).exists(TableLocations.overlap(_, target))
   }
 
-  private def qualified(root: Path, hadoopConf: Configuration): Path = SwapDirectories.home(root.getFileSystem(hadoopConf).makeQualified(root))
+  private def qualified(root: Path, hadoopConf: Configuration): Path =
+    SwapDirectories.home(root.getFileSystem(hadoopConf).makeQualified(root))
 }

@@ -14,7 +14,8 @@ import org.apache.spark.sql.execution.datasources.millstream.{Keys, SparkLine}
  *
  * @param replaced Spark's commands, without their subclasses
  */
-abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataWritingCommand]*) extends Rule[LogicalPlan] {
+abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataWritingCommand]*)
+    extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (Keys.get(conf, ReplaceInserts.Enabled)) {
       val leavesAll = isTangled(plan)
@@ -27,15 +28,18 @@ abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataW
     }
 
   /**
-   * Whether a statement of several INSERTs (`FROM … INSERT … INSERT …`) reads its own target, so that the second INSERT would take the first for
-   * another statement. A statement with commands of several kinds counts as well.
+   * Whether a statement of several INSERTs (`FROM … INSERT … INSERT …`) reads its own target, so that the second INSERT
+   * would take the first for another statement. A statement with commands of several kinds counts as well.
    */
   private def isTangled(plan: LogicalPlan): Boolean = {
     val all = plan.collect { case command: DataWritingCommand => command }
     val ours = all.filter(command => replaced.contains(command.getClass))
     val isTangled = ours.nonEmpty && all.size > 1 && (ours.size < all.size ||
-      ours.exists(reader => ours.exists(writer => ReadTables.doesRead(session, reader.query, root(writer), hadoopConf(writer)))))
-    if (isTangled) ReplaceInserts.warn(root(ours.head).toString, "the statement has several INSERTs, and reads its own target or writes to tables of several kinds")
+      ours.exists(reader =>
+        ours.exists(writer => ReadTables.doesRead(session, reader.query, root(writer), hadoopConf(writer)))))
+    if (isTangled) ReplaceInserts.warn(
+      root(ours.head).toString,
+      "the statement has several INSERTs, and reads its own target or writes to tables of several kinds")
     isTangled
   }
 

@@ -12,11 +12,17 @@ import org.apache.spark.util.SerializableConfiguration
 /**
  * Spark's node that writes files, with the Hadoop configuration sent once to each executor.
  *
- * Spark sends it in the closure, and every task deserialises it: thousands of settings, each compressed separately, take a third
- * of the CPU time of tasks that write five small files.
+ * Spark sends it in the closure, and every task deserialises it: thousands of settings, each compressed separately,
+ * take a third of the CPU time of tasks that write five small files.
  */
 private[write] class DirectWriteFiles(of: WriteFilesExec)
-  extends WriteFilesExec(of.child, of.fileFormat, of.partitionColumns, of.bucketSpec, of.options, of.staticPartitions) {
+    extends WriteFilesExec(
+      of.child,
+      of.fileFormat,
+      of.partitionColumns,
+      of.bucketSpec,
+      of.options,
+      of.staticPartitions) {
 
   override def doExecuteWrite(spec: WriteFilesSpec): RDD[WriterCommitMessage] = {
     val description = spec.description
@@ -37,13 +43,14 @@ private[write] class DirectWriteFiles(of: WriteFilesExec)
 }
 
 private[write] object DirectWriteFiles {
+
   /** Throws a linkage error in a Spark whose job description differs. */
   def check(): Unit = new WriteJobDescription("", null, null, Nil, Nil, Nil, None, "", Map.empty, 0, "", Nil)
 }
 
 /** A configuration that each task copies from its executor's. */
 private[write] class SharedConfiguration(@transient conf: Configuration, @transient context: SparkContext)
-  extends SerializableConfiguration(conf) {
+    extends SerializableConfiguration(conf) {
 
   @transient private val shared = context.broadcast(new SerializableConfiguration(conf))
 
@@ -51,6 +58,7 @@ private[write] class SharedConfiguration(@transient conf: Configuration, @transi
 }
 
 private[write] object SharedConfiguration {
+
   /** The serialised form. */
   private final class Reference(shared: Broadcast[SerializableConfiguration]) extends Serializable {
     private def readResolve: AnyRef = new SerializableConfiguration(new Configuration(shared.value.value))

@@ -22,10 +22,13 @@ import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.getPartitionPa
  * @param foreign locations that no direct write has made
  */
 private[sql] final case class TableLocations(root: Path, moved: Map[String, String], foreign: Seq[Path]) {
+
   /** Whether a partition's location prevents direct writes; logs a warning if so. */
   def isOutOfReach(target: String, visibility: Visibility, overwrites: Boolean, conf: Configuration): Boolean = {
     val elsewhere = foreign.find(path =>
-      visibility != Visibility.METASTORE_SWAP || !TableLocations.isBeside(root, path) || TableLocations.overlap(root, path))
+      visibility != Visibility.METASTORE_SWAP || !TableLocations.isBeside(root, path) || TableLocations.overlap(
+        root,
+        path))
     elsewhere.foreach(path => ReplaceInserts.leave(target, s"a partition of the table is at $path", overwrites, conf))
     elsewhere.nonEmpty
   }
@@ -34,8 +37,14 @@ private[sql] final case class TableLocations(root: Path, moved: Map[String, Stri
 private[sql] object TableLocations {
   def apply(fileSystem: FileSystem, root: Path, locations: Seq[(String, Path)]): TableLocations = {
     val qualifiedLocations = locations.map { case (name, location) => (name, qualified(fileSystem, location)) }
-    val (ours, foreign) = qualifiedLocations.partition { case (name, location) => ofJobs(root, location).getOrElse("?") == name }
-    TableLocations(root, ours.collect { case (name, location) if at(root, name) != location => name -> relative(root, location).get }.toMap,
+    val (ours, foreign) = qualifiedLocations.partition { case (name, location) =>
+      ofJobs(root, location).getOrElse("?") == name
+    }
+    TableLocations(
+      root,
+      ours.collect {
+        case (name, location) if at(root, name) != location => name -> relative(root, location).get
+      }.toMap,
       foreign.map(_._2))
   }
 
@@ -44,21 +53,29 @@ private[sql] object TableLocations {
     columns.flatMap(column => spec.get(column).map(getPartitionPathString(column, _))).mkString("/")
 
   /** A qualified location. It may be on another file system, which this one's own method would reject. */
-  def qualified(fileSystem: FileSystem, location: Path): Path = location.makeQualified(fileSystem.getUri, fileSystem.getWorkingDirectory)
+  def qualified(fileSystem: FileSystem, location: Path): Path =
+    location.makeQualified(fileSystem.getUri, fileSystem.getWorkingDirectory)
 
   /** Whether a location is on the table's file system. */
   def isBeside(root: Path, location: Path): Boolean =
     location.toUri.getScheme == root.toUri.getScheme && location.toUri.getAuthority == root.toUri.getAuthority
 
   /** The partition of a location below the root. */
-  private def ofJobs(root: Path, location: Path): Option[String] = relative(root, location).map(SwapDirectories.partition)
+  private def ofJobs(root: Path, location: Path): Option[String] =
+    relative(root, location).map(SwapDirectories.partition)
 
   def at(root: Path, directory: String): Path = if (directory.isEmpty) root else new Path(root, directory)
 
-  /** The path of a local directory without symbolic links; none if that is the same, or the directory is missing or elsewhere. */
+  /**
+   * The path of a local directory without symbolic links; none if that is the same, or the directory is missing or
+   * elsewhere.
+   */
   def withoutLinks(directory: Path): Option[Path] =
     Option.when(directory.toUri.getScheme == "file")(directory).flatMap { local =>
-      Try(new Path(local.toUri.getScheme, local.toUri.getAuthority, Paths.get(local.toUri.getPath).toRealPath().toString)).toOption.filter(_ != directory)
+      Try(new Path(
+        local.toUri.getScheme,
+        local.toUri.getAuthority,
+        Paths.get(local.toUri.getPath).toRealPath().toString)).toOption.filter(_ != directory)
     }
 
   /**
@@ -68,8 +85,12 @@ private[sql] object TableLocations {
    */
   def linkedFrom(root: Path, directories: Seq[Path]): Seq[Path] = {
     lazy val top = withoutLinks(root).getOrElse(root)
-    val local = directories.filter(directory => directory.toUri.getScheme == "file" && relative(root, directory).exists(_.nonEmpty))
-    Parallel.map[Path, Option[Path]](Parallel.THREADS, local.asJavaCollection, withoutLinks(_).filter(relative(top, _).isEmpty)).asScala.flatten.toSeq.distinct
+    val local = directories.filter(directory =>
+      directory.toUri.getScheme == "file" && relative(root, directory).exists(_.nonEmpty))
+    Parallel.map[Path, Option[Path]](
+      Parallel.THREADS,
+      local.asJavaCollection,
+      withoutLinks(_).filter(relative(top, _).isEmpty)).asScala.flatten.toSeq.distinct
   }
 
   /** Those of a table's directories that are not below its root, or are links to directories elsewhere. */
@@ -101,7 +122,8 @@ private[sql] object TableLocations {
     val reason = asked match {
       case Visibility.IN_PLACE => None
       case Visibility.EXCHANGE if isPartitioned => Option(DirectJob.whyNoExchange(root, conf).orElse(null))
-      case Visibility.EXCHANGE => Some("it has no partitions, and its own directory cannot be exchanged, because it contains the journal")
+      case Visibility.EXCHANGE =>
+        Some("it has no partitions, and its own directory cannot be exchanged, because it contains the journal")
       case Visibility.METASTORE_SWAP => whyNoSwap
     }
     reason.foreach(ReplaceInserts.inPlace(target, _, conf))
@@ -123,13 +145,18 @@ private[sql] object TableLocations {
  * @param moved partitions that are in directories of earlier jobs
  */
 private[write] final case class Directories(job: String, visibility: Visibility, moved: Map[String, String]) {
+
   /** The directory to which a partition's files are written. */
   def of(partition: String): String = if (visibility == Visibility.IN_PLACE) existing(partition) else own(partition)
 
   /** The directory that contains them after the commit. */
-  def destination(partition: String): String = if (visibility == Visibility.METASTORE_SWAP) own(partition) else existing(partition)
+  def destination(partition: String): String =
+    if (visibility == Visibility.METASTORE_SWAP) own(partition) else existing(partition)
 
-  /** The directory that contains all files of the statement, before and after its commit, if it is known from the start; "" otherwise. */
+  /**
+   * The directory that contains all files of the statement, before and after its commit, if it is known from the start;
+   * "" otherwise.
+   */
   def below(static: String): String =
     if (visibility == Visibility.METASTORE_SWAP) SwapDirectories.root(job) else if (moved.isEmpty) static else ""
 

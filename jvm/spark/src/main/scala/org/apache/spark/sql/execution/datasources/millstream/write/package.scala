@@ -11,7 +11,7 @@ package org.apache.spark.sql.execution.datasources.millstream
  * recovery:       DirectJob of the next writer, or io.millstream.spark.Recover ─► Metastore (CatalogMetastore, HiveMetastore)
  * }}}
  *
- * The commands extend the Spark commands that they replace. So code that looks for Spark's commands (lineage, authorisation, Spark's own rules) still
- * finds them, and a write that cannot be direct is done by `super.run`.
+ * The commands extend the Spark commands that they replace. So code that looks for Spark's commands (lineage,
+ * authorisation, Spark's own rules) still finds them, and a write that cannot be direct is done by `super.run`.
  */
 package object write
