@@ -20,7 +20,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 PYTHON_SOURCES := $(shell find python -type f -not -path '*/dist/*' -not -path '*/__pycache__/*' -not -path '*/.*')
 
-.PHONY: build tools jar wheel checked-tools demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-group test-all package \
+.PHONY: build tools jar wheel checked-tools demo test test-format test-rust test-beds test-tools test-gnu test-jvm test-spark test-group test-all package \
   packages release fuzz bench fmt clean
 
 build: tools jar wheel
@@ -78,15 +78,23 @@ build/venv-build/ready: python/requirements-build.txt
 	build/venv-build/bin/pip -q install -r python/requirements-build.txt
 	touch $@
 
+build/venv-format/ready: tests/requirements-format.txt
+	$(PYTHON) -m venv build/venv-format
+	build/venv-format/bin/pip -q install -r $<
+	touch $@
+
 demo: tools $(VENV)/ready
 	testbed/setup demo
 	$(VENV)/bin/python bench/demo.py
 
-test: test-rust test-beds test-tools test-gnu test-jvm test-spark
+test: test-format test-rust test-beds test-tools test-gnu test-jvm test-spark
+
+test-format: build/venv-format/ready
+	testbed/setup build
+	tests/format
 
 test-rust:
 	testbed/setup build test
-	cargo fmt --check
 	cargo clippy --profile checked --all-targets --locked -- -D warnings
 	$(PYTHON) tests/architecture/check_dependencies.py
 	testbed/in-memory cargo test --profile checked --locked --lib --test '*'
@@ -156,8 +164,8 @@ bench: tools $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build bench slow write
 	bench/report $(if $(QUICK),--quick)
 
-fmt:
-	cargo fmt
+fmt: build/venv-format/ready
+	tests/format --fix
 
 clean:
 	rm -rf build dist target python/dist jvm/*/target
