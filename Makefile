@@ -20,7 +20,8 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 PYTHON_SOURCES := $(shell find python -type f -not -path '*/dist/*' -not -path '*/__pycache__/*' -not -path '*/.*')
 
-.PHONY: build tools jar wheel checked-tools demo test test-format test-rust test-beds test-tools test-gnu test-jvm test-spark test-group test-all package \
+.PHONY: build tools jar wheel checked-tools demo test test-parts test-format test-rust test-beds test-tools test-gnu test-jvm test-spark \
+  test-spark-remote test-spark-old test-changed python-of-tests test-group test-all package \
   packages release fuzz bench fmt clean
 
 build: tools jar wheel
@@ -41,7 +42,7 @@ build/THIRD-PARTY-LICENSES: packaging/third-party-licenses packaging/crates.py C
 define variant
 target/$(1)/pfind $(2)/native/$(PLATFORM)/libmillstream_jni.so &: $$(RUST_SOURCES) $$(wildcard jvm/spark/src/main/resources/millstream/*)
 	testbed/setup build
-	cargo build --profile $(1) --locked $$(FEATURES_$(1))
+	tests/timed build cargo build --profile $(1) --locked $$(FEATURES_$(1))
 	install -D target/$(1)/libmillstream_jni.so $(2)/native/$(PLATFORM)/libmillstream_jni.so
 	touch target/$(1)/pfind
 
@@ -49,18 +50,18 @@ $(2)/native/THIRD-PARTY-LICENSES: build/THIRD-PARTY-LICENSES
 	install -D -m 644 $$< $$@
 
 jvm/spark/$(3)/millstream-spark.jar: $(2)/native/$(PLATFORM)/libmillstream_jni.so $(2)/native/THIRD-PARTY-LICENSES $$(JVM_SOURCES)
-	$$(MAVEN) $$(MAVEN_$(1)) -DskipTests package
+	tests/timed build $$(MAVEN) $$(MAVEN_$(1)) -DskipTests package
 	touch $$@
 
 $(2)/wheel.stamp: jvm/spark/$(3)/millstream-spark.jar target/$(1)/pfind $$(PYTHON_SOURCES) | build/venv-build/ready
 	rm -rf $$(WHEELS_$(1))
-	MILLSTREAM_BUILT_TOOLS=target/$(1) MILLSTREAM_BUILT_JAR=$$< build/venv-build/bin/python -m build --wheel --outdir $$(WHEELS_$(1)) python
+	MILLSTREAM_BUILT_TOOLS=target/$(1) MILLSTREAM_BUILT_JAR=$$< tests/timed build build/venv-build/bin/python -m build --wheel --outdir $$(WHEELS_$(1)) python
 	touch $$@
 
 # An environment with one Spark and our wheel in it.
 $(2)/venv-%/ready: $(2)/wheel.stamp python/requirements-test.txt
 	test -x $(2)/venv-$$*/bin/python || $$(PYTHON) -m venv $(2)/venv-$$*
-	$(2)/venv-$$*/bin/pip -q install pyspark==$$* -r python/requirements-test.txt
+	tests/timed build $(2)/venv-$$*/bin/pip -q install pyspark==$$* -r python/requirements-test.txt
 	$(2)/venv-$$*/bin/pip -q install --force-reinstall --no-deps $$(WHEELS_$(1))/*.whl
 	touch $$@
 endef
@@ -87,49 +88,74 @@ demo: tools $(VENV)/ready
 	testbed/setup demo
 	$(VENV)/bin/python bench/demo.py
 
-test: test-format test-rust test-beds test-tools test-gnu test-jvm test-spark
+# Everything, two parts at a time, each with its output in one piece; in the end, where the time went. Random tests take their
+# seed from the commit, so that a run can be repeated; MILLSTREAM_SEED=N is another.
+JOBS := 2
+test: export MILLSTREAM_SEED ?= $(shell printf %d 0x$$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1))
+test:
+	testbed/setup build test gnu s3
+	@tests/timed --begin
+	@status=0; $(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target test-parts || status=$$?; tests/timed --show; exit $$status
+
+# Those that take longest come first.
+test-parts: test-format test-spark test-rust test-spark-old test-jvm test-spark-remote test-tools test-beds test-gnu
 
 test-format: build/venv-format/ready
 	testbed/setup build
-	tests/format
+	tests/timed $@ tests/format
 
 test-rust:
 	testbed/setup build test
-	cargo clippy --profile checked --all-targets --locked -- -D warnings
 	$(PYTHON) tests/architecture/check_dependencies.py
-	testbed/in-memory cargo test --profile checked --locked --lib --test '*'
+	tests/timed clippy cargo clippy --profile checked --all-targets --locked -- -D warnings
+	tests/timed build cargo test --profile checked --locked --lib --test '*' --no-run
+	tests/timed $@ testbed/in-memory cargo test --profile checked --locked --lib --test '*'
 
 test-beds:
 	testbed/setup build test
-	testbed/in-memory $(PYTHON) -m unittest discover -s testbed/tests -v
+	tests/timed $@ testbed/in-memory $(PYTHON) -m unittest discover -s testbed/tests -v
 	$(PYTHON) -m unittest discover -s bench/tests -v
 	$(PYTHON) -m unittest discover -s tests -p 'test_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/packaging -v
 
 test-tools: checked-tools
 	testbed/setup build test
-	testbed/in-memory $(PYTHON) -m unittest discover -s tests/tools -v
+	tests/timed $@ testbed/in-memory $(PYTHON) -m unittest discover -s tests/tools -v
 
 # The published tests of GNU coreutils and findutils: here a sample, all of them in the group gnu.
 test-gnu: checked-tools
 	testbed/setup build test gnu
-	testbed/in-memory tests/gnu/run --sample
+	tests/timed $@ testbed/in-memory tests/gnu/run --sample
 
 test-jvm: jvm/spark/target/checked/millstream-spark.jar
-	testbed/in-memory bash -c '$(MAVEN) -Pchecked verify "-Dtest.tmp=$${TMPDIR:-/tmp}"'
+	tests/timed $@ testbed/in-memory bash -c '$(MAVEN) -Pchecked verify "-Dtest.tmp=$${TMPDIR:-/tmp}"'
 
-# A share that changes with every commit; all of them in the groups spark-4.3-N and spark-4.0-N. A test that is named runs in any case.
-SHARE := auto/16
+# A share of the cases, which changes with every commit; all of them are in the groups spark-4.3-N and spark-4.0-N.
+SHARE := auto/4
 SHARE_REMOTE := auto/60
-SHARE_OLD := auto/60
+SHARE_OLD := auto/12
 # First, in any case, the queries whose tasks get a plan, on a cluster: with a local master, executors have the driver's classes.
-test-spark: $(CHECKED)/ready $(CHECKED_OLD)/ready
+test-spark: $(CHECKED)/ready
 	testbed/setup build test s3
-	testbed/in-memory $(CHECKED)/bin/python -m pytest -q tests/spark/test_switches.py -k executors_get_the_jar
-	testbed/in-memory $(CHECKED)/bin/python -m pytest -q --share $(SHARE) --durations=20 python/tests tests/spark
-	testbed/in-memory $(CHECKED)/bin/python -m pytest -q --share $(SHARE_REMOTE) tests/spark/slow_remote_reads.py tests/spark/slow_remote_same_as_stock.py \
-	  tests/spark/slow_remote_compressed.py
-	testbed/in-memory $(CHECKED_OLD)/bin/python -m pytest -q --share $(SHARE_OLD) tests/spark
+	tests/timed $@ testbed/in-memory $(CHECKED)/bin/python -m pytest -q tests/spark/test_switches.py -k executors_get_the_jar
+	tests/timed $@ testbed/in-memory $(CHECKED)/bin/python -m pytest -q --share $(SHARE) --durations=20 python/tests tests/spark
+
+test-spark-remote: $(CHECKED)/ready
+	testbed/setup build test s3
+	tests/timed $@ testbed/in-memory $(CHECKED)/bin/python -m pytest -q --share $(SHARE_REMOTE) tests/spark/slow_remote_reads.py \
+	  tests/spark/slow_remote_same_as_stock.py tests/spark/slow_remote_compressed.py
+
+test-spark-old: $(CHECKED_OLD)/ready
+	testbed/setup build test s3
+	tests/timed $@ testbed/in-memory $(CHECKED_OLD)/bin/python -m pytest -q --share $(SHARE_OLD) tests/spark
+
+# What a change can affect, in a few minutes.
+test-changed: build/venv-format/ready
+	testbed/setup build test s3
+	tests/changed $(SINCE)
+
+python-of-tests:
+	@echo $(CHECKED)/bin/python
 
 # Tests that are too long for `make test`: one group of `tests/groups list`, or all of them, which takes hours.
 test-group: checked-tools $(CHECKED)/ready $(CHECKED_OLD)/ready

@@ -1,14 +1,16 @@
 """One stock session and one with Millstream for all tests, on trees that are created once.
 
-`--share` runs a part of the tests: `make test` has time for only some of each file. The selection
-changes with every commit, so that a few runs cover all.
+`--share` runs a part of the tests: `make test` has time for some modules only. The selection changes with every commit, so
+that a few runs cover all.
 """
 
+import json
 import os
 import random
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import datasets
 from remote_places import Places
 from sessions import Session
+from shares import parts_of
 
 HERE = Path(__file__).resolve().parent
 SHARED = HERE, HERE.parents[1] / "python/tests"
@@ -26,41 +29,68 @@ for started in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
     os.environ.setdefault(started, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+# How long the tests of each module take, with what they set up; `--write-seconds` measures it.
+SECONDS = HERE / "seconds.json"
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--share",
         default="1/1",
         metavar="K/N",
-        help="of each file every Nth test, from the Kth on; auto/N takes K from the number of commits",
+        help="the Kth of N parts that take about as long; auto/N takes K from the number of commits",
     )
+    parser.addoption("--write-seconds", action="store_true", help=f"write {SECONDS.name}, by which shares are cut")
 
 
 def share_of(option):
-    """First and step of a share, as (0, 3) for 1/3."""
-    first, _, step = option.partition("/")
-    if first != "auto":
-        return int(first) - 1, int(step)
+    """Which part, from 0 on, and of how many, as (0, 3) for 1/3."""
+    part, _, parts = option.partition("/")
+    if part != "auto":
+        return int(part) - 1, int(parts)
     counted = subprocess.run(["git", "-C", HERE, "rev-list", "--count", "HEAD"], capture_output=True, text=True)
-    return int(counted.stdout or 0) % int(step), int(step)
+    return int(counted.stdout or 0) % int(parts), int(parts)
+
+
+def pytest_configure(config):
+    if config.getoption("--write-seconds"):
+        config.pluginmanager.register(Stopwatch(), "stopwatch")
+
+
+class Stopwatch:
+    """Measures modules."""
+
+    def __init__(self):
+        self.seconds = Counter()
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[Path(report.nodeid.partition("::")[0]).name] += report.duration
+
+    def pytest_sessionfinish(self):
+        found = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+        found |= {module: round(seconds, 1) for module, seconds in self.seconds.items()}
+        SECONDS.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n")
 
 
 def pytest_report_header(config):
-    first, step = share_of(config.getoption("--share"))
-    return f"tests/spark: --share {first + 1}/{step}"
+    part, parts = share_of(config.getoption("--share"))
+    return f"tests/spark: --share {part + 1}/{parts}"
 
 
 def pytest_collection_modifyitems(config, items):
-    """Deselects tests outside the share. Tests with a random seed differ each time, and always run."""
-    first, step = share_of(config.getoption("--share"))
-    seen, left_out = {}, []
-    for item in items:
-        if item.path.parent in SHARED and not any("seed" in name for name in item.fixturenames):
-            number = seen[item.path] = seen.get(item.path, -1) + 1
-            if (number - first) % step:
-                left_out.append(item)
+    """
+    Deselects tests outside the share. All tests, one after the other, are cut into parts that take about as long, so that a
+    part has few modules: what a module sets up is set up once or twice in all parts together.
+    """
+    part, parts = share_of(config.getoption("--share"))
+    seconds = json.loads(SECONDS.read_text())
+    shared = [item for item in items if item.path.parent in SHARED]
+    counts = Counter(item.path.name for item in shared)
+    costs = [seconds.get(item.path.name, counts[item.path.name]) / counts[item.path.name] for item in shared]
+    left_out = {item for item, of in zip(shared, parts_of(costs, parts)) if of != part}
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

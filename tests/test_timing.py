@@ -1,0 +1,79 @@
+"""What make test and make test-changed run: times are told, shares miss no case, and users of a crate are not forgotten."""
+
+import random
+import sys
+import tempfile
+import unittest
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from unittest import mock
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "spark"))
+from shares import parts_of  # noqa: E402
+
+
+def script(name):
+    """A program without an ending, as a module."""
+    loader = SourceFileLoader(name, str(HERE / name))
+    module = module_from_spec(spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+timed, changed = script("timed"), script("changed")
+
+
+class Timed(unittest.TestCase):
+    def test_times_are_summed_by_name(self):
+        rows = timed.table("a\t10.0\t5.0\nb\t30.0\t55.0\na\t11.0\t5.0\n", 40)
+        self.assertEqual(
+            [row.split() for row in rows[1:]], [["b", "30", "55"], ["a", "21", "10"], ["in", "all", "40", "65"]]
+        )
+
+    def test_the_status_is_that_of_the_command(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            timed.LINES = Path(scratch, "build/times.tsv")
+            for command, status in (("true", 0), ("exit 3", 3), ("kill -9 $$", 137)):
+                self.assertEqual(timed.run("check", ["bash", "-c", command]), status)
+            self.assertEqual([line.split("\t")[0] for line in timed.LINES.read_text().splitlines()], ["check"] * 3)
+
+
+class Changed(unittest.TestCase):
+    def test_users_of_a_crate_are_tested_with_it(self):
+        users = {"a": {"a", "b", "millstream-jni"}, "b": {"b"}, "millstream-jni": {"millstream-jni"}}
+        with mock.patch.object(changed, "output", return_value="venv/bin/python\n"):
+            of_a = changed.commands_for(["crates/a/src/lib.rs"], users)
+            of_b = changed.commands_for(["crates/b/src/lib.rs"], users)
+            of_docs = changed.commands_for(["docs/read.md"], users)
+        self.assertTrue(any("-p a -p b -p millstream-jni" in command for command in of_a), of_a)
+        self.assertTrue(any("--share" in command for command in of_a), of_a)
+        self.assertFalse(any("--share" in command for command in of_b), of_b)
+        self.assertEqual(of_docs, of_b[:3])
+
+    def test_the_crates_of_this_workspace_know_their_users(self):
+        users = changed.users_of_crates()
+        self.assertEqual(users["millstream-cli"], {"millstream-cli"})
+        self.assertLess({"millstream-cli", "millstream-jni", "millstream-vfs"}, users["millstream-vfs"])
+
+
+class Shares(unittest.TestCase):
+    def test_every_test_is_in_one_part_and_parts_take_about_as_long(self):
+        seed = random.randrange(2**32)
+        chance = random.Random(seed)
+        for parts in (1, 4, 12, 60):
+            costs = [chance.choice([0.05, 1.0, 9.0]) for _ in range(1000)]
+            of = parts_of(costs, parts)
+            self.assertEqual(sorted(of), of, f"seed {seed}")
+            self.assertEqual(set(of), set(range(parts)), f"seed {seed}")
+            for part in range(parts):
+                seconds = sum(cost for cost, each in zip(costs, of) if each == part)
+                self.assertAlmostEqual(seconds, sum(costs) / parts, delta=9.0, msg=f"seed {seed}")
+
+    def test_few_tests_leave_parts_empty(self):
+        self.assertEqual(parts_of([1.0, 1.0], 4), [1, 3])
+
+
+if __name__ == "__main__":
+    unittest.main()
