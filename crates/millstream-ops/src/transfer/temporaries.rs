@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crc_fast::{CrcAlgorithm, checksum};
 use millstream_vfs::{Dir, Errno, RemoveKind, Result, Timestamp};
 use rustix::process::{Pid, test_kill_process};
-use xxhash_rust::xxh3::xxh3_64;
 
 type Removal = Box<dyn FnOnce() + Send>;
 
@@ -125,13 +125,17 @@ impl Temporaries {
         now - changed.sec > DAY
     }
 
-    /// The machine and the process that made a temporary name.
+    /// The machine and the process that made a temporary name. `psync --spark` makes and reads the same names
+    /// (`TemporaryNames.scala`); `testdata/temporary-names.tsv` has examples for both.
     fn maker(&self, name: &CStr) -> Option<(u32, i32)> {
         let text = name.to_str().ok()?.strip_prefix('.')?.strip_prefix(self.prefix)?;
         let mut parts = text.strip_prefix('-')?.strip_suffix(".tmp")?.split('-');
-        let machine = u32::from_str_radix(parts.next().filter(|part| part.len() == 8)?, 16).ok()?;
-        let process = parts.next()?.parse().ok()?;
-        let _serial: u64 = parts.next()?.parse().ok()?;
+        let is_hex =
+            |part: &&str| part.len() == 8 && part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let machine = u32::from_str_radix(parts.next().filter(is_hex)?, 16).ok()?;
+        let is_decimal = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
+        let process = parts.next().filter(is_decimal)?.parse().ok()?;
+        let _serial: u64 = parts.next().filter(is_decimal)?.parse().ok()?;
         parts.next().is_none().then_some((machine, process))
     }
 }
@@ -142,16 +146,26 @@ fn process() -> NonZeroI32 {
     *PROCESS.get_or_init(|| rustix::process::getpid().as_raw_nonzero())
 }
 
-/// This machine, or container, by its name and the namespace in which process IDs have a meaning: a container with the network of its
-/// machine has that one's name, too.
+/// This machine, or container: process IDs have a meaning in one PID namespace of one machine, until it is restarted. Two machines may
+/// have the same name. What cannot be read is replaced by something unique.
 fn machine() -> u32 {
     static MACHINE: OnceLock<u32> = OnceLock::new();
     *MACHINE.get_or_init(|| {
-        // Without procfs, the name has to do.
-        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        let name = rustix::system::uname();
-        xxh3_64(&[name.nodename().to_bytes(), b"/", namespace.as_os_str().as_bytes()].concat()) as u32
+        let unique = || {
+            let name = rustix::system::uname();
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            format!("{}/{}/{}", name.nodename().to_string_lossy(), process(), now.as_nanos()).into_bytes()
+        };
+        let boot_id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| unique());
+        let namespace = std::fs::read_link("/proc/self/ns/pid")
+            .map_or_else(|_| unique(), |link| link.as_os_str().as_bytes().to_vec());
+        machine_of(&boot_id, &namespace)
     })
+}
+
+/// The machine with this boot ID and PID namespace, as procfs shows them.
+fn machine_of(boot_id: &[u8], namespace: &[u8]) -> u32 {
+    checksum(CrcAlgorithm::Crc32Iscsi, &[boot_id, namespace].concat()) as u32
 }
 
 impl Drop for Temporary {
@@ -209,6 +223,30 @@ mod tests {
         drop(all.remove_all());
         assert_eq!(names(scratch.path()), ["a"]);
         assert!(all.lock().is_empty());
+    }
+
+    #[test]
+    fn names_are_those_of_the_shared_vector() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/temporary-names.tsv");
+        let lines =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let maker =
+            |name: &str| Temporaries::with_prefix("psync").maker(&CString::new(name).expect("no NUL"));
+        for line in lines.lines() {
+            match *line.split('\t').collect::<Vec<_>>() {
+                ["machine", boot_id, namespace, expected] => {
+                    let found = machine_of(format!("{boot_id}\n").as_bytes(), namespace.as_bytes());
+                    assert_eq!(format!("{found:08x}"), expected);
+                }
+                ["temporary", name, machine, process] => {
+                    let found =
+                        maker(name).map(|(machine, process)| (format!("{machine:08x}"), process.to_string()));
+                    assert_eq!(found, Some((machine.to_owned(), process.to_owned())), "{name}");
+                }
+                ["other", name] => assert_eq!(maker(name), None, "{name}"),
+                _ => panic!("{line}"),
+            }
+        }
     }
 
     #[test]

@@ -46,11 +46,15 @@ private[sync] object Maker {
    */
   private lazy val Machine: String = {
     def text(get: => String) = Try(get).getOrElse(UUID.randomUUID().toString)
-    val sum = new CRC32C
-    Seq(
+    machineOf(
       text(Files.readString(Path.of("/proc/sys/kernel/random/boot_id"))),
       text(Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString))
-      .foreach(part => sum.update(part.getBytes(UTF_8)))
+  }
+
+  /** The machine with this boot ID and PID namespace, as procfs shows them; `temporaries.rs` derives the same. */
+  def machineOf(bootId: String, namespace: String): String = {
+    val sum = new CRC32C
+    Seq(bootId, namespace).foreach(part => sum.update(part.getBytes(UTF_8)))
     f"${sum.getValue}%08x"
   }
 

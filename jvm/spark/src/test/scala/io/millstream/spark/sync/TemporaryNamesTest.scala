@@ -1,6 +1,9 @@
 package io.millstream.spark.sync
 
+import java.nio.file.{Files, Path}
 import java.util.concurrent.TimeUnit.{HOURS, MILLISECONDS}
+
+import scala.jdk.CollectionConverters._
 
 import org.junit.jupiter.api.Assertions.{assertEquals, assertFalse, assertTrue}
 import org.junit.jupiter.api.Test
@@ -37,15 +40,13 @@ class TemporaryNamesTest {
     assertEquals(s".psync-0123abcd-4711-${java.lang.Long.toUnsignedString(-1)}.tmp", largest)
   }
 
-  @Test def otherNamesHaveNoMaker(): Unit =
-    for (name <- Seq(
-        ".psync",
-        ".psync-0123abcd-1-2",
-        ".psync-0123ABCD-1-2.tmp",
-        "psync-0123abcd-1-2.tmp",
-        ".psync-0123abcd-1-2.tmp.x",
-        ".psync-0123abcd--2.tmp")) {
-      assertEquals(None, TemporaryNames.makerOf(name), name)
+  @Test def namesAreThoseOfTheSharedVector(): Unit =
+    Files.readAllLines(Path.of("../../testdata/temporary-names.tsv")).asScala.map(_.split('\t')).foreach {
+      case Array("machine", bootId, namespace, expected) =>
+        assertEquals(expected, Maker.machineOf(s"$bootId\n", namespace))
+      case Array("temporary", name, machine, process) =>
+        assertEquals(Some(Maker(machine, process.toLong)), TemporaryNames.makerOf(name), name)
+      case Array("other", name) => assertEquals(None, TemporaryNames.makerOf(name), name)
     }
 
   @Test def processesOfThisMachineAreKnown(): Unit = {
