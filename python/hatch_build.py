@@ -20,7 +20,7 @@ PACKAGE_DATA = {
     BUILT_JAR: "millstream/jars/millstream-spark.jar",
     "jvm/spark/src/main/resources/millstream/spark-defaults.conf": "millstream/spark-defaults.conf",
 }
-TOOLS = sorted(source.stem for source in (REPOSITORY / "crates/millstream-cli/src/bin").glob("*.rs"))
+TOOLS = sorted(source.stem for source in (REPOSITORY / "crates/front/cli/src/bin").glob("*.rs"))
 
 
 class CarryBuiltFiles(BuildHookInterface):

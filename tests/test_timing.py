@@ -42,12 +42,16 @@ class Timed(unittest.TestCase):
 
 class Changed(unittest.TestCase):
     def test_users_of_a_crate_are_tested_with_it(self):
-        users = {"a": {"a", "b", "millstream-jni"}, "b": {"b"}, "millstream-jni": {"millstream-jni"}}
+        users = {
+            "millstream-a": {"millstream-a", "millstream-b", "millstream-jni"},
+            "millstream-b": {"millstream-b"},
+            "millstream-jni": {"millstream-jni"},
+        }
         with mock.patch.object(changed, "output", return_value="venv/bin/python\n"):
-            of_a = changed.commands_for(["crates/a/src/lib.rs"], users)
-            of_b = changed.commands_for(["crates/b/src/lib.rs"], users)
+            of_a = changed.commands_for(["crates/base/a/src/lib.rs"], users)
+            of_b = changed.commands_for(["crates/base/b/src/lib.rs"], users)
             of_docs = changed.commands_for(["docs/read.md"], users)
-        self.assertTrue(any("-p a -p b -p millstream-jni" in command for command in of_a), of_a)
+        self.assertTrue(any("-p millstream-a -p millstream-b -p millstream-jni" in command for command in of_a), of_a)
         self.assertTrue(any("--share" in command for command in of_a), of_a)
         self.assertFalse(any("--share" in command for command in of_b), of_b)
         self.assertEqual(of_docs, of_b[:3])

@@ -22,7 +22,7 @@ CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 MESSAGE_SOURCES = (
     "jvm/*/src/main/**/*.java",
     "jvm/*/src/main/**/*.scala",
-    "crates/*/src/**/*.rs",
+    "crates/*/*/src/**/*.rs",
     "python/millstream/*.py",
 )
 NOT_SOURCES = ("tests.rs", "contract.rs", "fuzz.rs", "random.rs", "vectors.rs")
@@ -44,15 +44,15 @@ SAID = {
     "jvm/spark/src/main/scala/io/millstream/spark/sync/Counting.scala": EVERY,
     "jvm/spark/src/main/scala/io/millstream/spark/sync/HadoopTree.scala": EVERY,
     "python/millstream/*.py": r"\w+(Error|Warning)|warn",
-    "crates/*/src/**/*.rs": r"error",
-    "crates/millstream-s3/src/*.rs": r"Malformed",
-    "crates/millstream-bucket/src/**/*.rs": r"reported|fail",
-    "crates/millstream-cli/src/psync/[!tm]*.rs": EVERY,
-    "crates/millstream-cli/src/psync/m*.rs": r"text",
-    "crates/millstream-cli/src/submit.rs": EVERY,
-    "crates/millstream-cli/src/millstream/*.rs": r"text|argument",
+    "crates/*/*/src/**/*.rs": r"error",
+    "crates/volumes/s3/src/*.rs": r"Malformed",
+    "crates/volumes/bucket/src/**/*.rs": r"reported|fail",
+    "crates/front/cli/src/psync/[!tm]*.rs": EVERY,
+    "crates/front/cli/src/psync/m*.rs": r"text",
+    "crates/front/cli/src/submit.rs": EVERY,
+    "crates/front/cli/src/millstream/*.rs": r"text|argument",
     **{
-        f"crates/millstream-cli/src/{name}.rs": r"text|argument|wrong"
+        f"crates/front/cli/src/{name}.rs": r"text|argument|wrong"
         for name in ("compact", "formats", "index", "recompress", "recover")
     },
 }

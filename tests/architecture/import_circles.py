@@ -118,7 +118,7 @@ def circles(arrows):
 
 def import_circles(crates):
     """Every circle as (path of the parent inside `crates`, names of the modules)."""
-    for source in sorted(Path(crates).glob("*/src")):
+    for source in sorted(Path(crates).glob("*/*/src")):
         for parent, arrows in sorted(Crate(source).arrows().items()):
             for circle in circles(arrows):
                 yield "/".join((source.parent.name, *parent)), circle

@@ -10,7 +10,7 @@ use millstream_codec::{Codec, Decoder, Index, Indexer, Points, decode_chunk, imp
 const SPACING: u64 = 256 << 10;
 
 fn sample(name: &str) -> Vec<u8> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign-indexes");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../testdata/foreign-indexes");
     std::fs::read(directory.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 

@@ -454,7 +454,7 @@ fn a_directory_for_indexes_keeps_hidden_files_of_others() {
 }
 
 fn foreign(name: &str) -> Vec<u8> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign-indexes");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../testdata/foreign-indexes");
     fs::read(directory.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 

@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_shared_vector() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/index-names.tsv");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../testdata/index-names.tsv");
         let lines =
             std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         for line in lines.lines() {

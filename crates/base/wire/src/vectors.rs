@@ -7,7 +7,7 @@ use std::path::Path;
 /// # Panics
 /// If the file cannot be read, or is not hexadecimal.
 pub fn vector(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../testdata").join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let (pairs, odd) = text.trim().as_bytes().as_chunks::<2>();
     assert!(odd.is_empty(), "{name} has an odd number of digits");

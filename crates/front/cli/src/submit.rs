@@ -18,7 +18,7 @@ const SUBMIT: &str = "spark-submit";
 const PYTHON: &str = "python3";
 /// The one source of the settings, which the jar and the Python package carry too.
 const SPARK_DEFAULTS: &str =
-    include_str!("../../../jvm/spark/src/main/resources/millstream/spark-defaults.conf");
+    include_str!("../../../../jvm/spark/src/main/resources/millstream/spark-defaults.conf");
 const JAR_PLACEHOLDER: &str = "@JAR@";
 /// The jar where it has to be a path, which a URI of Spark's scheme for files on every machine is, too.
 const JAR_PATH_PLACEHOLDER: &str = "@JAR_PATH@";
