@@ -4,7 +4,7 @@
 use std::ffi::CString;
 
 use libfuzzer_sys::fuzz_target;
-use millstream_ops::find::fuzz::parse_date;
+use millstream_inspect::find::fuzz::parse_date;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(text) = CString::new(bytes) {

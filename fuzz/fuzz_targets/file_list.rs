@@ -2,8 +2,8 @@
 //! Any list of files is valid or refused, never a panic; a listed path that is met is not missing.
 
 use libfuzzer_sys::fuzz_target;
-use millstream_ops::sync::Separator;
-use millstream_ops::sync::files::FileList;
+use millstream_rsync_rules::Separator;
+use millstream_rsync_rules::files::FileList;
 
 fuzz_target!(|bytes: &[u8]| {
     for separator in [Separator::Line, Separator::Nul] {

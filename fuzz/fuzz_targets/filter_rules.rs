@@ -3,6 +3,6 @@
 //! matches.
 
 use libfuzzer_sys::fuzz_target;
-use millstream_ops::sync::filter::fuzz::filter;
+use millstream_rsync_rules::filter::fuzz::filter;
 
 fuzz_target!(|bytes: &[u8]| filter(bytes));

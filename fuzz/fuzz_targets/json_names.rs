@@ -2,7 +2,7 @@
 //! Any name survives `--json`: it is read back byte for byte, and the output contains no byte that JSON forbids.
 
 use libfuzzer_sys::fuzz_target;
-use millstream_ops::json::{read_string, write_string};
+use millstream_text::json::{read_string, write_string};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut written = Vec::new();

@@ -2,7 +2,7 @@
 //! Any value of LS_COLORS is either valid or an error, never a panic; any name then has a color or none.
 
 use libfuzzer_sys::fuzz_target;
-use millstream_ops::list::color::{Colors, Subject, Target};
+use millstream_inspect::list::color::{Colors, Subject, Target};
 use millstream_vfs::FileKind;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 //! Any bytes are either a valid mode or an error, never a panic; applied to any bits, a mode gives permission bits.
 
 use libfuzzer_sys::fuzz_target;
-use millstream_ops::mode::{ALL_BITS, FileClass, Mode};
+use millstream_text::mode::{ALL_BITS, FileClass, Mode};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some(mode) = Mode::parse(bytes) else { return };

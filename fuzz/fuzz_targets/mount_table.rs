@@ -2,6 +2,6 @@
 //! Parsing any bytes as a mount table never panics.
 
 use libfuzzer_sys::fuzz_target;
-use millstream_ops::find::fuzz::parse_mounts;
+use millstream_inspect::find::fuzz::parse_mounts;
 
 fuzz_target!(|bytes: &[u8]| parse_mounts(bytes));

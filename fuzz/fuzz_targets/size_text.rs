@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use millstream_cli::pdu::fuzz_numbers;
-use millstream_ops::size::SizeFormat;
+use millstream_text::size::SizeFormat;
 use millstream_system::locale::Locale;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use millstream_ops::size::SizeFormat;
+use millstream_text::size::SizeFormat;
 
 use crate::diagnostics::{Diagnostics, UsageError};
 use crate::options::{Choice, choose};

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use millstream_ops::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 use millstream_system::locale::Locale;
+use millstream_text::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 use millstream_vfs::{Errno, errno_text};
 
 use crate::screen::Screen;

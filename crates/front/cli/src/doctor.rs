@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
-use millstream_ops::json::write_string;
+use millstream_text::json::write_string;
 
 use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::standard_output::StandardOutput;

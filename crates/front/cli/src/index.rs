@@ -5,11 +5,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use millstream_ops::activity::Activity;
-use millstream_ops::index::{Action, Cause, Effect, Event, Options, Place, Reason, Sink, Summary, Task, run};
-use millstream_ops::json::Object;
-use millstream_ops::size::SizeFormat;
+use millstream_compressed::index::{
+    Action, Cause, Effect, Event, Options, Place, Reason, Sink, Summary, Task, run,
+};
+use millstream_operation::activity::Activity;
 use millstream_system::pace::cpus;
+use millstream_text::json::Object;
+use millstream_text::size::SizeFormat;
 use millstream_vfs::PosixVolume;
 
 use crate::compact::word;

@@ -1,7 +1,7 @@
 //! The help, manual page and completions of `pfind`. The words of its expression come from their table in
-//! [`millstream_ops::find::PRIMARIES`].
+//! [`millstream_inspect::find::PRIMARIES`].
 
-use millstream_ops::find::{Class, PRIMARIES, Primary};
+use millstream_inspect::find::{Class, PRIMARIES, Primary};
 
 use crate::options::{Command, EXTENSIONS, OptionSpec, Paragraph, Reference, Section, Syntax, flag, value};
 

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use millstream_ops::activity::{Activity, Share};
+use millstream_operation::activity::{Activity, Share};
 
 use crate::diagnostics::Diagnostics;
 use crate::screen::Screen;

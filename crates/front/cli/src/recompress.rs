@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use millstream_codec::Form;
-use millstream_ops::activity::Activity;
-use millstream_ops::json::Object;
-use millstream_ops::recompress::{Action, Cause, Effect, Old, Options, Sink, run};
+use millstream_compressed::recompress::{Action, Cause, Effect, Old, Options, Sink, run};
+use millstream_operation::activity::Activity;
 use millstream_system::pace::cpus;
+use millstream_text::json::Object;
 use millstream_vfs::{Errno, PosixVolume};
 
 use crate::compact::word;

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
-use millstream_ops::compact::{
+use millstream_compact::compact::{
     Applied, CompactError, Journal, ListedFile, Manifest, Reason, Staging, Undone, apply, has_journal,
     has_kept, obstacles, predict_purge, predict_undo, purge, undo, undo_command,
 };
@@ -410,7 +410,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_close<'local>(
 
 #[cfg(test)]
 mod tests {
-    use millstream_ops::compact::Left;
+    use millstream_compact::compact::Left;
     use millstream_wire::vector;
 
     use super::*;

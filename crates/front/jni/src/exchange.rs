@@ -3,7 +3,7 @@
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass};
 use jni::sys::jint;
-use millstream_ops::exchange::{Exchange, Outcome, exchange};
+use millstream_compact::exchange::{Exchange, Outcome, exchange};
 
 use crate::compact::{bytes, c_string};
 use crate::volume::SharedProcessVolume;

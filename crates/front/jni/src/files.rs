@@ -5,8 +5,8 @@ use std::ptr;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass};
 use jni::sys::{JNI_TRUE, jboolean, jbyteArray};
-use millstream_ops::sync::Separator;
-use millstream_ops::sync::files::FileList;
+use millstream_rsync_rules::Separator;
+use millstream_rsync_rules::files::FileList;
 
 use crate::{Failure, guard};
 

@@ -5,8 +5,8 @@ use std::io;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject, JObjectArray};
 use jni::sys::{JNI_TRUE, jboolean, jint, jlong, jobjectArray};
-use millstream_ops::sync::Separator;
-use millstream_ops::sync::filter::{BadRule, Effect, Filter, Side, Subject, Unsided};
+use millstream_rsync_rules::Separator;
+use millstream_rsync_rules::filter::{BadRule, Effect, Filter, Side, Subject, Unsided};
 
 use crate::{Failure, guard};
 

@@ -1,5 +1,5 @@
 //! The JVM's interface to the engine: converts arguments and results, keeps native objects behind handles, and turns
-//! failures and panics into exceptions. The work itself is in [`millstream_ops`], [`millstream_scan`], [`millstream_parquet`]
+//! failures and panics into exceptions. The work itself is in the crates of operations, [`millstream_scan`], [`millstream_parquet`]
 //! and [`millstream_s3`].
 //!
 //! A handle is the address of a boxed object that Java owns: `open` creates it, `close` frees it. Java's `AutoCloseable`

@@ -7,9 +7,8 @@ use std::time::Duration;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObjectArray};
 use jni::sys::{jbyteArray, jint, jlong};
-use millstream_ops::enumerate::{
-    Delivery, Depth, EnumerateOptions, Enumeration, IgnoredNames, Subdirectories,
-};
+use millstream_enumerate::{Delivery, Depth, EnumerateOptions, Enumeration, Subdirectories};
+use millstream_text::hidden::IgnoredNames;
 use millstream_walk::Threads;
 
 use crate::volume::SharedProcessVolume;

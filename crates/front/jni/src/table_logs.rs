@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
-use millstream_ops::table_logs::{
+use millstream_compact::table_logs::{
     Care, Certainty, Evidence, LISTED_ENTRIES, SEARCHED_BYTES, Search, of_tree, probes,
 };
 use millstream_wire::{Decoder, Encoder, Malformed};

@@ -11,8 +11,8 @@ use crc_fast::CrcAlgorithm;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObjectArray, JString};
 use jni::sys::{jlong, jobjectArray, jstring};
-use millstream_ops::tree::{Unfilled, Version as FileVersion};
 use millstream_s3::{Counts, Part, Refusal, Version};
+use millstream_transfer::tree::{Unfilled, Version as FileVersion};
 
 use crate::compact::bytes;
 use crate::s3::{client, text_at};

@@ -22,8 +22,8 @@ use std::sync::{Arc, LazyLock};
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject};
 use jni::sys::{jboolean, jbyte, jbyteArray, jint, jlong};
-use millstream_ops::accounts;
-use millstream_ops::tree::{
+use millstream_text::accounts;
+use millstream_transfer::tree::{
     Carried, Entry, Listing, Removed, SourceChange, Sparse, Special, Staged, Tree, TreeError, Verification,
     Version, Wanted,
 };

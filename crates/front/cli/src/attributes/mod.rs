@@ -5,9 +5,9 @@ mod options;
 use std::ffi::{CString, OsString};
 use std::sync::Arc;
 
-use millstream_ops::activity::Activity;
-use millstream_ops::attributes::{Attribute, Detail, Event, Options, Outcome, Problem, Sink, change};
-use millstream_ops::json::{ErrorRecord, Object};
+use millstream_change::attributes::{Attribute, Detail, Event, Options, Outcome, Problem, Sink, change};
+use millstream_operation::activity::Activity;
+use millstream_text::json::{ErrorRecord, Object};
 use millstream_vfs::{
     Dir, Errno, Fields, Metadata, Operation, PosixVolume, Result as VolumeResult, SymlinkBehavior, Volume,
 };

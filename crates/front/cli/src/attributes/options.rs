@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use millstream_ops::attributes::{Detail, Execution, Links, Options, Recursion};
+use millstream_change::attributes::{Detail, Execution, Links, Options, Recursion};
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use super::{Format, Messages, reference_file};

@@ -11,7 +11,7 @@ use millstream_cli::pfind;
 use millstream_cli::progress::{self, Progress, StdoutUse};
 use millstream_cli::standard_output::StandardOutput;
 use millstream_cli::startup::{restore_open_files, startup};
-use millstream_ops::find::{Find, Refusal, Reporter, Verbosity};
+use millstream_inspect::find::{Find, Refusal, Reporter, Verbosity};
 use millstream_vfs::PosixVolume;
 
 /// The output of `-D help`.

@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::ExitCode;
 
-use millstream_ops::attributes::{Links, ModeChange, Recursion, Surprise};
-use millstream_ops::mode::Mode;
+use millstream_change::attributes::{Links, ModeChange, Recursion, Surprise};
+use millstream_text::mode::Mode;
 use millstream_walk::FollowPolicy;
 use rustix::process::umask;
 

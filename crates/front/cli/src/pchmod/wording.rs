@@ -1,8 +1,8 @@
 //! The wording of GNU `chmod`.
 
-use millstream_ops::attributes::{Event, Outcome, Problem};
-use millstream_ops::json::{Object, octal_as_decimal};
-use millstream_ops::mode::permission_text;
+use millstream_change::attributes::{Event, Outcome, Problem};
+use millstream_text::json::{Object, octal_as_decimal};
+use millstream_text::mode::permission_text;
 use millstream_vfs::Operation;
 
 use crate::attributes::Wording;

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use millstream_ops::attributes::{Links, OwnerChange, Recursion};
+use millstream_change::attributes::{Links, OwnerChange, Recursion};
 use millstream_vfs::Ownership;
 use millstream_walk::FollowPolicy;
 

@@ -2,8 +2,8 @@
 
 use std::ffi::CString;
 
-use millstream_ops::accounts::AccountNames;
 use millstream_system::accounts;
+use millstream_text::accounts::AccountNames;
 use millstream_vfs::{Metadata, Ownership};
 
 /// An owner and a group, with their names for messages.

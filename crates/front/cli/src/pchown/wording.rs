@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use millstream_ops::accounts::AccountNames;
-use millstream_ops::attributes::{Event, Outcome};
-use millstream_ops::json::{Account, Object};
+use millstream_change::attributes::{Event, Outcome};
+use millstream_text::accounts::AccountNames;
+use millstream_text::json::{Account, Object};
 use millstream_vfs::{Operation, Ownership};
 
 use super::spec::Spec;
@@ -109,7 +109,7 @@ impl Wording for OwnerWording {
 
 #[cfg(test)]
 mod tests {
-    use millstream_ops::attributes::Problem;
+    use millstream_change::attributes::Problem;
     use millstream_vfs::Errno;
 
     use super::super::spec::{parse, parse_group};

@@ -1,6 +1,6 @@
 //! The wording of error messages.
 
-use millstream_ops::copy::{Problem, Question, Removal, Sink, Trouble};
+use millstream_transfer::copy::{Problem, Question, Removal, Sink, Trouble};
 
 use crate::diagnostics::{Diagnostics, Message};
 use crate::standard_output::Lines;

@@ -9,9 +9,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use millstream_ops::activity::Activity;
-use millstream_ops::copy::{Backup, Destination, Options, Removal, copy};
+use millstream_operation::activity::Activity;
 use millstream_system::process;
+use millstream_transfer::copy::{Backup, Destination, Options, Removal, copy};
 use millstream_vfs::{PosixVolume, Volume};
 
 use crate::diagnostics::{Diagnostics, Refused};

@@ -3,8 +3,8 @@
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-use millstream_ops::copy::Destination;
-use millstream_ops::json::ErrorRecord;
+use millstream_text::json::ErrorRecord;
+use millstream_transfer::copy::Destination;
 use millstream_vfs::{Dir, Errno, Fields, FileKind, PosixVolume, SymlinkBehavior, Volume};
 
 use super::settings::Settings;

@@ -2,12 +2,12 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use millstream_ops::copy::{
+use millstream_text::size::SizeFormat;
+use millstream_transfer::copy::{
     Backup, BackupStyle, Contents, Dangling, Directories, DirectoryLinks, Execution, Existing, Explanation,
     FileSystems, Method, ModeSource, Options, OwnershipErrors, Placement, Reflink, Removal, Sparse, Specials,
     Trace, Update, Verification, Xattrs,
 };
-use millstream_ops::size::SizeFormat;
 use millstream_walk::FollowPolicy;
 
 use super::table::Id;

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use millstream_ops::activity::Activity;
-use millstream_ops::du::{Problem, Sink, measure};
+use millstream_inspect::du::{Problem, Sink, measure};
+use millstream_operation::activity::Activity;
 use millstream_system::locale::Locale;
 use millstream_vfs::{Errno, Operation, PosixVolume};
 use millstream_walk::Cancellation;

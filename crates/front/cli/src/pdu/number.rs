@@ -1,7 +1,7 @@
 //! Numbers in arguments, as GNU's tools read them.
 
-use millstream_ops::du::Threshold;
-use millstream_ops::size::{BlockSizeError, SizeFormat};
+use millstream_inspect::du::Threshold;
+use millstream_text::size::{BlockSizeError, SizeFormat};
 
 use crate::diagnostics::{Diagnostics, FAILURE};
 use crate::options::Spelling;

@@ -6,13 +6,13 @@ use std::io::{self, Read};
 use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
 
-use millstream_ops::du::{
+use millstream_inspect::du::{
     Exclude, FileSystems, GrandTotal, HardLinks, LineFormat, Lines, Measure, Options, Sizes, Subdirectories,
     Threshold, TimeField,
 };
-use millstream_ops::size::{Base, BlockSizeError, SizeFormat};
-use millstream_ops::time::TimeStyle;
 use millstream_system::locale::Locale;
+use millstream_text::size::{Base, BlockSizeError, SizeFormat};
+use millstream_text::time::TimeStyle;
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use super::number::{block_size, integer, report_bad_size, threshold};

@@ -3,10 +3,10 @@
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use millstream_ops::list::options::{Indicator, Layout, SortKey, TimeField};
-use millstream_ops::quote::QuotingStyle;
-use millstream_ops::size::BlockSizeError;
+use millstream_inspect::list::options::{Indicator, Layout, SortKey, TimeField};
 use millstream_system::pattern::{CaseSensitivity, matches_glob};
+use millstream_text::quote::QuotingStyle;
+use millstream_text::size::BlockSizeError;
 
 use super::table::Id;
 use crate::options::{Choice, Occurrence};

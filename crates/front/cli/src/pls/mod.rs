@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use millstream_ops::activity::Activity;
-use millstream_ops::list::{Flush, Outcome, Sinks, TreeForm, list, print_trees};
+use millstream_inspect::list::{Flush, Outcome, Sinks, TreeForm, list, print_trees};
+use millstream_operation::activity::Activity;
 use millstream_system::locale::Locale;
 use millstream_vfs::PosixVolume;
 use rustix::fs::{FileType, fstat};

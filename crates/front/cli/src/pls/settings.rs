@@ -4,15 +4,15 @@ use std::ffi::{CStr, CString, OsString};
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 
-use millstream_ops::list::color::{ColorError, Colors};
-use millstream_ops::list::options::{
+use millstream_inspect::list::color::{ColorError, Colors};
+use millstream_inspect::list::options::{
     Depth, Dereference, Hidden, Indicator, Layout, NamePattern, SortKey, TimeField,
 };
-use millstream_ops::list::{ListOptions, TreeForm};
-use millstream_ops::quote::{ControlCharacters, QuotingStyle};
-use millstream_ops::size::{Base, SizeFormat};
-use millstream_ops::time::TimeStyle;
+use millstream_inspect::list::{ListOptions, TreeForm};
 use millstream_system::locale::{Locale, LocaleKind};
+use millstream_text::quote::{ControlCharacters, QuotingStyle};
+use millstream_text::size::{Base, SizeFormat};
+use millstream_text::time::TimeStyle;
 
 use super::arguments::{
     FORMATS, INDICATORS, QUOTING_STYLES, SORTS, TIMES, WHENS, When, block_size_message, integer,

@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millstream_ops::activity::Activity;
-use millstream_ops::remove::{Cause, Options, Problem, Question, Sink, Step, remove};
+use millstream_change::remove::{Cause, Options, Problem, Question, Sink, Step, remove};
+use millstream_operation::activity::Activity;
 use millstream_system::locale::Locale;
 use millstream_vfs::{FileKind, Operation, PosixVolume};
 

@@ -1,10 +1,10 @@
 //! Converts the options to settings of the removal.
 
-use millstream_ops::quote::{ControlCharacters, Quoter, QuotingStyle};
-use millstream_ops::remove::{
+use millstream_change::remove::{
     Directories, Execution, FileSystems, Missing, Options, PreserveRoot, Prompts, ReportFormat,
 };
 use millstream_system::locale::Locale;
+use millstream_text::quote::{ControlCharacters, Quoter, QuotingStyle};
 use millstream_walk::Threads;
 
 use super::table::Id;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_bucket::aws::Access;
 use millstream_bucket::{Reads, Storage, is_bucket};
-use millstream_ops::sync::{Options, Sparse, Verification, Xattrs};
+use millstream_transfer::sync::{Options, Sparse, Verification, Xattrs};
 
 use super::{NO_PLACE, USAGE};
 use crate::diagnostics::{Diagnostics, Refused};

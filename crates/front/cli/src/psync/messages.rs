@@ -2,8 +2,8 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use millstream_ops::json::Object;
-use millstream_ops::sync::{HighBytes, Notice, Problem, Report, Sink, Stats, Trouble, escape};
+use millstream_text::json::Object;
+use millstream_transfer::sync::{HighBytes, Notice, Problem, Report, Sink, Stats, Trouble, escape};
 
 use super::buckets::Remarks;
 use crate::diagnostics::Diagnostics;

@@ -12,10 +12,10 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use millstream_ops::activity::Activity;
-use millstream_ops::sync::{Destination, Options, Report, sync};
+use millstream_operation::activity::Activity;
 use millstream_system::locale::Encoding;
 use millstream_system::process;
+use millstream_transfer::sync::{Destination, Options, Report, sync};
 use millstream_vfs::{Errno, PosixVolume, Volume};
 
 use crate::diagnostics::{Diagnostics, Refused};

@@ -5,13 +5,14 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use millstream_ops::sync::files::FileList;
-use millstream_ops::sync::filter::{BadRule, Effect, Filter, Unsided};
-use millstream_ops::sync::{
-    Comparison, Conflicts, Deletion, Errors, Execution, FileSystems, HighBytes, Missing, Newer, Options,
-    Present, Recursion, Report, Separator, Sparse, TimeAccuracy, Timing, User, Verification, Xattrs,
-};
+use millstream_rsync_rules::Separator;
+use millstream_rsync_rules::files::FileList;
+use millstream_rsync_rules::filter::{BadRule, Effect, Filter, Unsided};
 use millstream_system::locale::Encoding;
+use millstream_transfer::sync::{
+    Comparison, Conflicts, Deletion, Errors, Execution, FileSystems, HighBytes, Missing, Newer, Options,
+    Present, Recursion, Report, Sparse, TimeAccuracy, Timing, User, Verification, Xattrs,
+};
 
 use super::rate::parse_rate;
 use super::table::Id;

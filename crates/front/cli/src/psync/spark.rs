@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use millstream_bucket::is_bucket;
-use millstream_ops::sync::{
+use millstream_transfer::sync::{
     Comparison, Conflicts, Errors, Execution, FileSystems, HighBytes, Missing, Newer, Options, Present,
     Recursion, Report, Sparse, TimeAccuracy, Timing, Verification, Xattrs, means_contents,
 };
@@ -257,8 +257,8 @@ fn is_master(operand: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millstream_ops::sync::Separator;
-    use millstream_ops::sync::filter::Effect;
+    use millstream_rsync_rules::Separator;
+    use millstream_rsync_rules::filter::Effect;
 
     fn settings(operands: &[&str], options: &Options) -> Result<Vec<String>, &'static str> {
         let operands: Vec<OsString> = operands.iter().map(OsString::from).collect();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use millstream_ops::json::read_string;
+use millstream_text::json::read_string;
 use tempfile::TempDir;
 
 fn pfind(directory: &TempDir, words: &[&str]) -> Output {

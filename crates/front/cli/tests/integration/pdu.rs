@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use crate::programs::copy_program;
 use crate::random::Random;
 use crate::trees::{Links, grow, settle};
-use millstream_ops::json::read_string;
+use millstream_text::json::read_string;
 use tempfile::TempDir;
 
 /// A directory with our tool under GNU's name.

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use millstream_ops::json::read_string;
+use millstream_text::json::read_string;
 use tempfile::TempDir;
 
 fn tree() -> TempDir {

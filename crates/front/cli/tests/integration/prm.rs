@@ -17,7 +17,7 @@ use crate::races::StopWhenDone;
 use crate::random::Random;
 use crate::traces;
 use crate::trees::{Links, grow};
-use millstream_ops::json::read_string;
+use millstream_text::json::read_string;
 use tempfile::TempDir;
 
 /// Permissions do not stop root, so tests run by root run the tools as this user.

@@ -13,7 +13,7 @@ import java.util.function.BooleanSupplier;
 /**
  * The staging directory of a compaction. Outputs are made in it; native code then moves them into place after a single
  * commit. If the process is killed at any moment, the next one that opens the directory finishes or undoes the
- * compaction: see {@code millstream_ops::compact}.
+ * compaction: see {@code millstream_compact::compact}.
  */
 public final class NativeCompaction implements AutoCloseable {
     /** Directory of the outputs, below the staging directory. */

@@ -2,7 +2,7 @@ package io.millstream.hadoop;
 
 import java.io.IOException;
 
-/** Exchanges directories, each atomically; {@code millstream_ops::exchange} explains how. */
+/** Exchanges directories, each atomically; {@code millstream_compact::exchange} explains how. */
 public final class NativeExchange {
     /** The outcome of an exchange; in the native side's order. */
     public enum Outcome {

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Lists of paths as of rsync's {@code --files-from} ({@code millstream_ops::sync::files}, which explains them). */
+/** Lists of paths as of rsync's {@code --files-from} ({@code millstream_rsync_rules::files}, which explains them). */
 public final class NativeFileList {
     private static final byte CONTENTS = '/';
 

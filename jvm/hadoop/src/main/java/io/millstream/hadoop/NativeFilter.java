@@ -6,7 +6,7 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
  * Filter rules of rsync, which say what of a source is copied and what of a destination may be deleted
- * ({@code millstream_ops::sync::filter}, which explains them). Several threads may ask at once.
+ * ({@code millstream_rsync_rules::filter}, which explains them). Several threads may ask at once.
  *
  * <p>Paths are those of the transfer, as bytes, without a slash at either end. As with rsync, whoever asks does so top
  * down, and not about what is in a directory that is excluded.

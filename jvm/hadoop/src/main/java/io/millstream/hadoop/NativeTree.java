@@ -10,7 +10,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * A tree of local or mounted files, by native calls; {@code millstream_ops::tree} explains how.
+ * A tree of local or mounted files, by native calls; {@code millstream_transfer::tree} explains how.
  *
  * <p>Paths are bytes, relative to the root; the empty one is the root. Below the root, no symbolic link is ever
  * followed. Owners and groups are numbers. {@link #NONE} stands for an owner, a group or a mode that is not to be set,

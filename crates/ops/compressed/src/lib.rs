@@ -1,0 +1,5 @@
+#![forbid(unsafe_code)]
+//! The operations behind `millstream index` and `millstream recompress`.
+
+pub mod index;
+pub mod recompress;

@@ -1,0 +1,9 @@
+#![forbid(unsafe_code)]
+//! The rules of rsync that decide what takes part in a synchronization: filters (`--filter`, `--exclude`) and lists of files
+//! (`--files-from`). `psync` and `psync --spark` ask them alike.
+
+mod entries;
+pub mod files;
+pub mod filter;
+
+pub use entries::Separator;
