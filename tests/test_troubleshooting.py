@@ -290,7 +290,7 @@ class Troubleshooting(unittest.TestCase):
     def test_a_message_that_is_not_there_is_noticed(self):
         self.assertEqual(invented(["Spark could not run the job, and … is unchanged: …"]), [])
         self.assertEqual(
-            invented(["Millstream stays off: the JVM of this driver already runs, without Millstream: …"]), []
+            invented(["Millstream stays off: this driver's JVM is already running without Millstream: …"]), []
         )  # of two literals
         self.assertEqual(len(invented(["Spark could not run the jobs, and … is unchanged: …"])), 1)
 

@@ -1,4 +1,4 @@
-"""Merges small files into few, on Spark."""
+"""Merges small files into a few larger ones, on Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CompactError(RuntimeError):
-    """Nothing was changed, or the next compaction finishes the work. The message says why, and what to do."""
+    """Nothing was changed, or the next compaction will finish the work. The message says why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +40,25 @@ class CompactSummary:
 
     Attributes:
         source: the directory.
-        destination: directory of the outputs; the source, if they replace its files.
+        destination: the directory of the outputs; the source, if they replace its files.
         directories: number of directories with files.
         files: number of files found.
-        bytes: their size.
+        bytes: their total size.
         outputs: number of files written.
-        output_bytes: their size.
+        output_bytes: their total size.
         merged: number of files merged into the outputs.
-        merged_bytes: their size.
-        kept: files that needed no change. A new destination gets copies of them, so there they also count in `outputs`
-        and `merged`. copied: files that could not be merged and were copied to the destination unchanged (`copy_left`),
-        with the reasons. They also count in `outputs` and `merged`. recovered: outputs of an earlier, interrupted
-        compaction that were moved into place. restored: replaced files that were put back (`undo`). removed: outputs
-        that were removed then. purged: compactions whose replaced files were removed (`purge`). dry_run: whether this
-        is only a prediction. milliseconds: duration. left: files that could not be merged, with the reasons: unchanged
-        in place, missing from a new destination.
+        merged_bytes: their total size.
+        kept: number of files that needed no change. A new destination gets copies of them, which also count in
+            `outputs` and `merged`.
+        recovered: number of outputs of an earlier, interrupted compaction that were moved into place.
+        restored: number of replaced files that were put back (`undo`).
+        removed: number of outputs that were removed at the same time (`undo`).
+        purged: number of compactions whose replaced files were removed (`purge`).
+        dry_run: whether this is only a prediction.
+        milliseconds: duration.
+        copied: files that could not be merged and were copied to the destination unchanged (`copy_left`), with the
+            reasons. They also count in `outputs` and `merged`.
+        left: files that could not be merged, with the reasons: unchanged in place, missing from a new destination.
     """
 
     source: str
@@ -96,35 +100,41 @@ def compact(
     copy_left: bool = False,
     dry_run: bool = False,
 ) -> CompactSummary:
-    """Merges the small files of each directory of a tree into few.
+    """Merges the small files of each directory of a tree into a few larger ones.
 
-    Partition directories stay. Hidden files (names that begin with `.` or `_`) are not data, as in Spark.
+    Partition directories are kept. As in Spark, hidden files (names that begin with `.` or `_`) are not data.
 
     Args:
         spark: a session with Millstream's jar, for instance from `millstream.enable`.
-        src: the tree's root directory: on a local or mounted file system, or a URL of S3 (`s3a://…`) or HDFS.
+        src: the root directory of the tree: on a local or mounted file system, or an S3 (`s3a://…`) or HDFS URL.
         dst: a directory that does not exist or is empty.
         target_size: the approximate size of an output: bytes, or Spark's notation (`"128m"`).
-        format: `"same"` (text stays text, Parquet stays Parquet), `"text"`, or `"parquet"` (lines in a column `value`).
-        codec: `"none"`, `"gzip"`, `"bzip2"`, `"zstd"`, `"lz4"` or `"snappy"`; by default that of the inputs.
-        header: whether the first line of each file is a header; an output has it once. If this is None, files named
-        `.csv` and `.tsv` are not merged. lines: endings of names, such as `".dat"`, of files that consist of
-        independent lines. in_place: whether to replace the files of `src`, on a local or mounted file system, after all
-        outputs have been written and verified. Needs `table` or `plain_files`. table: replaces the files of this table,
-        or those in `src` within it. The session's catalog must know it as plain text, csv, json or Parquet files
-        without buckets. plain_files: says that no table format and no other program keeps a list of the files of `src`.
-        Directories that show otherwise are refused all the same. keep_for: how long the replaced files are kept, so
-        that they can be put back: `"12h"`, `"7d"`. A later compaction removes them. undo: puts back the files that the
-        latest compaction in place of `src` replaced, unless its outputs have changed since. purge: removes the kept
-        files of `src`; with `in_place`, does not keep the replaced files. copy_left: whether to copy files that cannot
-        be merged to `dst` unchanged; otherwise they are missing there. dry_run: whether only to predict the result, as
-        far as the beginnings of the files and the schemas of Parquet files show.
+        format: `"same"` (text stays text, Parquet stays Parquet), `"text"`, or `"parquet"` (lines become a column
+            `value`).
+        codec: `"none"`, `"gzip"`, `"bzip2"`, `"zstd"`, `"lz4"` or `"snappy"`; by default the codec of the inputs.
+        header: whether the first line of each file is a header, which an output then has once. If this is None, files
+            named `.csv` and `.tsv` are not merged.
+        lines: extensions, such as `".dat"`, of files that consist of independent lines.
+        in_place: whether to replace the files of `src`, on a local or mounted file system, after all outputs have
+            been written and verified. Needs `table` or `plain_files`.
+        table: replaces the files of this table, or those in `src` within it. The session's catalog must list it as
+            plain text, csv, json or Parquet files without buckets.
+        plain_files: declares that no table format and no other program keeps a list of the files of `src`.
+            Directories that show otherwise are refused all the same.
+        keep_for: how long to keep the replaced files, so that they can be put back: `"12h"`, `"7d"`. A later
+            compaction removes them.
+        undo: puts back the files that the latest in-place compaction of `src` replaced, unless its outputs have
+            changed since.
+        purge: removes the kept files of `src`; with `in_place`, does not keep the replaced files.
+        copy_left: whether to copy files that cannot be merged to `dst` unchanged; otherwise they are missing there.
+        dry_run: whether only to predict the result, as far as the beginnings of the files and the schemas of Parquet
+            files show.
 
     Returns:
         The result. Files that could not be merged are in `left` or in `copied`.
 
     Raises:
-        CompactError: nothing was changed, or the next compaction finishes the work.
+        CompactError: nothing was changed, or the next compaction will finish the work.
     """
     from py4j.protocol import Py4JJavaError
 

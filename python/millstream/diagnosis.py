@@ -11,8 +11,8 @@ from millstream import jar
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CONNECTED = "the session is one of Spark Connect, whose JVM is at the server"
-CHECK_THERE = "run `millstream doctor` where the server runs, with the server's settings"
+CONNECTED = "this is a Spark Connect session, whose JVM runs on the server"
+CHECK_THERE = "run `millstream doctor` on the server's machine, with the server's settings"
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Diagnosis:
 
     Attributes:
         what: what was checked.
-        found: its state.
-        ok: whether it is as it should be.
+        found: the result.
+        ok: whether it is correct.
         cure: how to fix it; None if there is nothing to fix.
     """
 
@@ -33,16 +33,16 @@ class Diagnosis:
 
 
 def doctor(spark: SparkSession) -> list[Diagnosis]:
-    """Checks whether Millstream works in a running session, and prints the result as `millstream doctor` does for the
-    installation's settings.
+    """Checks whether Millstream works in a running session, and prints the result.
 
-    On a cluster, a short job checks the executors.
+    `millstream doctor` does the same for the settings of the installation. On a cluster, a short job checks the
+    executors.
 
     Args:
         spark: the session.
 
     Returns:
-        What was found. All is well if every `ok` is true.
+        The results of the checks. Millstream works if every `ok` is true.
     """
     job = jar.find_class(spark, "io.millstream.spark.Doctor")
     if job is None:

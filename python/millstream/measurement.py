@@ -1,4 +1,4 @@
-"""Measures in which format text is best stored."""
+"""Measures which storage format suits text best."""
 
 from __future__ import annotations
 
@@ -34,38 +34,47 @@ def formats(
     also: str | None = None,
     picture: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
-    """Measures in which compression format the user's own text is best stored, in stock Spark and with Millstream.
+    """Measures which compression format suits your text best, in stock Spark and with Millstream.
 
-    Takes a sample, writes it once in each format, and counts its lines in new JVMs that have the session's settings.
+    Takes a sample, writes it once in each format, and counts its lines in new JVMs with the session's settings.
     This takes minutes.
 
     Args:
-        spark: a session with Millstream's jar, for instance from `millstream.enable`. Other sessions of the machine
-        should be idle. path: a text file, or a directory of text files; they may be compressed. sample: the size of the
-        sample: bytes, or Spark's notation (`"256m"`). codecs: the formats, of `"none"`, `"gz"`, `"bz2"`, `"zst"`,
-        `"lz4"` and `"snappy"`; by default all but the last. rounds: how many times each run reads, from 1 to 100; the
-        median is reported. limit: the most that a run may take: seconds, or Spark's notation (`"10m"`). work_dir: an
-        existing directory for the sample; by default that for temporary files. Executors on other machines must see it,
-        too. also: a directory on S3 or HDFS; reads of copies of the sample there are measured as well. picture: a file
-        for a bar chart of the times, whose name ends in `.svg` or `.png`.
+        spark: a session with Millstream's jar, for instance from `millstream.enable`. Other sessions on the machine
+            should be idle.
+        path: a text file, or a directory of text files; they may be compressed.
+        sample: the size of the sample: bytes, or Spark's notation (`"256m"`).
+        codecs: the formats: any of `"none"`, `"gz"`, `"bz2"`, `"zst"`, `"lz4"` and `"snappy"`; by default all but the
+            last.
+        rounds: how many times each run reads, from 1 to 100; the median is reported.
+        limit: the time limit of a run: seconds, or Spark's notation (`"10m"`).
+        work_dir: an existing directory for the sample; by default the directory for temporary files. Executors on
+            other machines must see it, too.
+        also: a directory on S3 or HDFS; reads of copies of the sample there are measured as well.
+        picture: a file for a bar chart of the times, whose name ends in `.svg` or `.png`.
 
     Returns:
         A row for each run, with the columns
 
         - `source` (string): `"local"`, or `also`.
         - `format` (string): the codec.
-        - `job` (string): `"read"`, `"repartition"` (a read with a repartition), or `"first-read"` (of a file that has no index yet).
+        - `job` (string): `"read"`, `"repartition"` (a read with a repartition), or `"first-read"`
+          (of a file that has no index yet).
         - `engine` (string): `"stock"` or `"millstream"`.
         - `bytes` (bigint): size of the file, in bytes.
         - `lines` (bigint): number of lines in the file.
-        - `rows` (bigint): number of rows that Spark found; null if nothing was measured, as in all columns that follow but the last two.
+        - `rows` (bigint): number of rows that Spark found. If nothing was measured, this and all following columns except
+          the last two are null.
         - `partitions` (int): number of tasks that read the file.
-        - `wall_s`, `cpu_s` (double): wall time and CPU time, in seconds; CPU time is that of the driver's JVM, and of tasks elsewhere.
+        - `wall_s`, `cpu_s` (double): wall time and CPU time, in seconds. CPU time includes the driver's JVM and
+          tasks elsewhere.
         - `peak_memory_bytes` (bigint): peak resident memory (RSS) of the driver's JVM, in bytes.
-        - `skew` (double): time of the longest task that reads, divided by that of the median task.
-        - `speedup` (double): time of stock Spark, divided by `wall_s`; null in rows of stock Spark, and where either was wrong.
-        - `problem` (string): why nothing was measured, or that `rows` are not `lines`; null if all is well.
-        - `recommended` (boolean): whether this is the format with the least product of size and read time, with Millstream, for the source.
+        - `skew` (double): time of the longest read task, divided by the time of the median one.
+        - `speedup` (double): time of stock Spark, divided by `wall_s`; null in rows of stock Spark, and where
+          either result was wrong.
+        - `problem` (string): why nothing was measured, or that `rows` differs from `lines`; null if there is none.
+        - `recommended` (boolean): whether this format has the smallest product of size and read time, with
+          Millstream, for the source.
 
     Raises:
         FormatsError: nothing was measured, and nothing is left behind.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RecoverError(RuntimeError):
-    """The table or directory could not be examined, or a write could not be finished or undone; the message says why."""
+    """The table or directory could not be examined, or a write not be finished or undone. The message says why."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,13 @@ class Finding:
         job: its id, which is in the names of its files.
         owner: the process that ran it.
         verdict: `"alive"` (it renews its lease and is left alone), `"roll-forward"` (it was committed, and is
-        finished), `"roll-back"` (it was not committed, and its files are removed), `"leftovers"` (it is over, committed
-        or not; files that its killed or repeated attempts left behind, whose rows were never part of it, are removed),
-        `"superseded"` (it is finished, except for directories that another program has overwritten meanwhile: its files
-        for these are kept), `"lost"` (it was committed, could not be finished, and is ended) or `"remove-replaced"` (it
-        is finished, and its replaced files, which were kept for running queries, are removed). steps: one line for each
-        file and partition that is changed or lost; for a live write, when it counts as dead.
+            finished), `"roll-back"` (it was not committed, and its files are removed), `"leftovers"` (it has ended,
+            committed or not; files that its killed or repeated attempts left behind, whose rows were never part of
+            it, are removed), `"superseded"` (it is finished, except for directories that another program has
+            overwritten meanwhile: its files for these are kept), `"lost"` (it was committed, could not be finished,
+            and was given up) or `"remove-replaced"` (it is finished, and its replaced files, which were kept for
+            running queries, are removed).
+        steps: one line for each file and partition that is changed or lost; for a live write, when it counts as dead.
     """
 
     job: str
@@ -51,19 +52,21 @@ def recover(
     The next write to it does the same.
 
     Args:
-        spark: a session with Millstream's jar, for instance made by `millstream.enable`, and with the table's
-        catalog. target: the table's name, or the path of the table or directory; an argument with a slash is a path.
-        dry_run: whether to report only what would be done. accept_loss: whether to end committed writes that cannot
-        be finished; their steps list the losses. Otherwise such writes are errors. superseded: what to do with files
-        of overwrites for directories that another program has overwritten meanwhile: `"apply"` replaces the current
-        files with them, `"drop"` removes them, `"keep"` keeps them, unseen by readers.
+        spark: a session with Millstream's jar, for instance from `millstream.enable`, and with the table's catalog.
+        target: the name of the table, or the path of the table or directory; an argument with a slash is a path.
+        dry_run: whether only to report what would be done.
+        accept_loss: whether to give up committed writes that cannot be finished; their steps list the losses.
+            Otherwise such writes are errors.
+        superseded: what to do with the files of overwrites for directories that another program has overwritten
+            meanwhile: `"apply"` replaces the current files with them, `"drop"` removes them, `"keep"` keeps them,
+            hidden from readers.
 
     Returns:
         The writes that were found.
 
     Raises:
-        RecoverError: something could not be finished or undone, or `superseded` is none of the three; it can be
-        tried again.
+        RecoverError: something could not be finished or undone, or `superseded` has another value. The call can be
+            repeated.
     """
     from py4j.protocol import Py4JJavaError
 

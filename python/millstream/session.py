@@ -37,8 +37,8 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
     each with spark-submit.
 
     Args:
-        jar: path of the jar on the driver, which becomes absolute; by default the one in this package. `local:///PATH`
-        is a jar that is on every machine, so that none is sent to executors.
+        jar: path of the jar on the driver, which becomes absolute; by default the jar in this package. `local:///PATH`
+            is a jar that is on every machine, so it is not sent to executors.
 
     Returns:
         Spark's keys and values.
@@ -73,7 +73,7 @@ def enable(builder: SparkSession.Builder) -> SparkSession.Builder:
 
     If the driver's JVM is already running (after spark-submit, in the pyspark shell, or because of
     an earlier session), it is too late to change its configuration: if it was not started with
-    `spark_conf()`, this warns, and Spark works without Millstream. The same holds for Spark
+    `spark_conf()`, this warns, and Spark runs without Millstream. The same applies to Spark
     Connect, where the server must be configured.
 
     Args:
@@ -91,12 +91,15 @@ def enable(builder: SparkSession.Builder) -> SparkSession.Builder:
     if not hasattr(builder, "_options"):
         raise TypeError(f"enable() takes SparkSession.builder, not {builder!r}")
     if connects_to_server(builder):
-        warn("Spark Connect sessions are configured at the server: start it with what `millstream spark-conf` prints")
+        warn(
+            "Spark Connect sessions are configured on the server: start it with the settings that "
+            "`millstream spark-conf` prints"
+        )
     elif jvm_is_running():
         if not jvm_has_millstream():
             warn(
-                "the JVM of this driver already runs, without Millstream: call enable() before the first session, "
-                "or give what `millstream spark-conf` prints to spark-submit or spark-defaults.conf"
+                "this driver's JVM is already running without Millstream: call enable() before the first session, "
+                "or pass the settings of `millstream spark-conf` to spark-submit or spark-defaults.conf"
             )
     else:
         add_settings(builder, spark_conf())

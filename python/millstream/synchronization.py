@@ -1,4 +1,4 @@
-"""Makes a directory like another one, on Spark."""
+"""Synchronizes one directory with another, on Spark."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PLAIN = bytes(set(range(0x20, 0x7F)) - {ord("%")})
 
 
 class SyncError(RuntimeError):
-    """The synchronization was refused, or ended early. The message says why. Files have their names only if they are
-    complete.
+    """The synchronization was refused, or ended early. The message says why. Only complete files have their final
+    names.
     """
 
 
@@ -47,21 +47,27 @@ class SyncSummary:
     Attributes:
         source: the URL of the source.
         destination: the URL of the destination.
-        entries: number of entries of the source; `files`, `directories`, `links` and `specials` are those of each kind.
-        bytes: the size of the source's files.
+        entries: number of entries in the source; `files`, `directories`, `links` and `specials` are the numbers of
+            each kind.
+        bytes: the total size of the source's files.
         created: entries that the destination did not have.
         copied_files: files whose contents were copied.
-        copied_bytes: their size.
+        copied_bytes: their total size.
         kept: files that an earlier run with this checkpoint had copied.
         amended: entries of which only attributes were set.
         deleted: entries that were deleted.
         undeleted: entries that were not deleted because of `max_delete`.
         moving: files that vanished or changed while they were copied.
-        errors: number of problems, the first of which are in `problems`, and one more if nothing is deleted because
-        `src` is empty. dry_run: whether this is only a prediction. milliseconds: duration. exit_code: that of `psync`:
-        0, or 23 after errors, 25 if `max_delete` kept something, 24 if something moved. manifest: the checkpoint
-        directory, whose parts `manifest-*` are the manifest in Parquet; None without one. notices: what is no error,
-        but should be known.
+        errors: number of problems, the first of which are in `problems`, plus one if nothing is deleted because `src`
+            is empty.
+        dry_run: whether this is only a prediction.
+        milliseconds: duration.
+        exit_code: the exit code of `psync`: 0, or 23 after errors, 25 if `max_delete` prevented a deletion, 24 if
+            files vanished or changed.
+        manifest: the checkpoint directory, whose parts `manifest-*` are the manifest in Parquet; None without a
+            checkpoint.
+        notices: messages that are not errors.
+        problems: the errors.
     """
 
     source: str
@@ -144,52 +150,65 @@ def sync(
     dry_run: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> SyncSummary:
-    """Makes the contents of a directory like those of another one, by Spark jobs, with the meaning of `rsync -a SRC/
-    DST`.
+    """Makes the contents of one directory equal to those of another, like `rsync -a SRC/ DST`, with Spark jobs.
 
-    Both may be on any file system of Hadoop's: local or mounted, HDFS, S3 (`s3a://…`). All executors must see them.
+    Both may be on any Hadoop file system: local or mounted, HDFS, S3 (`s3a://…`). All executors must see them.
 
     Args:
         spark: a session with Millstream's jar, for instance from `millstream.enable`.
         src: the directory whose contents are copied.
-        dst: the directory that becomes like it; it is made if it does not exist.
-        delete: whether to remove what `src` does not have, if all of both could be listed and `src` is not empty.
-        delete_before: as `delete`, but before anything is copied.
-        delete_excluded: as `delete`, and also remove what the filter excludes.
-        max_delete: remove at most so many entries.
-        ignore_errors: whether to delete even if something failed before; never what a directory of `src` may have
-        that cannot be listed. force: without `delete`, remove directories that are in the way of something else.
-        filters: rules as of rsync's FILTER RULES, such as `"- *.tmp"` or `"protect /kept/"`. The first rule that
-        matches decides, and they come before `include`, which comes before `exclude`. Files that they merge are read
-        by the driver. include: patterns that are not excluded by what follows. exclude: patterns of what is neither
-        copied nor deleted. files_from: a file that lists the only paths that take part, one in a line, relative to
-        `src`; the driver reads it. The directories that lead to them take part, too. from0: whether NULs end the
-        paths of `files_from`. recursive: with `files_from`, whether all that is in listed directories takes part.
-        Otherwise, which is the default, only what is in those with a slash at their end does, but not in the
-        directories below. checksum: compare the contents of files of the same size, not their times. size_only:
-        compare sizes alone. ignore_times: copy every file. update: no files that are newer in the destination.
-        existing: only what the destination has already. ignore_existing: only what the destination does not have,
-        and directories. modify_window: by how many seconds times may differ; -1 compares nanoseconds. By default,
-        times are compared as far as both sides store them. links: whether to copy symbolic links, as they are.
-        devices: whether to make devices, and `specials` pipes and sockets, where the destination can have them.
+        dst: the destination directory; it is created if it does not exist.
+        delete: whether to remove entries that `src` does not have, if both sides could be listed completely and `src`
+            is not empty.
+        delete_before: like `delete`, but before anything is copied.
+        delete_excluded: like `delete`, and also remove entries that the filter excludes.
+        max_delete: the maximum number of entries to remove.
+        ignore_errors: whether to delete even if something failed before, except for entries that a directory of `src`
+            may contain that cannot be listed.
+        force: without `delete`, remove directories that are in the way of something else.
+        filters: rules as in FILTER RULES of rsync, such as `"- *.tmp"` or `"protect /kept/"`. The first rule that
+            matches wins. They come before `include`, which comes before `exclude`. The driver reads the files that
+            they merge.
+        include: patterns of entries that no later pattern excludes.
+        exclude: patterns of entries that are neither copied nor deleted.
+        files_from: a file that lists the only paths to synchronize, one per line, relative to `src`; the driver reads
+            it. The directories that lead to these paths are included.
+        from0: whether the paths in `files_from` end with NULs.
+        recursive: with `files_from`, whether to include everything in the listed directories. By default, only listed
+            directories with a trailing slash are entered, but not their subdirectories.
+        checksum: compare the contents of files of the same size instead of their times.
+        size_only: compare only sizes.
+        ignore_times: copy every file.
+        update: skip files that are newer in the destination.
+        existing: skip entries that the destination does not have.
+        ignore_existing: skip entries that the destination has, except for directories.
+        modify_window: the number of seconds by which times may differ; -1 compares nanoseconds. By default, times are
+            compared with the precision that both sides store.
+        links: whether to copy symbolic links, as links.
+        devices: whether to create devices, and `specials` pipes and sockets, where the destination can have them.
         hard_links: whether hard links to one file become hard links to one copy. This and `sparse` need local or
-        mounted directories; `acls` and `xattrs` need two of these, or two of HDFS. acls: whether to preserve access
-        control lists, and with them permissions. xattrs: whether to preserve other extended attributes; those beside
-        `user.*` only for the superuser. sparse: whether copies have holes wherever there are zeros. one_file_system:
-        whether not to descend into other file systems that are mounted in `src`, and to leave those directories of
-        `dst` alone. perms: whether to preserve permissions; `times`, `owner` and `group` likewise, owner and group
-        for the superuser of the destination. omit_dir_times: whether to leave the times of directories as they are;
-        `omit_link_times` those of symbolic links. bytes_per_second: how much is copied at most, by all tasks
-        together; each has an equal share. verify: whether to read copies again. dry_run: whether only to find out
-        what would be done. checkpoint: a directory for listings, plan and manifest: the same call continues a run
-        that was interrupted.
+            mounted directories; `acls` and `xattrs` need two of these, or two HDFS directories.
+        acls: whether to preserve access control lists, and with them permissions.
+        xattrs: whether to preserve extended attributes; those outside `user.*` only for the superuser.
+        sparse: whether to create holes in copies wherever there are zeros.
+        one_file_system: whether to stay out of other file systems that are mounted in `src`, and to leave those
+            directories of `dst` alone.
+        perms: whether to preserve permissions; `times`, `owner` and `group` likewise, owner and group for the
+            superuser of the destination.
+        omit_dir_times: whether to leave the times of directories unchanged; `omit_link_times` the times of symbolic
+            links.
+        bytes_per_second: the maximum rate of all tasks together; each has an equal share.
+        verify: whether to read copies again.
+        dry_run: whether only to determine what would be done.
+        checkpoint: a directory for listings, plan and manifest: the same call continues an interrupted run.
 
     Returns:
-        The result, with the problems that there were.
+        The result, with any problems.
 
     Raises:
-        SyncError: it was refused, or ended early. The message about a filter names the rule, that about a list of
-        files the path. TypeError: a sequence of patterns is a string.
+        SyncError: the synchronization was refused, or ended early. A message about a filter names the rule, a message
+            about a list of files the path.
+        TypeError: a sequence of patterns is a string.
     """
     from py4j.protocol import Py4JJavaError
 

@@ -28,14 +28,14 @@ def read_text(
     """The lines of all files below a path: `spark.read.option("recursiveFileLookup", True).text(path)` with a given
     number of partitions.
 
-    File systems that are neither local nor mounted, and trees with compressed files, are read by Spark itself, as in
+    Spark itself reads file systems that are neither local nor mounted, and trees with compressed files, as with
     `spark.read.text`. Hidden files (names that begin with `.` or `_`) are skipped, as in Spark. If the session's JVM
     or the Spark Connect server does not have Millstream's jar, Spark reads everything, with a warning.
 
     Args:
         spark: a session made by `millstream.enable`, or its SparkContext.
         path: a directory or a file; without a scheme it is on the session's default file system.
-        partitions: maximum number of partitions; by default one per core, or more if one would exceed
+        partitions: maximum number of partitions; by default one per core, or more if a partition would exceed
             `spark.sql.files.maxPartitionBytes`.
 
     Returns:
@@ -58,23 +58,24 @@ def read_text(
 def pure_read_text(
     sc_or_spark: SparkContext | SparkSession, path: str | os.PathLike[str], partitions: int | None = None
 ) -> RDD[str]:
-    """The same lines as an RDD of strings. It replaces the pattern that lists files in a subprocess, parallelizes their
-    names, and opens and reads each one in Python (`sc.parallelize(names, partitions).flatMap(read_lines)`).
+    """The same lines as an RDD of strings.
 
-    Listing and reading happen in the JVM. Lines reach Python as from `sc.textFile`: without line breaks, and with
-    replacement characters for bytes that are not UTF-8.
+    This replaces the pattern that lists files in a subprocess, parallelizes their names, and opens and reads each file
+    in Python (`sc.parallelize(names, partitions).flatMap(read_lines)`). Listing and reading happen in the JVM. Lines
+    reach Python as from `sc.textFile`: without line breaks, and with replacement characters for bytes that are not
+    UTF-8.
 
     Args:
         sc_or_spark: the SparkContext, as in that pattern, or the session.
         path: as in `read_text`.
         partitions: as in `read_text`; the default is not much more than the number of cores, since each partition is
-        a Python task.
+            a Python task.
 
     Returns:
         An RDD with one string per line.
 
     Raises:
-        as `read_text`.
+        The same exceptions as `read_text`.
     """
     from pyspark import RDD
     from pyspark.serializers import NoOpSerializer, UTF8Deserializer

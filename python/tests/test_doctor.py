@@ -51,7 +51,7 @@ def test_an_installation_without_settings_is_no_fault(tmp_path):
 
     assert done.returncode == 0 and "FIX" not in done.stdout, done.stdout + done.stderr
     assert (
-        "spark-defaults.conf has none of Millstream's: it is off, except in programs that call millstream.enable"
+        "spark-defaults.conf has no Millstream settings: it is off, except in programs that call millstream.enable"
         in done.stdout
     )
     assert "spark.millstream.write.enabled=true" in done.stdout
@@ -229,7 +229,7 @@ def test_remote_file_systems_are_reported(tmp_path):
 
     assert (s3a["ok"], s3a["found"]) == (
         True,
-        "none: there are no jars for it on the class path (docs/remote.md says how to add them)",
+        "none: its jars are not on the class path (docs/remote.md says how to add them)",
     )
     assert (hdfs["ok"], hdfs["found"]) == (True, "io.millstream.hadoop.hdfs.MillstreamDistributedFileSystem")
 

@@ -117,7 +117,7 @@ def test_spark_connect_is_left_alone_with_a_warning(monkeypatch):
     builder = SparkSession.Builder()
     builder._options["spark.remote"] = "sc://host"
     with pytest.warns(
-        RuntimeWarning, match="Millstream stays off: Spark Connect sessions are configured at the server"
+        RuntimeWarning, match="Millstream stays off: Spark Connect sessions are configured on the server"
     ):
         assert millstream.enable(builder)._options == {"spark.remote": "sc://host"}
 
@@ -154,7 +154,7 @@ def test_enable_after_the_first_session_warns_and_spark_stays_stock(tmp_path):
     )
     out, _ = run_python(tmp_path, code)
     warned, answer = out.splitlines()
-    assert "Millstream stays off: the JVM of this driver already runs, without Millstream" in warned
+    assert "Millstream stays off: this driver's JVM is already running without Millstream" in warned
     assert answer == "True InMemoryFileIndex"
 
 
@@ -170,7 +170,7 @@ def spark_submit(tmp_path, lines):
 
 def test_spark_submit_without_the_block_warns(tmp_path):
     warned, answer = spark_submit(tmp_path, ["spark.ui.enabled false"])
-    assert "give what `millstream spark-conf` prints to spark-submit or spark-defaults.conf" in warned
+    assert "pass the settings of `millstream spark-conf` to spark-submit or spark-defaults.conf" in warned
     assert answer == "True InMemoryFileIndex"
 
 

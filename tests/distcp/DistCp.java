@@ -91,7 +91,7 @@ public final class DistCp extends Configured implements Tool {
     if (process.waitFor() == 0) {
       return DistCpConstants.SUCCESS;
     }
-    if (!said.contains("does not have that")) {
+    if (!said.contains("does not support it")) {
       return DistCpConstants.UNKNOWN_ERROR;
     }
     return options.shouldPreserve(FileAttribute.ACL) ? DistCpConstants.ACLS_NOT_SUPPORTED : DistCpConstants.XATTRS_NOT_SUPPORTED;

@@ -379,7 +379,7 @@ def test_destination_without_what_was_left_is_told_before_and_after(tmp_path):
         dry.returncode == 1
         and "60 of 70 files" in dry.stdout
         and "10 left" in dry.stdout
-        and "not looked at: " in dry.stdout
+        and "not checked: " in dry.stdout
     )
     assert dry.stderr.count(f"to be missing from {target}: 5 files") == 2 and not target.exists()
     done = run(source, target)

@@ -171,7 +171,7 @@ def test_a_file_that_cannot_be_divided_is_told(logging, tmp_path, text):
     path.write_bytes(zstd(text[: 64 * MEGABYTE], Random(3)))
     got = divided(logging, path, ALL_SIZES | PIECES)
     assert got["partitions"] == 1
-    assert told_of(logging, path, "recompress|write it again"), "nothing says why one task reads it, and what to do"
+    assert told_of(logging, path, "recompress|rewrite it with"), "nothing says why one task reads it, and what to do"
 
 
 def test_without_indexes_one_task_reads_a_file_and_the_log_says_so(logging, large, file):

@@ -131,7 +131,7 @@ def test_a_directory_of_the_driver(tmp_path):
         directory = f"directory 'file://{tmp_path}/d' row format delimited fields terminated by '|' select 1"
         assert "DirectInsertIntoHiveDir" in session.call("write_calls:plan", statement=f"insert overwrite {directory}")
         assert "DirectInsert" not in session.call("write_calls:plan", statement=f"insert overwrite local {directory}")
-        assert "it is a directory of the driver" in session.log.read_text()
+        assert "it is a directory on the driver's machine" in session.log.read_text()
     finally:
         session.close()
 

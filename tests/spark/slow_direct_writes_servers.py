@@ -215,8 +215,8 @@ def test_requests_are_shown(ours, place, path):
     for value in ("old", "new"):
         ours.call("write_calls:fill", path=path, value=value, partitions=PARTITIONS, mode="overwrite")
     shown = ours.call("write_calls:metrics_of_last_write")
-    assert int(shown["requests of the driver"]) >= 2 * PARTITIONS
-    assert shown.get("requests of tasks for uploads") == (str(2 * PARTITIONS) if path.startswith("s3a:") else None)
+    assert int(shown["requests by the driver"]) >= 2 * PARTITIONS
+    assert shown.get("upload requests by tasks") == (str(2 * PARTITIONS) if path.startswith("s3a:") else None)
 
 
 def test_a_long_commit_logs_its_progress(ours, places):
@@ -335,7 +335,7 @@ def test_an_upload_that_is_gone_is_an_error_and_nothing_is_deleted(ours, places)
     answer = ours.call("write_calls:fill", path=path, value="new", partitions=PARTITIONS, mode="overwrite")
     place.bed.inject()
     # The driver revokes its commit, and the statement can be run again.
-    assert "nothing is written, and the table is as it was" in answer["crash"], answer
+    assert "nothing is written, and the table is unchanged" in answer["crash"], answer
     assert ours.call("write_calls:values", path=path) == OLD
     assert isinstance(
         ours.call("write_calls:fill", path=path, value="new", partitions=PARTITIONS, mode="overwrite"), int

@@ -110,7 +110,7 @@ def test_of_leftovers_of_a_job_that_is_over(ours, tmp_path):
     ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
     Path(table, "k=1", f".direct-{DEAD}-7.part-{DEAD}.csv").touch()
     assert (
-        f"job {DEAD} of unknown is over; leftover files of its attempts, which were never part of it, are removed"
+        f"job {DEAD} of unknown has ended; leftover files of its attempts, which were never part of it, are removed"
         in told(table)
     )
     assert leftovers(table) == []

@@ -226,7 +226,7 @@ def test_refusals_name_the_path_and_the_way_out(place):
     plain = place.new({"_unknown/x": "", "a.txt": "1\n", "b.txt": "2\n"})
     assert place.compact(plain, place.new())["outputs"] == 1, "a tree that is only read is warned of"
     begun = place.new({"a": "1\n", ".direct-writes/_00000000-0000-0000-0000-000000000000.begin": "x\n"})
-    assert "direct writes is not over" in place.compact(begun, place.new())["error"]
+    assert "direct writes has not ended" in place.compact(begun, place.new())["error"]
 
 
 def test_local_files_to_a_remote_tree_and_back(place, tmp_path):
@@ -460,7 +460,7 @@ def test_a_statement_that_writes_while_the_source_is_listed_is_a_conflict(s3):
         time.sleep(0.02)
     s3.stock.call("remote_calls:put", root=source, files=ended("into"))
     s3.bed.inject()
-    assert "has changed it while it was listed" in s3.ours.answer()["error"]
+    assert "changed it while it was being listed" in s3.ours.answer()["error"]
     assert hidden_in(s3, target) == []
     assert s3.compact(source, target)["left"] == []
 

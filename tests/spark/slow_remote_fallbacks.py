@@ -41,9 +41,9 @@ SETTINGS = {
 }
 FALLBACKS = {
     "version-1": "fs.s3a.list.version is not 2",
-    "reversed": "the server lists set/",
-    "odd": 'the key "data/small//" has no Hadoop path',
-    DIRECTORY_BUCKET: "directory buckets do not list keys in their order",
+    "reversed": "the server lists keys out of order: set/",
+    "odd": 'the key "data/small//" has no regular Hadoop path',
+    DIRECTORY_BUCKET: "directory buckets do not list keys in order",
 }
 SERVED = ("plain", "payer", "customer-key", "change-detection", "classic")
 REFUSED = {"no-payer": "Status Code: 403", "no-customer-key": "Status Code: 400"}

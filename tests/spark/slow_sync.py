@@ -122,7 +122,7 @@ def test_lists_and_extended_attributes_of_hdfs(places, local):
     assert remote.sync(one, other, **both)["amended"] == 3 and extended(other) == extended(one)
     third = remote.new()
     assert remote.sync(one, third, **both)["problems"] == [] and extended(third) == extended(one)
-    assert remote.sync(one, local / "here", **both)["error"].endswith("are of different kinds; leave the option out")
+    assert remote.sync(one, local / "here", **both)["error"].endswith("support different kinds; omit the option")
 
 
 def test_names_that_are_not_utf8_are_errors_in_a_store_and_are_deleted_here(remote, local):
@@ -131,7 +131,7 @@ def test_names_that_are_not_utf8_are_errors_in_a_store_and_are_deleted_here(remo
     (source / "a").write_text("1")
     Path(os.fsdecode(os.fsencode(source) + b"/bad\xff")).write_text("x")
     done = remote.sync(source, there)
-    message = f"its name is not valid UTF-8, which {'s3a' if remote.kind == 's3' else 'hdfs'}: cannot express"
+    message = f"its name is not valid UTF-8, which {'s3a' if remote.kind == 's3' else 'hdfs'}: cannot represent"
     assert [(problem["path"], problem["message"]) for problem in done["problems"]] == [
         ("bad\\xff", f"IO: {message}")
     ], done
@@ -400,7 +400,7 @@ def test_symbolic_links_are_errors_where_there_are_none(remote, local):
     assert (
         done["exit_code"] == 23
         and done["problems"][0]["path"] == "l"
-        and "has no symbolic links" in done["problems"][0]["message"]
+        and "does not support symbolic links" in done["problems"][0]["message"]
     ), done
     assert remote.sync(source, there, links=False)["notices"] == ["skipping non-regular file: l"]
 

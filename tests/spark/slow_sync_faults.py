@@ -194,7 +194,7 @@ def test_an_executor_that_has_another_destination_writes_nothing(local):
             found = session.call("sync_calls:sync", src=str(source), dst=str(target))
         finally:
             session.close()
-    assert "is not the directory that the driver has under this name" in found["error"], found
+    assert "is not the directory that the driver sees under this name" in found["error"], found
     assert copied(target) == 0
 
 

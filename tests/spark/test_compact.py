@@ -79,7 +79,7 @@ def test_a_direct_write_that_is_not_over_is_refused(ours, tmp_path, below, unfin
     tree(table / ".direct-writes", {f"_{job}.{unfinished}": b"a record" if unfinished == "commit" else b""})
     source = str(table / below)
     refused = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
-    assert f"statement {job} with direct writes is not over" in str(refused), refused
+    assert f"statement {job} with direct writes has not ended" in str(refused), refused
     assert data_files(table) == ["k=1/a", "k=1/b"]
     tree(table / ".direct-writes", {f"_done-1-into-{job}": b""})
     done = ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
@@ -362,7 +362,7 @@ def test_without_being_asked_for_it_is_missing_and_told(stock, ours, tmp_path):
     assert done["copied"] == [] and sum(group["files"] for group in done["left"]) == 12
     assert sorted({os.path.dirname(name) for name in data_files(target)}) == ["good", "rows"]
     assert (
-        "nothing to copy"
+        "copies nothing"
         in ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True, copy_left=True)["error"]
     )
 
@@ -431,12 +431,12 @@ def test_mistakes_are_told_and_change_nothing(ours, tmp_path):
         ({"src": source}, "destination"),
         ({"src": source, "dst": full, "in_place": True}, "destination"),
         ({"src": "s3a://bucket/x", "in_place": True, "plain_files": True}, "local"),
-        ({"src": source, "dst": "/proc/x/y"}, "cannot be made"),
+        ({"src": source, "dst": "/proc/x/y"}, "cannot be created"),
         ({"src": source, "in_place": True, "plain_files": True, "target_size": "12q"}, "not a size"),
         ({"src": source, "in_place": True, "plain_files": True, "target_size": 0}, "positive"),
         ({"src": source, "in_place": True, "plain_files": True, "codec": "rar"}, "not a codec"),
         ({"src": source, "in_place": True, "plain_files": True, "format": "orc"}, "not a format"),
-        ({"src": source, "dst": "/proc/x/y", "dry_run": True}, "cannot be made"),
+        ({"src": source, "dst": "/proc/x/y", "dry_run": True}, "cannot be created"),
     ]:
         assert message in ours.call("compact_calls:compact", **arguments).get("error", "no error"), arguments
     assert entries(source) == ["a", "b"] and entries(full) == ["x"] and entries(tmp_path) == ["full", "source"]

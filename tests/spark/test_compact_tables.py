@@ -275,11 +275,11 @@ def test_in_place_needs_the_users_word(ours, tmp_path):
     shutil.copytree(ICEBERG / "data", tmp_path / "t")
     assert "--plain-files" in refused(ours, tmp_path / "t", plain_files=False)
     for arguments, words in (
-        ({"plain_files": True, "table": "t"}, "exclude each other"),
+        ({"plain_files": True, "table": "t"}, "mutually exclusive"),
         ({"keep_for": "x"}, "not a duration"),
         ({"keep_for": "7"}, "not a duration"),
         ({"keep_for": 7}, "not a duration"),
-        ({"lines": ["x/"]}, "not an ending"),
+        ({"lines": ["x/"]}, "not a file name extension"),
     ):
         assert words in refused(ours, tmp_path / "t", **arguments)
 
@@ -350,8 +350,8 @@ def test_tables_of_hive_are_compacted_whoever_wrote_them(tmp_path):
 @pytest.mark.parametrize(
     "ddl, reason",
     [
-        ("(id LONG, s STRING) USING parquet CLUSTERED BY (id) INTO 4 BUCKETS LOCATION '{}'", "in buckets"),
-        ("(id LONG) USING json OPTIONS (multiLine true) LOCATION '{}'", "several lines"),
+        ("(id LONG, s STRING) USING parquet CLUSTERED BY (id) INTO 4 BUCKETS LOCATION '{}'", "is bucketed"),
+        ("(id LONG) USING json OPTIONS (multiLine true) LOCATION '{}'", "multi-line"),
         ("(id LONG) USING csv OPTIONS (lineSep '|') LOCATION '{}'", "line separator"),
         ("(id LONG) USING csv OPTIONS (encoding 'UTF-16LE') LOCATION '{}'", "UTF-16LE"),
         ("(id LONG) USING orc LOCATION '{}'", "orc"),
@@ -451,7 +451,7 @@ def test_a_compaction_of_what_has_become_a_table_is_not_undone(ours, tmp_path, l
     shutil.rmtree(top / log.split("/")[0])
     tree(top, {f"k=1/.direct-writes/_{job}.begin": b""})
     assert (
-        f"statement {job} with direct writes is not over"
+        f"statement {job} with direct writes has not ended"
         in ours.call("compact_calls:compact", src=str(top), undo=True)["error"]
     )
     shutil.rmtree(top / "k=1/.direct-writes")

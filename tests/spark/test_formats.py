@@ -146,7 +146,7 @@ def test_a_run_that_takes_too_long_is_a_row_that_says_so(ours, text):
     also = text.parent / "also"
     also.mkdir()
     done = ours.call("formats_calls:formats", path=str(text), codecs=["none"], limit=1, also=f"file://{also}")
-    assert {(row["problem"], row["rows"]) for row in done["rows"]} == {("not done after 1 s (--limit)", None)}
+    assert {(row["problem"], row["rows"]) for row in done["rows"]} == {("not finished after 1 s (--limit)", None)}
     assert [row["source"] for row in done["rows"]] == ["local"] * 4 + [f"file://{also}"] * 4
     assert not any(row["recommended"] for row in done["rows"])
     assert left_in(ours.home / "tmp") == list(also.iterdir()) == []
@@ -181,7 +181,7 @@ def test_errors_name_path_operation_and_way_out(ours, text, tmp_path):
         ),
         (
             {"path": f"{tmp_path}/binary.txt"},
-            "/binary.txt: cannot take a sample: the file is not text, for it has zero bytes; name text files",
+            "/binary.txt: cannot take a sample: the file is not text, because it contains NUL bytes; name text files",
         ),
         (
             {"path": str(text), "work_dir": str(locked)},
@@ -197,7 +197,7 @@ def test_errors_name_path_operation_and_way_out(ours, text, tmp_path):
         ({"path": str(text), "limit": "soon"}, "--limit=soon: not a time; write it like 10m or 90s"),
         (
             {"path": str(text), "picture": "a.gif"},
-            "a.gif: pictures are written as .svg or .png; choose one of these endings",
+            "a.gif: pictures are written as .svg or .png; choose one of these extensions",
         ),
         (
             {"path": str(text), "picture": f"{tmp_path}/none/a.svg"},
@@ -247,7 +247,7 @@ def test_the_recommended_format_has_the_least_product_of_size_and_time(ours):
     assert "For stock Spark, the same rule would choose none (1000.0 MiB, 2.10 s)." in sentences
     assert "More cores speed up none, gz, bz2; one task reads all of a file in zst." in sentences
     assert (
-        "Slower storage favors small formats: where it delivers less than 2.5 MiB per second, bz2 is read sooner than gz."
+        "Slower storage favors small formats: where it delivers less than 2.5 MiB per second, bz2 is read faster than gz."
         in sentences
     )
     slower = [["gz", "millstream", 100 << 20, 9, 30.0, 8], *rows[:1]]
@@ -259,7 +259,7 @@ def test_wrong_rows_are_warned_of_and_recommend_nothing(ours):
         ["lz4", "millstream", 10, 9, 2.0, 1, 8],
         ["none", "millstream", 100, 9, 2.0, 1],
         ["lz4", "stock", 10, 9, 0.1, 1, 0],
-        ["none", "stock", 100, 9, "not done"],
+        ["none", "stock", 100, 9, "not finished"],
     ]
     format, sentences = advice(ours, rows)
     assert format == "none"

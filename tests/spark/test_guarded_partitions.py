@@ -6,7 +6,7 @@ import pytest
 from sessions import Session
 from test_direct_writes import HIVE
 
-UNGUARDED = "are not noticed by statements that read there"
+UNGUARDED = "will not notice unfinished writes there"
 LIMIT = 5
 PARTITIONS = 8
 # More than StatementReads.MostPartitions.

@@ -241,7 +241,7 @@ def test_a_commit_is_carried_out_only_as_far_as_its_user_could(table, tmp_path, 
         assert drivers.rows(name) == in_partition("1", *range(10, 50))
     else:
         findings = drivers.call("recover", target=name, accept_loss=True)
-        assert isinstance(findings, list) and "cannot be read or carried out" in str(findings), findings
+        assert isinstance(findings, list) and "cannot be read or applied" in str(findings), findings
         assert {file for file in before if file[0] != "."} <= set(os.listdir(folder / "p=1"))
         drivers.run(f"insert into {name} partition(p='2') select 1")
 

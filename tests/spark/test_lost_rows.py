@@ -379,7 +379,7 @@ def test_a_relation_of_which_a_directory_is_gone_is_not_copied_without_it(driver
     error, rows = drivers.call(
         "copies_of_a_relation_of_which_a_directory_is_gone", path=str(tmp_path / "read"), copy=str(tmp_path / "copy")
     )
-    assert "p=1 was there when it was listed for this statement, and is gone" in error
+    assert "p=1 existed when it was listed for this statement, and is gone" in error
     assert rows == 10
 
 

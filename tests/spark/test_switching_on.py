@@ -96,7 +96,7 @@ def test_a_file_system_that_the_user_has_set_stays(tmp_path, chosen):
     )
     assert (
         got == [chosen, 1]
-        and "Millstream's jar came after" not in log
+        and "Millstream's jar was added after" not in log
         and "Failed to load session extension" not in log
     )
 
@@ -138,7 +138,7 @@ def test_the_jar_alone_gives_one_warning_with_the_missing_line(top, data):
     finally:
         session.close()
     warnings = [line for line in session.log.read_text().splitlines() if "WARN" in line and "illstream" in line]
-    assert len(warnings) == 1 and f"Missing is the setting spark.driver.extraClassPath={jar};" in warnings[0], warnings
+    assert len(warnings) == 1 and f"The missing setting is spark.driver.extraClassPath={jar};" in warnings[0], warnings
 
 
 # ---- JVMs without the jar ----

@@ -404,7 +404,9 @@ def test_a_source_that_holds_the_destination_through_a_mount_deletes_nothing(our
         done = sync(ours, source, destination, delete=True)
     finally:
         subprocess.run(["umount", source / "in"], check=True)
-    assert done == {"error": "the source contains the destination: in; choose directories that are apart"}
+    assert done == {
+        "error": "the source contains the destination: in; choose directories that do not contain each other"
+    }
     assert (destination / "kept").read_text() == "3" and os.listdir(destination) == ["kept"]
 
 
@@ -420,7 +422,7 @@ def test_a_source_in_the_destination_through_a_mount_stays(ours, pair, tmp_path,
     finally:
         subprocess.run(["umount", source], check=True)
     reason = (
-        "the destination contains the source: in; choose directories that are apart"
+        "the destination contains the source: in; choose directories that do not contain each other"
         if inside
         else f"file:{destination}: is the source itself"
     )
@@ -550,7 +552,7 @@ def test_a_directory_with_other_things_is_no_checkpoint(ours, pair, tmp_path, na
     files(source, a="1")
     files(tmp_path / "mine", **{name: "kept"})
     done = sync(ours, source, destination, checkpoint=str(tmp_path / "mine"))
-    assert "is not empty, and no checkpoint" in done["error"] and (tmp_path / "mine" / name).read_text() == "kept"
+    assert "is not empty and is not a checkpoint" in done["error"] and (tmp_path / "mine" / name).read_text() == "kept"
 
 
 @pytest.mark.parametrize("destination, word", [("", "is the source itself"), ("/in", "is inside the source")])

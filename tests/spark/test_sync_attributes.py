@@ -166,4 +166,4 @@ def test_what_a_store_cannot_have_is_refused(ours, pair, option):
     source, destination = pair
     files(source, a="1")
     said = sync(ours, source, f"hdfs://127.0.0.1:1{destination}", **{option: True})["error"]
-    assert option in said and f"hdfs://127.0.0.1:1{destination}" in said and "does not have that" in said, said
+    assert option in said and f"hdfs://127.0.0.1:1{destination}" in said and "does not support it" in said, said

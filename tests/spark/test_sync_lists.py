@@ -181,7 +181,7 @@ def test_a_list_is_a_part_of_what_a_checkpoint_resumes(ours, tmp_path):
     [
         ({"files_from": "absent"}, "the list of files cannot be read"),
         ({"files_from": "bad"}, "'a/./b' in the list of files"),
-        ({"from0": True}, "from0 says how files-from is written"),
+        ({"from0": True}, "from0 describes the format of files-from"),
         ({"recursive": False}, "without a list of files"),
     ],
 )

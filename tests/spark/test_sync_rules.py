@@ -160,7 +160,7 @@ def test_errors_of_copies_prevent_deletions(ours, pair):
     done = sync(ours, source, destination, delete=True)
     assert (done["errors"], done["deleted"], done["exit_code"]) == (1, 0, 23), done
     assert done["notices"] == [
-        "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"
+        "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes anyway"
     ]
     assert sync(ours, source, destination, delete=True, ignore_errors=True)["deleted"] == 1
     assert sorted(os.listdir(destination)) == ["a"]

@@ -21,7 +21,7 @@ public final class Companions {
                         .forEach(Companion::start);
             } catch (ServiceConfigurationError | LinkageError e) {
                 LOG.debug(
-                        "A companion of the file system cannot start; it may need a class that this JVM lacks, such as Spark's",
+                        "A service of the file system cannot start; it may need a class that this JVM lacks, such as one of Spark's",
                         e);
             }
         }

@@ -42,7 +42,7 @@ public interface FileCodec extends CompressionCodec {
             throw new IOException("This " + codec
                     + " file is in a format that Hadoop's codec reads as empty, and Millstream's native "
                     + "library, which decodes it, does not load in this JVM: " + NativeLibrary.whyNot()
-                    + ". `millstream doctor` tells what it needs");
+                    + ". `millstream doctor` reports what it needs");
         }
         return otherwise.createInputStream(whole);
     }

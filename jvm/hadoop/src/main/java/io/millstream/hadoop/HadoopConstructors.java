@@ -28,7 +28,7 @@ public final class HadoopConstructors {
         Map<Class<?>, Constructor<?>> constructors = (Map<Class<?>, Constructor<?>>) field.get(null);
         constructors.put(requested, made.getConstructor());
         if (!isReplaced(requested, made)) {
-            throw new ReflectiveOperationException("it does not use the cache of constructors");
+            throw new ReflectiveOperationException("it does not use its constructor cache");
         }
     }
 

@@ -17,7 +17,7 @@ final class LocalPaths {
     static byte[] require(String path) throws IOException {
         byte[] bytes = encode(new File(path));
         if (bytes == null) {
-            throw new IOException(path + ": not a name in this JVM's encoding; use a UTF-8 locale");
+            throw new IOException(path + ": not a valid name in this JVM's encoding; use a UTF-8 locale");
         }
         return bytes;
     }

@@ -248,8 +248,8 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
                 listings.stream().mapToLong(DirectoryListing::inexpressible).sum();
         if (inexpressible > 0) {
             LOG.warn(
-                    "Entries left out under {}: {}, with names that are not valid in this JVM's encoding ({}), so that Java "
-                            + "cannot open them",
+                    "Entries skipped under {}: {}; their names are not valid in this JVM's encoding ({}), so Java cannot "
+                            + "open them",
                     directory,
                     inexpressible,
                     System.getProperty("sun.jnu.encoding"));
@@ -257,7 +257,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
         long unexamined =
                 listings.stream().mapToLong(DirectoryListing::unexamined).sum();
         if (unexamined > 0) {
-            LOG.warn("Entries left out under {}: {}, for which the file system gave errors", directory, unexamined);
+            LOG.warn("Entries skipped under {}: {}; the file system returned errors for them", directory, unexamined);
         }
     }
 

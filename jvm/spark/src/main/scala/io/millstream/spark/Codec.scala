@@ -42,7 +42,7 @@ object Codec {
   /** Hadoop's codec of this name; an IOException if it is not configured or not built in. */
   def ofHadoop(name: String, codecs: CompressionCodecFactory): CompressionCodec =
     Option(codecs.getCodecByName(name)).getOrElse(throw new IOException(
-      s"Hadoop has no codec $name here: see io.compression.codecs"))
+      s"Hadoop has no codec $name in this session: check io.compression.codecs"))
 
   /**
    * The codec that Hadoop uses to read a file of this name. A Hadoop path would take a colon as the end of a scheme.

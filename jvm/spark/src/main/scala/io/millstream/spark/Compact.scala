@@ -264,11 +264,11 @@ object Compact {
       if (!isEmpty && !Files.exists(real.resolve(StagingName))) throw notEmpty(real)
     } else if (dryRun) {
       if (!Files.isWritable(existing))
-        throw new CompactFailure(s"$given: cannot be made: no permission to write to $existing")
+        throw new CompactFailure(s"$given: cannot be created: no permission to write to $existing")
     } else {
       try Files.createDirectories(real)
       catch {
-        case e: IOException => throw new CompactFailure(s"$given: cannot be made: ${reason(e)}")
+        case e: IOException => throw new CompactFailure(s"$given: cannot be created: ${reason(e)}")
       }
     }
     real

@@ -125,7 +125,7 @@ object CompactOptions {
 
   private def actionOf(undo: Boolean, purge: Boolean, inPlace: Boolean, destination: Option[String]): CompactAction =
     if (undo && (purge || inPlace || destination.nonEmpty))
-      throw new CompactFailure("--undo (undo=True) goes with a directory alone")
+      throw new CompactFailure("--undo (undo=True) takes only a directory")
     else if (undo) CompactAction.Undo
     else if (purge && !inPlace && destination.isEmpty) CompactAction.Purge
     else CompactAction.Merge
@@ -142,19 +142,20 @@ object CompactOptions {
       if (destination.isEmpty != isTrue("in-place"))
         throw new CompactFailure("specify either a destination or --in-place (in_place=True)")
       if (destination.isEmpty && isTrue("copy-left")) {
-        throw new CompactFailure("there is nothing to copy in place: files that cannot be merged stay where they are")
+        throw new CompactFailure("in-place compaction copies nothing: files that cannot be merged stay where they are")
       }
       if (destination.nonEmpty) {
         Seq("table", "plain-files", "keep-for", "purge").find(settings.contains).foreach(key =>
-          throw new CompactFailure(s"--$key is for a compaction in place"))
+          throw new CompactFailure(s"--$key is only for a compaction in place"))
       }
       if (table.nonEmpty && isTrue("plain-files"))
-        throw new CompactFailure("--table and --plain-files exclude each other: the catalog knows what a table is")
+        throw new CompactFailure(
+          "--table and --plain-files are mutually exclusive: the catalog knows the format of a table")
     }
   }
 
   private def firstLinesOf(header: Boolean, noHeader: Boolean): FirstLines =
-    if (header && noHeader) throw new CompactFailure("--header and --no-header exclude each other")
+    if (header && noHeader) throw new CompactFailure("--header and --no-header are mutually exclusive")
     else if (header) FirstLines.Headers
     else if (noHeader) FirstLines.Lines
     else FirstLines.Unknown
@@ -178,12 +179,12 @@ object CompactOptions {
       catch {
         case _: IllegalArgumentException => throw refused
       }
-    if (seconds < 0) throw new CompactFailure(s"$text: the time that files are kept must not be negative")
+    if (seconds < 0) throw new CompactFailure(s"$text: the time to keep files must not be negative")
     seconds
   }
 
   private def endingsOf(text: String): Set[String] = text.toLowerCase(Locale.ROOT).split(',').map(_.trim).map {
     case ending @ Ending() => ending
-    case other => throw new CompactFailure(s"$other: not an ending of a name; write endings like .dat,.tbl")
+    case other => throw new CompactFailure(s"$other: not a file name extension; write extensions like .dat,.tbl")
   }.toSet
 }

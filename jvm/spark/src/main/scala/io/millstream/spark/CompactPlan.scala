@@ -111,7 +111,10 @@ private[spark] final class CompactPlanner(
     val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
     val (expressible, others) = tree.listings().partition(_.directory != null)
     if (others.nonEmpty)
-      left += new NativeCompaction.Left(tree.name, others.length, "directories, whose names this JVM cannot express")
+      left += new NativeCompaction.Left(
+        tree.name,
+        others.length,
+        "these are directories whose names this JVM cannot represent")
     expressible.foreach(part => byDirectory.getOrElseUpdate(part.directory, mutable.ArrayBuffer.empty) += part)
     tree.refuseWrites(byDirectory.keys.toSeq)
     byDirectory.foreach { case (directory, parts) => planDirectory(tree.relative(directory), parts) }
@@ -133,7 +136,7 @@ private[spark] final class CompactPlanner(
       left += new NativeCompaction.Left(directory, 0, reason)
     }
     Seq(
-      parts.iterator.map(_.inexpressible.toLong).sum -> "files whose names this JVM cannot express",
+      parts.iterator.map(_.inexpressible.toLong).sum -> "files whose names this JVM cannot represent",
       parts.iterator.map(_.unexamined.toLong).sum -> "files that cannot be examined").foreach { case (count, reason) =>
       if (count > 0) left += new NativeCompaction.Left(directory, count, reason)
     }
@@ -301,8 +304,8 @@ private[spark] object CompactPlanner {
 
   private object Family {
     private val NoEnding =
-      Unknown("what follows the last dot of the name is no ending, as in data.csv.1, data.csv~ or data.2024-01-01; if these are files " +
-        "of lines, rename them so that they have one (data.1.csv) or no dot")
+      Unknown("the text after the last dot of the name is not a file name extension, as in data.csv.1, data.csv~ or data.2024-01-01; if " +
+        "these files consist of lines, rename them so that they have an extension (data.1.csv) or no dot")
 
     def of(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Family = {
       val lower = name.toLowerCase(Locale.ROOT)
@@ -311,7 +314,7 @@ private[spark] object CompactPlanner {
       } else if (lower.endsWith(".avro")) {
         Unknown("Avro files are not merged")
       } else if (Bucket.matches(lower)) {
-        Unknown("the files of a table in buckets have the numbers of their buckets in their names")
+        Unknown("the files of a bucketed table have their bucket numbers in their names")
       } else if (lower.endsWith(".parquet") || lower.endsWith(".parq")) {
         val toParquet = options.format != CompactOptions.Text
         Rows(fromParquet = true, toParquet, if (toParquet) None else options.codec.flatMap(_.hadoop))
@@ -331,10 +334,11 @@ private[spark] object CompactPlanner {
       if (options.lines(ending)) None
       else if (ending.nonEmpty && !Word.matches(ending)) Some(NoEnding)
       else if (!OfLines(ending)) Some(
-        Unknown(s"$ending is not an ending of files of lines; if they are, add --lines=$ending (lines=[\"$ending\"])"))
+        Unknown(
+          s"$ending is not a known extension of files that consist of lines; if these do, add --lines=$ending (lines=[\"$ending\"])"))
       else if (Delimited(ending) && options.firstLines == FirstLines.Unknown) {
         Some(Unknown(
-          s"$ending files may begin with a header: say so with --header (header=True) or --no-header (header=False)"))
+          s"$ending files may begin with a header: specify --header (header=True) or --no-header (header=False)"))
       } else None
 
     /** Hadoop's name of the codec that a file's name indicates. */

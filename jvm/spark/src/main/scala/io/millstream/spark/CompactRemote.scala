@@ -38,7 +38,7 @@ private[spark] object CompactRemote {
   def run(spark: SparkSession, options: CompactOptions, tell: String => Unit): CompactSummary = {
     val to = options.destination.getOrElse(throw new CompactFailure(
       s"${options.source}: files can be replaced in place only on local and mounted file " +
-        "systems; compact them into a new tree, or rewrite the table by INSERT OVERWRITE with direct writes"))
+        "systems; compact them into a new tree, or rewrite the table with INSERT OVERWRITE and direct writes"))
     val conf = spark.sessionState.newHadoopConf()
     Placement.prepare(conf)
     try {
@@ -84,7 +84,7 @@ private[spark] object CompactRemote {
     private val marker = new HadoopPath(path, Compact.StagingName)
 
     DirectJob.whyNot(fs).ifPresent(reason =>
-      throw new CompactFailure(s"$given: nothing can be compacted to it: $reason"))
+      throw new CompactFailure(s"$given: it cannot be the destination of a compaction: $reason"))
 
     def requireOutside(source: SourceTree): Unit = if (fs.getUri == source.fileSystem) {
       val below = source.path
@@ -228,7 +228,7 @@ private[spark] object CompactRemote {
       if (reasons.nonEmpty) {
         throw new CompactFailure(
           s"${destination.name}: an earlier compaction to it was committed, but ${reasons.mkString("; ")}. " +
-            "If the source still has all lines, remove the directory, or choose another destination, and run the command again")
+            "If the source still has all its lines, remove the directory, or choose another destination, and run the command again")
       }
       destination.unmark(mark.job)
       CompactResult.of(
@@ -311,7 +311,7 @@ private[spark] object CompactRemote {
       try destination.forget(id)
       catch {
         case e: IOException => Log.warn(
-            s"Remains of a compaction are left in ${destination.name} for the next one to remove: ${e.getMessage}")
+            s"Leftovers of a compaction remain in ${destination.name} for the next one to remove: ${e.getMessage}")
       }
 
     /**
@@ -339,7 +339,7 @@ private[spark] object CompactRemote {
         destination.unmark(id)
       } catch {
         case e: IOException =>
-          Log.warn(s"${destination.name} is complete, but remains of its compaction are left: ${e.getMessage}")
+          Log.warn(s"${destination.name} is complete, but leftovers of its compaction remain: ${e.getMessage}")
       }
   }
 }

@@ -110,7 +110,7 @@ final case class CompactSummary(
 
 private[spark] object CompactSummary {
   val NotLookedAt: String =
-    "not looked at: the files beyond their beginnings (damaged data, checksums), free space, and changes before the run"
+    "not checked: file contents past the beginning (damaged data, checksums), free space, and changes before the run"
 
   /** A time in the largest unit in which it is a whole number, as `--keep-for` takes it. */
   private def duration(seconds: Long): String =
@@ -144,7 +144,7 @@ private[spark] object CompactResult {
   /** Messages about a new destination that are known before anything is read. */
   def foretell(plan: CompactPlan, source: String, target: String): Seq[String] =
     CompactSummary.byReason(
-      s"will be missing from $target, unless it is made with --copy-left (copy_left=True)",
+      s"will be missing from $target, unless you use --copy-left (copy_left=True)",
       plan.left) ++
       CompactSummary.byReason("will be copied as they are", copied(source, plan.outputs))
 

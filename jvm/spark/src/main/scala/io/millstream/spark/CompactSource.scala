@@ -68,7 +68,7 @@ private[spark] object SourceTree {
     val resolution = new Resolution(table)
     Journal.of(table.store).jobs.asScala.find(job =>
       !job.isFinished && (job.hasBegun || resolution.isCommitted(job))).foreach { job =>
-      throw new CompactFailure(s"$name: statement ${job.id} with direct writes is not over; wait until it is, or run `millstream recover` on the table")
+      throw new CompactFailure(s"$name: statement ${job.id} with direct writes has not ended; wait until it has, or run `millstream recover` on the table")
     }
   }
 }
@@ -93,7 +93,7 @@ private[spark] final class SourceGuard(source: SourceTree, conf: Configuration) 
    */
   def requireUnchanged(): Unit = source.journals.find(directory =>
     versionOf(directory) != versionBefore(directory)).foreach { directory =>
-    throw new CompactFailure(s"${CompactTasks.shown(directory)}: a statement with direct writes has changed it while it was listed; run the same command again")
+    throw new CompactFailure(s"${CompactTasks.shown(directory)}: a statement with direct writes changed it while it was being listed; run the same command again")
   }
 
   /** Refuses the commit if files that were listed may have been replaced; `ReadGuard` has the rule. */

@@ -25,9 +25,9 @@ private[spark] object CompactTables {
    */
   def check(tree: SourceTree, options: CompactOptions): Option[String] = tree.tableLog(options.inPlace) match {
     case Some(evidence) if evidence.isKnown || options.inPlace => throw new CompactFailure(evidence.message)
-    case Some(evidence) => Some(s"${evidence.message}; what is merged may have rows that such a table has removed")
+    case Some(evidence) => Some(s"${evidence.message}; the merged files may contain rows that such a table has removed")
     case None if options.inPlace && options.table.isEmpty && !options.plainFiles =>
-      throw new CompactFailure(s"${tree.name}: a directory does not show every table that it belongs to. Name the table of plain files whose files are replaced " +
+      throw new CompactFailure(s"${tree.name}: not every table that a directory belongs to can be detected. Name the table of plain files whose files are to be replaced " +
         "(--table=DATABASE.TABLE, table=...), or add --plain-files (plain_files=True) if no table format and no other program keeps a list of these files")
     case None => None
   }
@@ -107,11 +107,11 @@ private[spark] object CompactTables {
       settings.get("table_type").filterNot(kind =>
         Set("MANAGED_TABLE", "EXTERNAL_TABLE")(kind.toUpperCase(Locale.ROOT))).map(kind => s"is a table of $kind"),
       settings.get("storage_handler").map(handler => s"is read by $handler"),
-      settings.get("metadata_location").map(_ => "has a location of metadata, so a log names its files"),
-      Option.when(isTrue("transactional"))("is a transactional table of Hive"),
-      table.bucketSpec.map(_ => "is in buckets, whose numbers are in the names of its files"),
-      Option.when(isTrue("multiline") && provider == "json")("has JSON documents of several lines (multiLine)"),
-      Option.when(isTrue("wholetext"))("takes each file for one row (wholetext)"),
+      settings.get("metadata_location").map(_ => "has a metadata location, so a log names its files"),
+      Option.when(isTrue("transactional"))("is a transactional Hive table"),
+      table.bucketSpec.map(_ => "is bucketed, and its file names contain the bucket numbers"),
+      Option.when(isTrue("multiline") && provider == "json")("has multi-line JSON documents (multiLine)"),
+      Option.when(isTrue("wholetext"))("reads each file as one row (wholetext)"),
       Seq("linesep", "line.delim").flatMap(settings.get).find(!Set("\n", "\\n", "10")(_)).map(_ =>
         "has a custom line separator"),
       Seq("encoding", "charset").flatMap(settings.get).find(name => !Utf8(name.toLowerCase(Locale.ROOT))).map(name =>

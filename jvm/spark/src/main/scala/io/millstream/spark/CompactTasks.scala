@@ -121,7 +121,7 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
   protected final def rewritingOf(output: Output): Rewriting = {
     val Rewrite(fromParquet, toParquet) = output.making: @unchecked
     site.codec.filter(codec => toParquet && codec.parquet.isEmpty).foreach { codec =>
-      throw new IOException(s"Parquet cannot be compressed by $codec")
+      throw new IOException(s"Parquet cannot be compressed with $codec")
     }
     if (!toParquet) site.codec.flatMap(_.hadoop).foreach(requireWriter(_, conf))
     val inputs = output.paths
@@ -147,7 +147,7 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
     val frame = reader(spark).option("mergeSchema", true).parquet(inputs.map(_.toString): _*)
     val columns = frame.schema.fields
     if (!toParquet && !(columns.length == 1 && columns.head.dataType == StringType)) {
-      throw new IOException(s"${shown(inputs.head)}: has the columns ${columns.map(_.name).mkString(", ")}; only a single column of strings can become lines")
+      throw new IOException(s"${shown(inputs.head)}: has the columns ${columns.map(_.name).mkString(", ")}; only a single string column can be written as lines")
     }
     frame
   }
@@ -322,7 +322,7 @@ private[spark] object CompactTasks {
       case e @ (_: RuntimeException | _: LinkageError) =>
         throw new IOException(
           s"Hadoop cannot write ${codec.getDefaultExtension} files here: ${oneLine(e)}; choose another codec, such as " +
-            "--codec=gzip (codec=\"gzip\"), or give Hadoop its native library",
+            "--codec=gzip (codec=\"gzip\"), or install Hadoop's native library",
           e)
     }
 

@@ -20,7 +20,7 @@ object Doctor {
   private val Enabled = "--enabled"
   private val NotInstalled = Diagnosis(
     "settings",
-    "spark-defaults.conf has none of Millstream's: it is off, except in programs that call millstream.enable, as this check does",
+    "spark-defaults.conf has no Millstream settings: it is off, except in programs that call millstream.enable, as this check does",
     None)
 
   /** Exits with 1 if a check fails. */

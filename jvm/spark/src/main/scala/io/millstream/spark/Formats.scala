@@ -91,8 +91,8 @@ object Formats {
     options.picture.foreach(FormatsChart.require)
     val master = conf.get("spark.master", "local[*]")
     if (!master.startsWith("local") && options.workDirectory.isEmpty) {
-      val reason = s"executors of --master=$master do not see a temporary directory of this machine"
-      throw new FormatsFailure(s"$reason; choose one that all machines mount with --work-dir")
+      val reason = s"executors of --master=$master cannot see a temporary directory on this machine"
+      throw new FormatsFailure(s"$reason; use --work-dir to choose a directory that all machines mount")
     }
   }
 

@@ -102,14 +102,14 @@ object FormatsAdvice {
     def changes: Seq[String] = slowerStorage ++ moreCores ++ fromElsewhere ++ largerSample
 
     private def largerSample: Option[String] = Option.when(formats.map(_.wallS).max < ShortS) {
-      "All reads are so short that much of the time is Spark's own, whatever the format; a larger --sample tells more."
+      "All reads are so short that much of the time is Spark's own overhead, whatever the format; a larger --sample will tell more."
     }
 
     private def moreCores: Seq[String] = {
       val (divided, whole) = formats.partition(_.figures.partitions > 1)
       def names(formats: Seq[Format]) = formats.map(_.name).mkString(", ")
       if (divided.isEmpty) Seq(
-        "More cores change nothing for a file of this size, which one task reads in each format; try a larger --sample.")
+        "More cores make no difference for a file of this size, which one task reads in each format; try a larger --sample.")
       else if (whole.isEmpty) Seq("More cores speed up all of these formats.")
       else Seq(s"More cores speed up ${names(divided)}; one task reads all of a file in ${names(whole)}.")
     }
@@ -120,7 +120,7 @@ object FormatsAdvice {
         case Some(other) =>
           val perS = (best.bytes / other.wallS).toLong
           Seq(
-            s"Slower storage favors small formats: where it delivers less than ${bytes(perS)} per second, ${other.name} is read sooner than ${best.name}.")
+            s"Slower storage favors small formats: where it delivers less than ${bytes(perS)} per second, ${other.name} is read faster than ${best.name}.")
         case None => Seq(s"Slower storage does not change the choice: ${best.name} is the smallest.")
       }
 

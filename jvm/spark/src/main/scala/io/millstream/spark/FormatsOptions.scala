@@ -114,9 +114,9 @@ object FormatsOptions {
     val file = Paths.get(name).toAbsolutePath
     val directory = file.getParent
     if (!name.endsWith(".svg") && !name.endsWith(".png"))
-      throw new FormatsFailure(s"$name: pictures are written as .svg or .png; choose one of these endings")
+      throw new FormatsFailure(s"$name: pictures are written as .svg or .png; choose one of these extensions")
     if (directory == null || !Files.isDirectory(directory) || !Files.isWritable(directory) || Files.isDirectory(file)) {
-      val reason = s"$directory is not a directory that can be written to, or the picture is one"
+      val reason = s"$directory is not a writable directory, or the picture is a directory"
       throw new FormatsFailure(s"$name: cannot write the picture: $reason; choose another --picture")
     }
     file

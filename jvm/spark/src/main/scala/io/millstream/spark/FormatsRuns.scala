@@ -83,7 +83,7 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
     command.redirectOutput(ProcessBuilder.Redirect.DISCARD)
     if (isVerbose) command.redirectError(ProcessBuilder.Redirect.INHERIT) else command.redirectError(log.toFile)
     work.run(command, options.limitSeconds) match {
-      case None => Left(s"not done after ${options.limitSeconds} s (--limit)")
+      case None => Left(s"not finished after ${options.limitSeconds} s (--limit)")
       case Some(status) => answered(status)
     }
   }

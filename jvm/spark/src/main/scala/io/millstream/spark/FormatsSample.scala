@@ -111,7 +111,7 @@ private[spark] object FormatsSample {
       var length = in.read(buffer)
       if (length > 0 && buffer.iterator.take(length).contains(0.toByte)) {
         throw new FormatsFailure(
-          s"$file: cannot take a sample: the file is not text, for it has zero bytes; name text files")
+          s"$file: cannot take a sample: the file is not text, because it contains NUL bytes; name text files")
       }
       while (length >= 0 && !isFull) {
         check()

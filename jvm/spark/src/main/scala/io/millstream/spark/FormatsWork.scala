@@ -87,7 +87,7 @@ private[spark] final class FormatsWork private (
     catch {
       case e @ (_: IOException | _: UncheckedIOException) =>
         System.err.println(
-          s"millstream: $path: cannot be removed: ${CompactTasks.oneLine(e)}; remove by hand what is left")
+          s"millstream: $path: cannot be removed: ${CompactTasks.oneLine(e)}; remove the leftovers by hand")
     }
 }
 

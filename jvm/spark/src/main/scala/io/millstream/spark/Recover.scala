@@ -95,17 +95,17 @@ object Recover {
     val jobs = findings.flatMap { finding =>
       val outcome = (finding.verdict, dryRun) match {
         case (Verdict.ALIVE, _) =>
-          "is running, or was killed so lately that it counts as running; left alone: run this again"
+          "is running, or was killed so recently that it counts as running; left alone: run this again"
         case (Verdict.ROLL_FORWARD, false) => "was committed; finished"
         case (Verdict.ROLL_FORWARD, true) => "was committed; would be finished"
         case (Verdict.ROLL_BACK, false) => "was not committed; removed"
         case (Verdict.ROLL_BACK, true) => "was not committed; would be removed"
         case (Verdict.LEFTOVERS, false) =>
-          "is over; leftover files of its attempts, which were never part of it, are removed"
+          "has ended; leftover files of its attempts, which were never part of it, are removed"
         case (Verdict.LEFTOVERS, true) =>
-          "is over; leftover files of its attempts, which were never part of it, would be removed"
+          "has ended; leftover files of its attempts, which were never part of it, would be removed"
         case (Verdict.SUPERSEDED, _) => "is finished, except for directories to which another program has written"
-        case (Verdict.LOST, _) => "was committed, could not be finished, and is ended"
+        case (Verdict.LOST, _) => "was committed, could not be finished, and was given up"
         case (Verdict.REMOVE_REPLACED, false) => "is finished; its replaced files are removed"
         case (Verdict.REMOVE_REPLACED, true) => "is finished; its replaced files would be removed"
       }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.SparkSession
 object Sync {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Sync")
   private val LacksJars =
-    "S3A's jars are missing. Name them with spark.driver.extraClassPath; docs/remote.md says which they are"
+    "S3A's jars are missing. Name them with spark.driver.extraClassPath; docs/remote.md lists them"
 
   /** As of `psync`: an option or argument is wrong. */
   private val Usage = 1
@@ -43,7 +43,7 @@ object Sync {
       summary
     } catch {
       case e: SparkException =>
-        throw new SyncFailure(s"Spark could not run a job: ${CompactTasks.oneLine(e)}; files have their names only if they are complete, so run this again")
+        throw new SyncFailure(s"Spark could not run a job: ${CompactTasks.oneLine(e)}; only complete files have their final names, so run this again")
       case e if isOfS3a(options) && lacksClass(e) =>
         throw new SyncFailure(s"${CompactTasks.oneLine(e)}: $LacksJars")
       case _: UnsupportedFileSystemException if Seq(options.source, options.destination).exists(_.matches("s3n?:.*")) =>

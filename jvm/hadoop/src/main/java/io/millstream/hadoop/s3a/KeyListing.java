@@ -38,7 +38,7 @@ final class KeyListing {
         private static final long serialVersionUID = 1L;
 
         UnorderedException(String before, String key) {
-            super("the server lists " + key + " after " + before);
+            super("the server lists keys out of order: " + key + " after " + before);
         }
     }
 

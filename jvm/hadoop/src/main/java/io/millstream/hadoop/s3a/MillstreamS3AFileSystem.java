@@ -98,9 +98,9 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
     private String whyNot(Configuration effective) throws IOException {
         S3AEncryptionMethods encryption = S3AUtils.getEncryptionAlgorithm(getBucket(), effective);
         if (getBucket().endsWith(DIRECTORY_BUCKET)) {
-            return "directory buckets do not list keys in their order";
+            return "directory buckets do not list keys in order";
         } else if (encryption.getMethod().startsWith("CSE")) {
-            return "with client-side encryption, files have other lengths than their objects";
+            return "with client-side encryption, files and their objects differ in length";
         } else if (effective.getInt(Constants.LIST_VERSION, Constants.DEFAULT_LIST_VERSION)
                 != Constants.DEFAULT_LIST_VERSION) {
             return Constants.LIST_VERSION + " is not " + Constants.DEFAULT_LIST_VERSION;

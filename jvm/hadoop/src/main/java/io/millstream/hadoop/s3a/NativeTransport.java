@@ -380,11 +380,11 @@ final class NativeTransport implements AutoCloseable {
      */
     void refused(String refusal) {
         if (!(bucket.lists() && bucket.reads() && bucket.writes()) && !hasEnded.getAndSet(true)) {
-            LOG.info("{}: S3A's client makes such requests from now on: {}", url, refusal);
+            LOG.info("{}: S3A's client handles such requests from now on: {}", url, refusal);
         } else if (!hasTold.getAndSet(true)) {
-            LOG.info("{}: S3A's client makes a request again: {}", url, refusal);
+            LOG.info("{}: S3A's client repeats a request: {}", url, refusal);
         } else {
-            LOG.debug("{}: S3A's client makes a request again: {}", url, refusal);
+            LOG.debug("{}: S3A's client repeats a request: {}", url, refusal);
         }
     }
 

@@ -201,7 +201,7 @@ final class S3aFiles extends RemoteFiles {
                 if (version != null && !entry.version().equals(Versions.plain(version))) {
                     throw S3Exception.builder()
                             .statusCode(PRECONDITION_FAILED)
-                            .message("another version: the server does not know If-Match")
+                            .message("a different version: the server does not support If-Match")
                             .build();
                 }
                 for (int read = 0; read >= 0 && buffer.hasRemaining(); ) {
@@ -232,8 +232,7 @@ final class S3aFiles extends RemoteFiles {
             if (stream == null) {
                 if (isRead) {
                     throw new IOException(
-                            "the object has changed, or cannot be read any more, while it was read: " + entry.path(),
-                            cause);
+                            "the object changed or became unreadable while it was being read: " + entry.path(), cause);
                 }
                 if (cause != null) {
                     LOG.info("{} is left to S3A: {}", entry.path(), cause.toString());

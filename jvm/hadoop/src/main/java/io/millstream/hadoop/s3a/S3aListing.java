@@ -21,7 +21,7 @@ final class S3aListing {
         private static final long serialVersionUID = 1L;
 
         OddKeyException(String key) {
-            super("the key \"" + key + "\" has no Hadoop path, or an unusual one");
+            super("the key \"" + key + "\" has no regular Hadoop path");
         }
     }
 

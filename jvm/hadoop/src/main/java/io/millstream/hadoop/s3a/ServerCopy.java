@@ -137,7 +137,7 @@ public final class ServerCopy {
                 throw S3AUtils.translateException("copy", to, e);
             }
             isRefused = true;
-            LOG.info("The server does not copy {} to {}, so this process does: {}", from, to, e.getMessage());
+            LOG.info("The server refuses to copy {} to {}, so this process copies it: {}", from, to, e.getMessage());
             return false;
         } catch (SdkException e) {
             throw S3AUtils.translateException("copy", to, e);

@@ -163,17 +163,17 @@ final class Apply {
                 boolean isFound = publishIfPossible(file) && !record.isSwap();
                 if (isFound && record.isExchange() && !isInPlace(file)) {
                     lines.add("lost " + file.in(record.destination(file)) + ", " + file.bytes()
-                            + " bytes, which no reader finds where it is: " + file);
+                            + " bytes, which no reader finds at its current location: " + file);
                 } else if (!isFound) {
-                    lines.add((record.isSwap() ? "perhaps lost, as the catalog may not point to it: " : "lost ") + file
-                            + ", " + file.bytes() + " bytes");
+                    lines.add((record.isSwap() ? "possibly lost, because the catalog may not point to it: " : "lost ")
+                            + file + ", " + file.bytes() + " bytes");
                 }
             }
             if (made != null && !record.isSwap()) {
                 table.unchanged(record.deleted()).forEach(file -> lines.add("not deleted " + file));
             }
             if (record.change() != null) {
-                lines.add("perhaps not recorded in the metastore: "
+                lines.add("possibly not recorded in the metastore: "
                         + record.change().database() + "." + record.change().table());
             }
             table.store().discard(table.store().leftovers(record.below(), job::equals));
@@ -386,8 +386,8 @@ final class Apply {
         byte[] theirs = table.store().read(Journal.published(job));
         if (theirs == null) {
             check();
-            throw new IOException(
-                    "journal entries of job " + job + " in " + table.root() + " disappear while they are read");
+            throw new IOException("journal entries of job " + job + " in " + table.root()
+                    + " disappeared while they were being read");
         }
         return Publication.of(theirs);
     }
@@ -421,7 +421,7 @@ final class Apply {
         if (!phases.time(Phase.PUBLISH, exchanges::run)) {
             check();
             throw new IOException("directories of job " + job + " on " + table.root()
-                    + " could not be exchanged, because its begin entry is gone");
+                    + " could not be exchanged, because the job's begin entry is gone");
         }
         mixed.addAll(exchanges.mixed());
         tellMetastore(rest);
@@ -528,12 +528,12 @@ final class Apply {
             if (current == null) {
                 untold = record.change().database() + "." + record.change().table()
                         + " is gone, or its name belongs to another table: job " + job + " of "
-                        + record.owner() + " is committed, its files are in "
+                        + record.owner() + " is committed, and its files are in "
                         + new Path(table.root(), record.isSwap() ? SwapDirectories.root(job) : ".")
                         + (record.isSwap()
-                                ? ", to which no table points, and the files that they should replace stay"
-                                : ", and no catalog knows its partitions")
-                        + "; to register them, run ALTER TABLE … ADD PARTITION or MSCK REPAIR TABLE on the table that has them now";
+                                ? ", but no table points to them, and the files that they were to replace remain"
+                                : ", but no catalog lists its partitions")
+                        + "; to register them, run ALTER TABLE … ADD PARTITION or MSCK REPAIR TABLE on the table that owns them now";
                 return null;
             }
             if (record.isSwap()) {
@@ -576,7 +576,7 @@ final class Apply {
         if (table.metastore() == null) {
             throw new IOException("job " + job + " on " + table.root() + " is committed, and changes "
                     + record.change().database() + "." + record.change().table()
-                    + " in the metastore, which is not available here: recover the table by its name");
+                    + " in the metastore, which is not available here; recover the table by name");
         }
         return table.metastore();
     }
@@ -606,7 +606,7 @@ final class Apply {
                     : new Ending(
                             Outcome.SUPERSEDED,
                             what
-                                    + "the job's are kept unseen: `millstream recover --superseded=apply` puts them in their place,"
+                                    + "the job's are kept hidden: `millstream recover --superseded=apply` puts them in place,"
                                     + " --superseded=drop removes them");
         }
         mixed.addAll(publication.mixed());
@@ -616,7 +616,7 @@ final class Apply {
                     "job " + job + " of " + record.owner() + " on " + table.root()
                             + " is committed, but another program has written"
                             + " to " + String.join(", ", mixed)
-                            + " at the same time: the rows of both are there, and it is not known whether either should replace"
+                            + " at the same time: the rows of both remain, and it is unknown whether either should replace"
                             + " the other's");
         }
         return untold.isEmpty() ? Ending.DONE : new Ending(Outcome.LOST, untold);
@@ -682,7 +682,7 @@ final class Apply {
                 ? "another program has truncated, dropped or overwritten " + table.root() + " just before job " + job
                         + " of " + record.owner() + " committed to it; nothing is written"
                 : "files that job " + job + " of " + record.owner() + " had written to " + table.root()
-                        + " were removed by another program before they were published; nothing is written, and the table is as it was";
+                        + " were removed by another program before they were published; nothing is written, and the table is unchanged";
         return what + ". The statement can be run again";
     }
 
@@ -710,11 +710,13 @@ final class Apply {
         }
         throw new JournalGoneException("the journal entries of job " + job + " of " + record.owner() + " are gone from "
                 + table.root() + ": the table was renamed,"
-                + " dropped or overwritten by a program that does not know direct writes while the commit of "
+                + " dropped or overwritten by a program that does not support direct writes while the"
+                + " commit of "
                 + record.added().size()
-                + " files was carried out. Files that are not published yet are hidden in their destination directories, wherever these are now, or are"
-                + " unfinished uploads. After a rename, `millstream recover` of the table's new name finishes the commit if its record has moved along, and"
-                + " otherwise removes what is left");
+                + " files was in progress. Files not yet published are hidden in their destination"
+                + " directories, wherever these are now, or are unfinished uploads. After a rename, run"
+                + " `millstream recover` with the table's new name: it finishes the commit if its record"
+                + " has moved along, and otherwise removes the leftovers");
     }
 
     private void check() throws IOException {
@@ -788,7 +790,7 @@ final class Apply {
     private String hintOfRename() throws IOException {
         return record.root().equals(root())
                 ? ""
-                : ", or the table was renamed since, from " + record.root()
+                : ", or the table has since been renamed from " + record.root()
                         + ": unfinished uploads can only be published under that name; rename the table back, recover it, and rename it again";
     }
 

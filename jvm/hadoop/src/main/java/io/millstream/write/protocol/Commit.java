@@ -219,7 +219,7 @@ final class Commit {
                 throw Resolution.lost(table, job);
             }
             throw new IOException(missing.size() + " files that job " + job + " on " + table.root()
-                    + " has written are gone before its commit, " + Apply.examples(missing)
+                    + " had written are gone before its commit, " + Apply.examples(missing)
                     + ": another program has removed them; nothing is committed");
         }
     }

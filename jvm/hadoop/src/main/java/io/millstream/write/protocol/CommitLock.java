@@ -111,7 +111,7 @@ final class CommitLock {
         }
         if (!own.hasBegun()) {
             throw new IOException("the journal entry of job " + job + " is gone from " + table.root()
-                    + ": a program that does not know direct writes has"
+                    + ": a program that does not support direct writes has"
                     + " dropped, renamed or overwritten the table since this statement began; nothing is written");
         }
     }

@@ -179,7 +179,7 @@ public final class DirectJob implements Closeable {
      */
     public CommitOutcome commit(CommitPlan plan) throws IOException {
         if (isCommitted || cleaner.isOver()) {
-            throw new IllegalStateException("job " + id + " is over");
+            throw new IllegalStateException("job " + id + " has ended");
         }
         Phases phases = new Phases(plan.listener);
         CommitRecord record = commit.run(plan, phases);

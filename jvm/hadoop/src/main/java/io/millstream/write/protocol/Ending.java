@@ -36,6 +36,6 @@ public record Ending(Outcome outcome, String detail) {
                 return new Ending(outcome, parts.length > 1 ? parts[1] : "");
             }
         }
-        return new Ending(Outcome.LOST, "an outcome that this version does not know: " + parts[0]);
+        return new Ending(Outcome.LOST, "an outcome unknown to this version: " + parts[0]);
     }
 }

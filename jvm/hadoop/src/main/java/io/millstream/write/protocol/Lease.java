@@ -39,7 +39,7 @@ public final class Lease {
             table.store().replace(Journal.lease(job), Journal.NOTHING);
             renewedNanos = now;
         } catch (IOException | RuntimeException e) {
-            LOG.warn("Job {} on {} could not renew its lease; it tries again", job, table.root(), e);
+            LOG.warn("Job {} on {} could not renew its lease; it will try again", job, table.root(), e);
         }
     }
 

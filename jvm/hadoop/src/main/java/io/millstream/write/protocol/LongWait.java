@@ -52,7 +52,7 @@ final class LongWait {
         if (!isLogged && millis() >= SILENT_MILLIS) {
             isLogged = true;
             LOG.warn(
-                    "Waiting for {} s so far, and for up to {} s ({}): {}",
+                    "Still waiting after {} s, and for up to {} s in all ({}): {}",
                     TimeUnit.MILLISECONDS.toSeconds(millis()),
                     TimeUnit.MILLISECONDS.toSeconds(table.options().lockWaitMillis),
                     WriteOptions.LOCK_WAIT_MILLIS,

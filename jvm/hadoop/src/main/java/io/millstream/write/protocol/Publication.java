@@ -53,7 +53,7 @@ record Publication(boolean isRevoked, List<String> superseded, List<String> with
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(content));
         if (in.read() != VERSION) {
             throw new IOException(
-                    "the journal entry about the published files of a commit is damaged, or was written by another version");
+                    "the journal entry that lists the published files of a commit is damaged, or was written by another version");
         }
         return new Publication(
                 in.readBoolean(), CommitRecord.strings(in), CommitRecord.strings(in), CommitRecord.strings(in));

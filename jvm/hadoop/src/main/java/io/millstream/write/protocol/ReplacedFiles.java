@@ -104,9 +104,9 @@ public final class ReplacedFiles {
     private Set<Path> inUse(String job, MetastoreChange change) throws IOException {
         MetastoreChange current = table.metastore().current(change, table.root());
         if (current == null) {
-            throw new IOException("job " + job + " has replaced files, which stay: " + change.database() + "."
-                    + change.table() + " is gone, renamed or"
-                    + " another table, so it is not known whether they are in use. To stop this message, remove "
+            throw new IOException("files that job " + job + " replaced are kept: " + change.database() + "."
+                    + change.table() + " is gone, was renamed or is"
+                    + " now another table, so it is unknown whether they are in use. To stop this message, remove "
                     + Names.entry(new Path(table.root(), Store.JOURNAL), Journal.replaced(job))
                     + "; this removes no data");
         }

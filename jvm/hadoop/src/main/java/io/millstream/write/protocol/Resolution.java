@@ -376,7 +376,7 @@ public final class Resolution {
         } else {
             Set<String> superseded = apply.superseded();
             if (!superseded.isEmpty()) {
-                steps.add("keep the files for " + String.join(", ", superseded) + ": another writer came first there");
+                steps.add("keep the files for " + String.join(", ", superseded) + ": another writer got there first");
             }
         }
         steps.addAll(steps(record));
@@ -398,7 +398,7 @@ public final class Resolution {
                 requireRightsOfAuthor(job, record);
             }
         } catch (IOException unusable) {
-            LOG.warn("The commit record of job {} on {} cannot be read or carried out", job, table.root(), unusable);
+            LOG.warn("The commit record of job {} on {} cannot be read or applied", job, table.root(), unusable);
             record = null;
         }
         List<String> steps;
@@ -406,7 +406,7 @@ public final class Resolution {
             steps = helper(job, record).giveUp(cause);
         } else {
             steps = List.of(
-                    "lost the contents of the commit record, which cannot be read or carried out",
+                    "lost the contents of the commit record, which cannot be read or applied",
                     "cause: " + Causes.text(cause));
             Ending ending = new Ending(Ending.Outcome.LOST, String.join("; ", steps));
             table.store()
@@ -491,8 +491,9 @@ public final class Resolution {
         return new IOException(
                 "job " + job + " of " + owner + " on " + table.root() + " is committed and cannot be finished: "
                         + Causes.text(cause)
-                        + ". Once the cause is removed, the next statement finishes it, as does `millstream recover` by a user who may; `millstream recover --accept-loss` with"
-                        + " the table's name or path ends it and lists the lost files",
+                        + ". Once the cause is removed, the next statement finishes it, and so does `millstream recover`,"
+                        + " run by a user with the necessary permissions; `millstream recover --accept-loss` with"
+                        + " the table's name or path gives it up and lists the lost files",
                 cause);
     }
 

@@ -20,8 +20,8 @@ public final class Pause {
             Thread.sleep(ThreadLocalRandom.current().nextLong(millis / 2, millis + 1));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw (IOException)
-                    new InterruptedIOException("interrupted while waiting for others, or for the store").initCause(e);
+            throw (IOException) new InterruptedIOException("interrupted while waiting for other jobs, or for the store")
+                    .initCause(e);
         }
     }
 }

@@ -98,7 +98,7 @@ class CommitLockTest {
         }
         return log.getOutput()
                 .lines()
-                .filter(line -> line.contains("Waiting for"))
+                .filter(line -> line.contains("Still waiting"))
                 .toList();
     }
 
@@ -107,7 +107,7 @@ class CommitLockTest {
         List<String> logged = logOfWait(60_000);
 
         assertEquals(1, logged.size(), logged::toString);
-        String expected = "Waiting for 10 s so far, and for up to 60 s (fs.millstream.write.lock.wait.ms): job "
+        String expected = "Still waiting after 10 s, and for up to 60 s in all (fs.millstream.write.lock.wait.ms): job "
                 + HOLDER + " of " + DirectJob.owner() + " holds the commit lock of " + new Path("memory:///table")
                 + ", which job " + LATE + " needs";
         assertTrue(logged.get(0).contains(expected), logged::toString);

@@ -292,7 +292,9 @@ abstract class SwapContract {
                 try {
                     recoverAndDieAt(fixture, Integer.MAX_VALUE, Moment.AFTER);
                 } catch (IOException e) {
-                    assertTrue(e.getMessage().contains("db.t is gone, renamed or another table"), e::getMessage);
+                    assertTrue(
+                            e.getMessage().contains("db.t is gone, was renamed or is now another table"),
+                            e::getMessage);
                     isRefused = true;
                 }
                 fixture.look();

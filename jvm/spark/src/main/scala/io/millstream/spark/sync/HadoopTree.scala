@@ -62,14 +62,14 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
 
   protected final def at(path: String): Path =
     if (Names.isUtf8(path)) Tree.below(root, path)
-    else throw new IOException(s"its name is not valid UTF-8, which ${fs.getUri.getScheme}: cannot express")
+    else throw new IOException(s"its name is not valid UTF-8, which ${fs.getUri.getScheme}: cannot represent")
 
   override def list(directory: String)(take: Entry => Unit): Unit = {
     val place = at(directory)
     val found = fs.listStatusIterator(place)
     while (found.hasNext) {
       val status = found.next()
-      if (status.getPath == place) throw new IOException(s"$place is not a directory any more")
+      if (status.getPath == place) throw new IOException(s"$place is no longer a directory")
       val name = status.getPath.getName
       val path = Paths.child(directory, name)
       // Of a key with `..`, S3A makes a path somewhere else.
@@ -202,7 +202,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
     if (!fs.mkdirs(at(path))) throw new IOException("the file system did not create the directory")
 
   override def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String] =
-    throw new UnsupportedOperationException(s"${fs.getUri.getScheme}: has no symbolic links")
+    throw new UnsupportedOperationException(s"${fs.getUri.getScheme}: does not support symbolic links")
 
   override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit = {
     set(at(path), attributes)

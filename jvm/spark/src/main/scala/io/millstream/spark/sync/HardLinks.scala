@@ -82,7 +82,7 @@ private[sync] object HardLinks {
     name.copy(step = Some(Step(
       name.entry.path,
       if (name.entry.isFile) Action.Copy else Action.Link,
-      "it is the copy of another file, too",
+      "it is also the copy of another file",
       Some(name.entry),
       name.found,
       changes = changes)))

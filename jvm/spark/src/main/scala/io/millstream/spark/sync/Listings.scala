@@ -127,7 +127,7 @@ private[sync] final class Listings(
       work.save(s"$Destination-listed", wanted.repartition(tasks).mapPartitions(present(site, _)))
     }
     listEntered(Destination, site.destination)
-    if (hasDestination) describing(s"look for what earlier runs have left in ${site.destination}") {
+    if (hasDestination) describing(s"look for leftovers of earlier runs in ${site.destination}") {
       val found = work.load[Entry](s"$Destination-listed").filter(col("kind") === Kind.Directory).join(
         entered,
         Seq("path"),
@@ -262,7 +262,7 @@ private[sync] object Listings {
   /** What was found at listed paths. */
   private val AtListed = s"$Source.listed"
   private val Missing = "it is listed, but does not exist"
-  private val IsBoth = "it is an object and a directory at once, which only an object store can express"
+  private val IsBoth = "it is both an object and a directory, which only an object store can represent"
 
   /** Why a directory takes no part: with links apart, there are many ways to one directory, and a mount is another. */
   private val IsOther =

@@ -47,7 +47,7 @@ private[sync] final class Phases(
       site.openDestination().deleteTree(names.working)
     }
     if (hasFailures || shares.of(Action.Skip, Action.Fail) > 0) unlisted()
-    if (shares.of(Action.Stay) > 0) note("stays", "note what stays as it is", Action.Stay, Status.Same)
+    if (shares.of(Action.Stay) > 0) note("stays", "record unchanged entries", Action.Stay, Status.Same)
     if (options.deleteBefore) delete()
     makeDirectories()
     copy()
@@ -74,7 +74,7 @@ private[sync] final class Phases(
     val failed = Seq(Source, Destination).map(side =>
       listings.all(side).filter(_.kind == Kind.Failed).map(Outcome.unlisted(_, side)))
     val left = planning.steps(Action.Skip, Action.Fail).map(leave(_))
-    describing("note what was not listed")(work.save(
+    describing("record what was not listed")(work.save(
       s"$Manifest-listing",
       (failed :+ left).reduce(_ union _).coalesce(context.defaultParallelism.max(1))))
   }
@@ -87,7 +87,7 @@ private[sync] final class Phases(
       MaxRuns).collect().filter(_.hasEnded).toSet
     val litter = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry =>
       Step(entry.path, Action.Delete, Counting.LeftBefore, None, Some(entry)))
-    each("litter", litter, 0, "remove what earlier runs have left")(removeLitter)
+    each("litter", litter, 0, "remove leftovers of earlier runs")(removeLitter)
   }
 
   private def makeDirectories(): Unit = {
@@ -97,7 +97,7 @@ private[sync] final class Phases(
         "way",
         planning.steps(Action.Directory).filter(col("makesWay")),
         count,
-        "remove what is in the way of directories")(makeWay)
+        "remove entries that are in the way of directories")(makeWay)
     }
     if (count > 0) {
       val steps = planning.steps(Action.Directory)
@@ -167,7 +167,7 @@ private[sync] final class Phases(
     refused = total > 0 && !options.ignoreErrors && hasFailed
     // Directories that cannot be deleted because of what the filter protects in them.
     if (isReal && !refused && shares.of(Action.Keep) > 0)
-      note("kept", "note which directories stay", Action.Keep, Status.NotEmpty)
+      note("kept", "record kept directories", Action.Keep, Status.NotEmpty)
     if (total > 0 && !refused && most.forall(_ > 0)) {
       val all = planning.steps(Action.Delete)
       val chosen = most.fold(all) { most =>
@@ -316,7 +316,7 @@ private object Phases {
   private val OwnersAll = Integer.parseInt("700", 8)
 
   /** Why a directory gets its time again that had it before. */
-  val Contents = "what is in it has changed"
+  val Contents = "its contents have changed"
 
   type Run = (Tree, Tree, Rules, Step) => Outcome
 

@@ -43,7 +43,7 @@ private[sync] final class Planning(
     if (rules.ignoreExisting || rules.delete && !rules.preserved.copiesAll) {
       val paths = closed
       if (paths.size == MaxClosed) throw new SyncFailure(
-        s"more than $MaxClosed directories have the name of something else on the other side, which stays")
+        s"more than $MaxClosed directories have the same name as something else on the other side, which is kept")
       if (paths.nonEmpty)
         work.save(Open, work.load[Step](Plan).filter(step => !Paths.ancestors(step.path).exists(paths)))
     }
@@ -53,11 +53,11 @@ private[sync] final class Planning(
       val steps = Packing.packed(work.load[Step](Plan).filter(col("action") === Action.Compare).rdd, count, 2 * bytes)
       work.save(Compared, session.createDataset(steps.mapPartitions(comparison(site, rules, _))))
     }
-    if (rules.preserved.hardLinks) describing("find the names of the same files") {
+    if (rules.preserved.hardLinks) describing("find hard links to the same files") {
       val named = all.filter(col("source.inode").isNotNull && !col("action").isin(Action.Compare, Action.Stay))
       work.save(Linked, HardLinks.steps(source, destination, named, rules))
     }
-    if (rules.examinesDeletions) describing("find out what may be deleted") {
+    if (rules.examinesDeletions) describing("determine what may be deleted") {
       val surplus = planned.filter(col("action") === Action.Surplus)
       work.save(Deletable, new Surplus(work, site, listings).steps(surplus))
     }

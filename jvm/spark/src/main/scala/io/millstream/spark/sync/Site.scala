@@ -52,7 +52,7 @@ private[sync] final case class Site(
         names.working).isEmpty) {
       val host = java.net.InetAddress.getLocalHost.getHostName
       throw new java.io.IOException(
-        s"$destination on $host is not the directory that the driver has under this name; mount it on every machine")
+        s"$destination on $host is not the directory that the driver sees under this name; mount it on every machine")
     }
     openFilter().foldLeft(tree)(new FilteredDestination(_, _))
   }

@@ -153,9 +153,9 @@ object SyncOptions {
       number
     }
     if (settings.contains("from0") && !settings.contains("files-from"))
-      throw new SyncFailure("from0 says how files-from is written, which was not given")
+      throw new SyncFailure("from0 describes the format of files-from, which was not given")
     if (!is("recursive", otherwise = true) && !settings.contains("files-from")) {
-      throw new SyncFailure("without a list of files, directories are synchronized with all that is in them")
+      throw new SyncFailure("without a list of files, directories are synchronized with all their contents")
     }
     val rules = settings.toSeq.collect { case (Rule(position), rule) => position.toInt -> rule }.sortBy(_._1).map(_._2)
     SyncOptions(

@@ -124,7 +124,7 @@ private[spark] final class Synchronization(
       throw new SyncFailure(s"$source: is inside the destination $destination; choose a destination outside it")
     def refuse(option: String, side: String) =
       throw new SyncFailure(
-        s"--$option (${option.replace('-', '_')}=True): $side does not have that; leave the option out")
+        s"--$option (${option.replace('-', '_')}=True): $side does not support it; omit the option")
     options.ofLocalTrees.foreach(option =>
       Seq(source, destination).filterNot(_.startsWith("file:")).foreach(refuse(option, _)))
     options.ofExtended.foreach { option =>
@@ -133,7 +133,7 @@ private[spark] final class Synchronization(
       else if (other.isEmpty) refuse(option, destination)
       else if (one != other) {
         throw new SyncFailure(
-          s"--$option ($option=True): those of $source and of $destination are of different kinds; leave the option out")
+          s"--$option ($option=True): $source and $destination support different kinds; omit the option")
       }
     }
     val found =
@@ -212,7 +212,7 @@ private[spark] final class Synchronization(
       throw new SyncFailure(s"$destination: is the source $source itself, under another name")
     if (Iterator.iterate(new Path(source).getParent)(_.getParent).takeWhile(_ != null).exists(isMarked)) {
       throw new SyncFailure(
-        s"$source: is inside the destination $destination, which has another name, too; choose a destination outside it")
+        s"$source: is inside the destination $destination, which also has another name; choose a destination outside it")
     }
   }
 
@@ -283,7 +283,8 @@ private[spark] final class Synchronization(
     }
     work.write(TemporaryNamesOfRun, site.names.toString)
     if (!resumes) listings.make(tops)
-    listings.overlap.foreach(found => throw new SyncFailure(s"$found; choose directories that are apart"))
+    listings.overlap.foreach(found =>
+      throw new SyncFailure(s"$found; choose directories that do not contain each other"))
     val Seq(ofSource, ofDestination) = Seq(Source, Destination).map(listings.census)
     val rules = rulesFor(ofSource, ofDestination, work)
     if (!resumes) planning.make(rules, ofSource.all + ofDestination.all)
@@ -390,5 +391,5 @@ private object Synchronization {
   private val InUse = ConcurrentHashMap.newKeySet[Path]()
   private val Private = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
   private val NothingDeleted =
-    "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes all the same"
+    "nothing is deleted, because something failed before; --ignore-errors (ignore_errors=True) deletes anyway"
 }

@@ -110,7 +110,7 @@ private[sync] final class Transfer(
     attempt(step, entry, listed, isLast = false).getOrElse {
       source.status(step.path) match {
         case Some(now) if now.isFile => attempt(step, source.withOwnTime(now), now, isLast = true).get
-        case Some(now) => Outcome.of(step, Status.Changed).copy(message = Some(s"it is a ${now.kind} now"))
+        case Some(now) => Outcome.of(step, Status.Changed).copy(message = Some(s"it is now a ${now.kind}"))
         case None => Outcome.of(step, Status.Vanished)
       }
     }

@@ -157,7 +157,7 @@ private[sync] trait Tree {
 
   /** Makes a hard link to the entry `other`, in the place of whatever is there, except for a directory. */
   def makeHardLink(path: String, other: String): Unit =
-    throw new UnsupportedOperationException("the file system has no hard links")
+    throw new UnsupportedOperationException("the file system does not support hard links")
 
   /** Sets attributes, and, as far as they are wanted, the extended attributes that the entry has in another tree. */
   def setAttributes(path: String, attributes: Attributes, source: Option[Tree] = None): Unit

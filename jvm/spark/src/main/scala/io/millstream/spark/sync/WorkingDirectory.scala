@@ -68,7 +68,7 @@ private[sync] final class WorkingDirectory(session: SparkSession, val path: Path
     val found = if (fs.exists(path)) fs.listStatus(path).toSeq.map(_.getPath) else Nil
     if (found.nonEmpty && !found.exists(_.getName == Mark)) {
       throw new SyncFailure(
-        s"$path: is not empty, and no checkpoint of an earlier run; choose a directory that is empty or does not exist")
+        s"$path: is not empty and is not a checkpoint of an earlier run; choose a directory that is empty or does not exist")
     }
     found.filter(child => isOurs(child.getName)).foreach(fs.delete(_, true))
     fs.mkdirs(path)

@@ -139,9 +139,9 @@ public final class HdfsStore extends HiddenFileStore {
         } catch (AccessControlException e) {
             throw new IOException(
                     "the user of this process may not remove " + asked
-                            + ", and nothing is written. Its directory has the owner " + found.getOwner()
-                            + " and the mode " + found.getPermission()
-                            + ". Run the statement as a user who may, or change the directory's permissions",
+                            + ", and nothing is written. Its directory has owner " + found.getOwner()
+                            + " and mode " + found.getPermission()
+                            + ". Run the statement as a user who may remove it, or change the directory's permissions",
                     e);
         }
     }

@@ -81,7 +81,7 @@ final class AuthorRights {
     private IOException refused(String files) throws IOException {
         String user = Files.getOwner(entry, LinkOption.NOFOLLOW_LINKS).getName();
         return new IOException(entry + " belongs to " + user + ", who may not remove or rename " + files
-                + ": it is not carried out with the rights of" + " others. " + user
-                + " can run millstream recover; if the entry is not to be trusted, remove " + entry.getParent());
+                + ": it is not applied with another user's rights. " + user
+                + " can run millstream recover; if you do not trust the entry, remove " + entry.getParent());
     }
 }

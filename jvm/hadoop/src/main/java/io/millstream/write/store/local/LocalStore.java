@@ -93,7 +93,7 @@ public final class LocalStore extends HiddenFileStore {
         try {
             return java.nio.file.Path.of(path.toUri().getPath());
         } catch (InvalidPathException e) {
-            throw new IOException("this JVM's character encoding has no name for " + path, e);
+            throw new IOException(path + ": this name is not valid in this JVM's character encoding", e);
         }
     }
 
@@ -105,15 +105,15 @@ public final class LocalStore extends HiddenFileStore {
         String locale = System.getProperty("sun.jnu.encoding", "UTF-8");
         Charset charset = Charset.isSupported(locale) ? Charset.forName(locale) : StandardCharsets.UTF_8;
         if (names.stream().anyMatch(name -> name.indexOf('\0') >= 0)) {
-            return Optional.of("no file can have a NUL in its name");
+            return Optional.of("a file name cannot contain a NUL");
         }
         boolean hasAll = charset.equals(StandardCharsets.UTF_8)
                 || !isOpen && names.stream().allMatch(charset.newEncoder()::canEncode);
         return hasAll
                 ? Optional.empty()
                 : Optional.of("this process names files in " + locale
-                        + ", the character encoding of its locale, in which not every"
-                        + " directory has a name; start it with LC_ALL=C.UTF-8");
+                        + ", the character encoding of its locale, which cannot represent"
+                        + " every directory name; start it with LC_ALL=C.UTF-8");
     }
 
     /**
@@ -157,7 +157,7 @@ public final class LocalStore extends HiddenFileStore {
             for (java.nio.file.Path file : stream) {
                 Path path = Names.path(directory, file.getFileName().toString());
                 if (!local(path).equals(file)) {
-                    throw new IOException("this JVM's character encoding has no name for " + path);
+                    throw new IOException(path + ": this name is not valid in this JVM's character encoding");
                 }
                 FileStatus status = entry(path);
                 if (status != null) {

@@ -118,7 +118,7 @@ final class Rights {
                 throw new IOException(
                         directory + " belongs to " + owner(directory)
                                 + ", and the user of this process may not remove or rename files in it (" + reason
-                                + "); nothing is written. Grant that user write permission there, or run the statement as one who has it",
+                                + "); nothing is written. Grant that user write permission there, or run the statement as a user who has it",
                         e);
             }
         }
@@ -133,7 +133,7 @@ final class Rights {
         try {
             if (!isOwn(file)) {
                 throw new IOException(
-                        file + " belongs to " + owner(file) + ", and its directory, of " + owner(directory)
+                        file + " belongs to " + owner(file) + ", and its directory, owned by " + owner(directory)
                                 + ", has the sticky bit: only these users"
                                 + " and root may remove or rename the file; nothing is written. Run the statement as one of them, or clear the bit with chmod -t");
             }

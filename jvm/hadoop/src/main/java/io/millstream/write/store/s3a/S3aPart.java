@@ -77,7 +77,7 @@ public record S3aPart(String etag, String algorithm, String checksum) {
             }
             return texts;
         } catch (ReflectiveOperationException e) {
-            throw new IOException("the tags of an upload's parts cannot be read", e);
+            throw new IOException("the ETags of an upload's parts cannot be read", e);
         }
     }
 

@@ -106,7 +106,7 @@ public final class S3aStore implements Store {
     public static Optional<String> whyNot(FileSystem fs) {
         // Files are written through a separate S3A instance, which would bypass a subclass of the user.
         if (fs.getClass() != S3AFileSystem.class && fs.getClass() != MillstreamS3AFileSystem.class) {
-            return Optional.of("direct writes to s3a need Hadoop's S3AFileSystem, and this is "
+            return Optional.of("direct writes to s3a need Hadoop's S3AFileSystem, but this is "
                     + fs.getClass().getName());
         }
         return ((S3AFileSystem) fs).isMagicCommitEnabled()
@@ -191,7 +191,7 @@ public final class S3aStore implements Store {
             if (putNew(entry, content)) {
                 remove(List.of(entry));
                 throw new UnsuitedException(
-                        "the server of " + fs.getUri()
+                        "the S3 server of " + fs.getUri()
                                 + " does not honour If-None-Match, which direct writes need to decide which job"
                                 + " commits",
                         null);
@@ -496,7 +496,7 @@ public final class S3aStore implements Store {
                     .toList();
         } catch (AccessDeniedException e) {
             LOG.warn(
-                    "It is not checked whether the uploads to {} still exist, because the credentials may not list uploads",
+                    "Cannot check whether the uploads to {} still exist, because the credentials may not list uploads",
                     table,
                     e);
             return List.of();

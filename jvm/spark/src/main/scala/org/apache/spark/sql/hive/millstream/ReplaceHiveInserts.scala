@@ -75,7 +75,8 @@ class ReplaceHiveInserts(session: SparkSession)
   private def isWrittenByTasks(isLocal: Boolean, root: Path, hadoopConf: Configuration): Boolean = {
     val isOfDriver =
       isLocal && !session.sparkContext.isLocal && FileSystem.getDefaultUri(hadoopConf).getScheme != "file"
-    if (isOfDriver) ReplaceInserts.warn(root.toString, "it is a directory of the driver, but tasks run elsewhere")
+    if (isOfDriver)
+      ReplaceInserts.warn(root.toString, "it is a directory on the driver's machine, but tasks run elsewhere")
     !isOfDriver
   }
 }

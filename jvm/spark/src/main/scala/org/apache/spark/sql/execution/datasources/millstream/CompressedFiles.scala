@@ -38,7 +38,7 @@ private[millstream] object CompressedFiles extends Logging {
   private val MostRemembered = 10_000
 
   private val Indivisible =
-    "nothing in it says where decoding could begin; write it again with `millstream recompress`, or as many files"
+    "it has no point at which decoding could start; rewrite it with `millstream recompress`, or as several files"
 
   /** Files that have been found to be undivided. */
   private val undivided = rememberedFiles()
@@ -158,7 +158,7 @@ private[millstream] object CompressedFiles extends Logging {
         try inTasks(context, files, conf)(makeAndKeep(_, store, _, _))
         catch {
           case e: SparkException if e.getCondition != Cancelled =>
-            logWarning("Not all indexes of compressed files could be made; one task reads each that has none", e)
+            logWarning("Not all indexes of compressed files could be made; one task reads each file without one", e)
             // Those that were made are in the store.
             files.map(_ => Kept(None))
         }
@@ -209,7 +209,7 @@ private[millstream] object CompressedFiles extends Logging {
           () => task.isInterrupted())).fold[Result](Undivided) { index =>
           val usable = Option(NativeIndex.of(index))
           usable.foreach(_.close())
-          if (usable.isEmpty) Unreadable("it would have an index that no reader accepts")
+          if (usable.isEmpty) Unreadable("its index would be one that no reader accepts")
           else keep(file, index, store, conf)
         }
       } catch {
@@ -223,7 +223,7 @@ private[millstream] object CompressedFiles extends Logging {
   private def keep(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Result =
     try {
       if (hasChanged(file, conf)) {
-        Unreadable("it has changed while it was read")
+        Unreadable("it changed while it was being read")
       } else {
         store.save(file, index, conf)
         Made(index, None)
@@ -248,8 +248,8 @@ private[millstream] object CompressedFiles extends Logging {
   final case class Made(index: Array[Byte], failure: Option[String]) extends Result {
     override def tell(file: CompressedFile): Unit = failure.foreach { why =>
       logWarning(
-        s"The index of ${file.path} is not kept, so it is made again in the next application: $why; set ${IndexSettings.Directory.key} " +
-          "to a directory that can be written to")
+        s"The index of ${file.path} is not kept, so the next application makes it again: $why; set ${IndexSettings.Directory.key} " +
+          "to a writable directory")
     }
   }
 

@@ -48,7 +48,7 @@ private[millstream] object DescribedScans extends Logging {
       MethodHandles.lookup().defineClass(subclass(base, plain)).getConstructors.head.asInstanceOf[Constructor[_ <: T]]
     } catch {
       case e @ (NonFatal(_) | _: LinkageError) =>
-        logInfo(s"Event logs will not have the metadata of ${base.getSimpleName}, since this Spark describes scans in another way: $e")
+        logInfo(s"Event logs will not have the metadata of ${base.getSimpleName}, because this Spark describes scans differently: $e")
         plain
     }
   }

@@ -28,7 +28,7 @@ case class Diagnosis(what: String, found: String, cure: Option[String])
  */
 object Diagnosis {
   private val AddLines =
-    "add the lines that `millstream spark-conf` prints to conf/spark-defaults.conf, or use millstream.enable(); both must come before the JVM starts"
+    "add the lines that `millstream spark-conf` prints to conf/spark-defaults.conf, or use millstream.enable(); either must happen before the JVM starts"
 
   /** On a Spark that is not supported, only what does not depend on it. */
   def of(session: SparkSession): Seq[Diagnosis] = {
@@ -121,7 +121,7 @@ object Diagnosis {
           "native library",
           s"does not load: $cause",
           Some(
-            "it needs Linux with glibc 2.28 or newer, on a platform for which the jar has the library, and a java.io.tmpdir that is not mounted noexec (-Djava.io.tmpdir=DIRECTORY)"))
+            "it needs Linux with glibc 2.28 or newer, on a platform for which the jar contains the library, and a java.io.tmpdir that is not mounted noexec (-Djava.io.tmpdir=DIRECTORY)"))
     }
 
   private def ofFileSystem(spark: classic.SparkSession): Diagnosis = LocalFiles.server(spark.sparkContext) match {
@@ -129,10 +129,10 @@ object Diagnosis {
     case LocalFiles.Chosen(name) => Diagnosis(
         "file: system",
         s"$name, since fs.file.impl is set",
-        Some("unset spark.hadoop.fs.file.impl, unless the class is chosen intentionally: Spark and Hadoop list and read local files"))
+        Some("unset spark.hadoop.fs.file.impl, unless you chose the class intentionally: Spark and Hadoop list and read local files"))
     case LocalFiles.Early(name) => Diagnosis(
         "file: system",
-        s"$name, which was created before the jar was there",
+        s"$name, which was created before the jar was loaded",
         Some(s"set ${LocalFiles.Missing}: $AddLines"))
   }
 
@@ -151,7 +151,7 @@ object Diagnosis {
         case RemoteFileSystems.Nobody =>
           Seq(Diagnosis(
             what,
-            "none: there are no jars for it on the class path (docs/remote.md says how to add them)",
+            "none: its jars are not on the class path (docs/remote.md says how to add them)",
             None))
         case RemoteFileSystems.SwitchedOff(className) =>
           Seq(Diagnosis(
@@ -168,7 +168,7 @@ object Diagnosis {
           Seq(Diagnosis(
             what,
             s"$className, since $key is set",
-            Some(s"unset spark.hadoop.$key, unless the class is chosen intentionally: Spark and Hadoop list and read its files")))
+            Some(s"unset spark.hadoop.$key, unless you chose the class intentionally: Spark and Hadoop list and read its files")))
         case RemoteFileSystems.Apart(key, className, reason) =>
           Seq(Diagnosis(
             what,

@@ -22,7 +22,7 @@ import org.apache.spark.sql.internal.SQLConf
  */
 object FileCodecClasses extends Logging {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.codecs.enabled")
-    .doc("Whether Hadoop's readers decode .lz4, .snappy and .zst files natively. If false when the first session is made, Hadoop's own codecs do.")
+    .doc("Whether Hadoop's readers decode .lz4, .snappy and .zst files natively. If false when the first session is made, Hadoop's own codecs decode them.")
     .booleanConf
     .createWithDefault(true)
 
@@ -34,7 +34,7 @@ object FileCodecClasses extends Logging {
       context.hadoopConfiguration.set(IO_COMPRESSION_CODECS_KEY, withOurs(context.hadoopConfiguration))
     } catch {
       case NonFatal(e) =>
-        logWarning(s"$IO_COMPRESSION_CODECS_KEY names codecs that Hadoop does not find, so Millstream adds none: $e")
+        logWarning(s"$IO_COMPRESSION_CODECS_KEY names codecs that Hadoop cannot find, so Millstream adds none: $e")
     }
   }
 

@@ -82,7 +82,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
       IndexOutcome(
         file.root.toString,
         IndexJob.Prune,
-        problem = Some("not a directory; name the one that has the file")))
+        problem = Some("not a directory; name the directory that contains the file")))
     val current = listed.flatMap(_.data).map(store.path(_).toString).toSet
     val kept = store.directory match {
       case None => listed.flatMap(_.indexes)

@@ -76,7 +76,7 @@ private object IndexListedFiles {
   private val SessionCatalogName = "spark_catalog"
 
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf(ListingOptions.ENABLED_IN_DRIVER)
-    .doc("Whether Millstream lists local files. If false when the driver starts, all listing is Spark's and Hadoop's own; if set to " +
+    .doc("Whether Millstream lists local files. If false when the driver starts, Spark and Hadoop do all listing; if set to " +
       "false in a running session, its DataFrames do not use the compact index.")
     .booleanConf
     .createWithDefault(true)

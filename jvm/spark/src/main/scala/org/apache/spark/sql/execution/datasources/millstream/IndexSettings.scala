@@ -20,12 +20,12 @@ private[millstream] object IndexSettings {
     .createWithDefault(true)
 
   val Directory: ConfigEntry[String] = SQLConf.buildConf("spark.millstream.index.directory")
-    .doc("The directory in which indexes of compressed files are kept; by default in the directory _millstream beside each file.")
+    .doc("The directory for the indexes of compressed files; by default the directory _millstream next to each file.")
     .stringConf
     .createWithDefault("")
 
   val MinSize: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.index.minSize")
-    .doc("One task reads a compressed file of fewer bytes, which gets no index.")
+    .doc("A compressed file of fewer bytes than this gets no index, and one task reads it.")
     .bytesConf(ByteUnit.BYTE)
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(4L << 20)

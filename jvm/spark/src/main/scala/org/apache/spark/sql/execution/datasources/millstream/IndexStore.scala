@@ -207,7 +207,7 @@ private[millstream] object IndexStore extends Logging {
 
   private def read(fileSystem: FileSystem, place: Path): Option[Array[Byte]] = {
     val bytes = Using.resource(fileSystem.open(place))(_.readNBytes(MostBytes + 1))
-    if (bytes.length > MostBytes) warn(s"The index $place is not used: no index has more than ${MostBytes >> 20} MiB")
+    if (bytes.length > MostBytes) warn(s"The index $place is not used: an index has at most ${MostBytes >> 20} MiB")
     Option.when(bytes.length <= MostBytes)(bytes)
   }
 

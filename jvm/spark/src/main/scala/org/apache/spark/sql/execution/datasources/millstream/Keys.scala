@@ -84,7 +84,7 @@ private[sql] object Keys extends Logging {
    */
   def checkPrefixes(keys: Iterable[(String, String)], context: SparkContext): Unit = keys.foreach {
     case (Ours(key, name), value) if key != name && !context.conf.getOption(key).contains(value) && warned.add(key) =>
-      logWarning(s"$key has no effect in a session that is running: set $name, without $HadoopInSpark")
+      logWarning(s"$key has no effect in a running session: set $name, without $HadoopInSpark")
     case _ =>
   }
 

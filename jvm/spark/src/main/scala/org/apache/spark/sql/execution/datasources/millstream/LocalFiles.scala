@@ -38,8 +38,8 @@ private[millstream] object LocalFiles extends Logging {
     case Ours =>
     case Chosen(className) => logInfo(s"$Key is $className, so Spark and Hadoop list and read local files")
     case Early(_) =>
-      logWarning("Spark and Hadoop list and read local files, at their usual speed, because Millstream's jar came after Spark had started: jars of " +
-        s"spark.jars (--jars) do. Results are the same. Missing is the setting $Missing; `millstream spark-conf` prints it and all others. " +
+      logWarning("Spark and Hadoop list and read local files, at their usual speed, because Millstream's jar was added after Spark had started, as jars of " +
+        s"spark.jars (--jars) are. Results are the same. The missing setting is $Missing; `millstream spark-conf` prints it and all others. " +
         "This warning is not repeated.")
   }
 

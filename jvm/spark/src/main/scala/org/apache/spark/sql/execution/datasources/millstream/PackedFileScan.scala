@@ -74,7 +74,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     Option.when(supportsColumnar)("scanTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "scan time")) ++
     Option.when(isColumnar)("filesContinued" -> SQLMetrics.createMetric(
       sparkContext,
-      "number of files read by an open reader")) ++
+      "number of files read by reusing an open reader")) ++
     Option.when(isParquet)("filesDecoded" -> SQLMetrics.createMetric(sparkContext, "number of files decoded natively"))
 
   private def isParquet: Boolean = scan.relation.fileFormat.isInstanceOf[ParquetFileFormat]

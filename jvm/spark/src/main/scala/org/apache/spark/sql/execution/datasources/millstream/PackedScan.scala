@@ -194,7 +194,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
       val found =
         if (ignoresDamage) CompressedFiles.withoutIndexes(
           indexable,
-          "damaged files are ignored, and a file that its index does not fit would be as one")
+          "damaged files are ignored, and a file that does not match its index would count as damaged")
         else CompressedFiles.indexes(indexable, settings, hadoopConf, sparkContext, onlyCounts)
       metrics("filesUndivided").set(indexable.count(!found.contains(_)))
       (

@@ -46,8 +46,8 @@ object ReadSettings {
     .createWithDefault(32L << 10)
 
   private[millstream] val MaxReaders: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.read.maxReaders")
-    .doc("The maximum number of native threads with which a task reads ahead; they are started only if reading waits for the storage. On a "
-      + "cluster with more than 64 cores, fewer for S3 and HDFS unless this key is set.")
+    .doc("The maximum number of native threads that a task uses to read ahead; they start only if reading waits for the storage. On a "
+      + "cluster with more than 64 cores, the default for S3 and HDFS is lower.")
     .intConf
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(32)

@@ -16,7 +16,7 @@ import org.apache.spark.util.Utils
  */
 private[millstream] object RemoteFileSystems extends Logging {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.remote.enabled")
-    .doc("Whether Millstream lists and reads s3a: and hdfs:. If false when the first session is made, all of that is Spark's and Hadoop's own.")
+    .doc("Whether Millstream lists and reads s3a: and hdfs:. If false when the first session is made, Spark and Hadoop do that themselves.")
     .booleanConf
     .createWithDefault(true)
 
@@ -57,7 +57,7 @@ private[millstream] object RemoteFileSystems extends Logging {
       case Ours(key, className) => context.hadoopConfiguration.set(key, className)
       case Chosen(key, className) => logInfo(s"$key is $className, so Spark and Hadoop list and read these files")
       case Apart(key, className, reason) =>
-        logInfo(s"$key stays $className, since Millstream's class path lacks it (docs/remote.md): $reason")
+        logInfo(s"$key stays $className, because Millstream's class path lacks it (docs/remote.md): $reason")
       case Missing(key, className, reason) => logInfo(s"$key is $className, which does not load: $reason")
       case SwitchedOff(_) | Nobody =>
     }

@@ -28,8 +28,8 @@ private[millstream] object RequestMetrics {
   private val All = Seq(
     Kind("requests", "number of requests for data", _.requests),
     Kind("nativeRequests", "number of requests made natively", _.nativeRequests),
-    Kind("retries", "number of requests repeated", _.retries),
-    Kind("throttled", "number of requests that the server turned away", _.throttled))
+    Kind("retries", "number of requests retried", _.retries),
+    Kind("throttled", "number of requests throttled by the server", _.throttled))
 
   /**
    * The metrics of a scan.

@@ -14,13 +14,13 @@ final case class SyncSettings(threads: Option[Int], directory: Option[String])
 
 object SyncSettings {
   val Threads: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.sync.threads")
-    .doc("The calls that a task of a synchronization has under way at once; 0 for 32.")
+    .doc("The number of calls that a task of a synchronization has in flight at once; 0 means 32.")
     .intConf
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(0)
 
   val Directory: ConfigEntry[String] = SQLConf.buildConf("spark.millstream.sync.dir")
-    .doc("Where synchronizations make temporary working directories; by default in the destination or, with a local master, on this machine.")
+    .doc("The location of the temporary working directories of synchronizations; by default the destination or, with a local master, this machine.")
     .stringConf
     .createWithDefault("")
 

@@ -114,7 +114,7 @@ private[rdd] final class PackedLineReader(
     if (ranges.length > 1 && Thread.currentThread() == taskThread) {
       Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit] { context =>
         if (!context.isFailed()) throw new IOException(
-          s"the failure to read a file was ignored; set ${PackedTextInputFormat.Enabled.key}=false",
+          s"a failure to read a file was ignored; set ${PackedTextInputFormat.Enabled.key}=false",
           cause)
       })
     }

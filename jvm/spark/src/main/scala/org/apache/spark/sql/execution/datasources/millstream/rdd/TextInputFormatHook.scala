@@ -24,7 +24,7 @@ private[rdd] object TextInputFormatHook extends Logging {
       HadoopConstructors.replace(classOf[TextInputFormat], classOf[PackedTextInputFormat])
     } catch {
       case e @ (NonFatal(_) | _: LinkageError) =>
-        logWarning("Millstream does not support this Hadoop, so sc.textFile makes tasks and reads files as without it; results are the same. " +
+        logWarning("Millstream does not support this Hadoop, so sc.textFile makes tasks and reads files as it does without Millstream; results are the same. " +
           s"This warning is not repeated. Cause: $e")
     }
 

@@ -155,7 +155,7 @@ class DirectInsertIntoHadoopFsRelation(
   private def whyNoSwap: Option[String] = catalogTable match {
     case None => Some("it is a directory, not a table of the catalog")
     case Some(table) if table.partitionColumnNames.nonEmpty =>
-      Option.when(tracked.isEmpty)("the catalog does not know its partitions")
+      Option.when(tracked.isEmpty)("the catalog does not list its partitions")
     case Some(table) =>
       Option.when(table.tableType == CatalogTableType.MANAGED)(TableLocations.ManagedWithoutPartitions)
   }
@@ -179,7 +179,7 @@ class DirectInsertIntoHadoopFsRelation(
     val isSink =
       replacesAll && found.exists(directory => fileSystem.exists(new Path(directory.getPath, StreamingMetadata)))
     if (isSink) {
-      val reason = s"it is the output of a streaming query, whose log ($StreamingMetadata) is replaced with it"
+      val reason = s"it is the output of a streaming query, whose log ($StreamingMetadata) would be replaced, too"
       ReplaceInserts.leave(name(outputPath), reason, overwrites = true, hadoopConf)
     }
     isSink

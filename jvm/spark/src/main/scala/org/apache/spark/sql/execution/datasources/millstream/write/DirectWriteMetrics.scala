@@ -60,8 +60,8 @@ private[sql] object DirectWriteMetrics {
     BasicWriteJobStatsTracker.metrics ++
       Seq(
         Replaced -> "number of replaced files",
-        Requests -> "requests of the driver",
-        UploadRequests -> "requests of tasks for uploads")
+        Requests -> "requests by the driver",
+        UploadRequests -> "upload requests by tasks")
         .map { case (key, name) => key -> SQLMetrics.createMetric(context, name) } ++
       Phases.map { case (phase, name) => phase.name -> SQLMetrics.createNanoTimingMetric(context, name) }
   }

@@ -57,7 +57,7 @@ class FinishBeforeChanges(session: SparkSession) extends Rule[LogicalPlan] with 
       catch {
         case NonFatal(e) if !ReadTables.isUnreachable(e) =>
           logWarning(
-            s"A write to ${table.identifier.unquotedString} is not finished before the table is changed: ${e.getMessage}")
+            s"A write to ${table.identifier.unquotedString} could not be finished before the table is changed: ${e.getMessage}")
         case NonFatal(_) => // An unreachable location has no unfinished write to protect.
       }
 }

@@ -139,8 +139,9 @@ private[sql] object ReadTables {
     }.flatten.toSet
     parallel(reads.map(_.root).distinct.filter(named)) { path =>
       if (!path.getFileSystem(hadoopConf).exists(path)) {
-        throw new SparkException(s"$path was there when it was listed for this statement, and is gone; nothing is written. Read what has replaced it, " +
-          "and run the statement again")
+        throw new SparkException(
+          s"$path existed when it was listed for this statement, and is gone; nothing is written. Read its replacement, " +
+            "and run the statement again")
       }
     }
   }

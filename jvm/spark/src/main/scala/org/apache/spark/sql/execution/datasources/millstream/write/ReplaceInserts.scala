@@ -167,7 +167,7 @@ object ReplaceInserts extends Logging {
   def unguarded(files: String, cause: Throwable): Unit =
     if (isNew(files, cause.toString)) {
       logWarning(
-        s"Unfinished writes to $files are not noticed by statements that read there: ${Option(cause.getMessage).getOrElse(cause.toString)}")
+        s"Statements that read $files will not notice unfinished writes there: ${Option(cause.getMessage).getOrElse(cause.toString)}")
     }
 
   /** Warns that an overwrite becomes visible in another way than requested; an error if its visibility is strict. */

@@ -132,7 +132,7 @@ private[sql] object TableLocations {
 
   /** The data of a managed table must stay in its directory, which is deleted with the table. */
   val ManagedWithoutPartitions =
-    "it is a managed table without partitions, and dropping it at another location would leave behind the directory that the next table of its name uses"
+    "it is a managed table without partitions, and dropping it at another location would leave behind the directory that the next table of that name uses"
 
   /** Whether the directories are equal, or one contains the other. */
   def overlap(one: Path, other: Path): Boolean = relative(one, other).nonEmpty || relative(other, one).nonEmpty
