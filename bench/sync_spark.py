@@ -7,7 +7,8 @@ on this machine with a delay, HDFS is Hadoop's MiniDFSCluster. Rivals:
     rclone, s5cmd           with one of the best numbers of transfers; no HEAD requests where an option avoids them
     distcp                  Hadoop 3.5's, as Maven Central has it, with its local job runner
     distcp with libhadoop   Hadoop 3.4's with its native library, as on a cluster: without it, local files cost
-    processes PTSpark                 the published way with plain PySpark, bench/ptspark.py
+                            processes
+    PTSpark                 the published way with plain PySpark, bench/ptspark.py
 
 distcp keeps no times of files here, and leaves sidecars with checksums: where it takes part, names, sizes and
 contents are compared.

@@ -21,8 +21,8 @@ import org.apache.hadoop.fs.Path;
  * <p>Names are kept as the file system's bytes, so they stay correct in a JVM with another locale; decoded, they are
  * the strings of the JVM that packed them.
  *
- * <p>The ranges are encoded for native code ({@link WireWriter}; {@code crates/front/jni/src/ranges.rs}). A
- * directory precedes its files; strings are prefixed:
+ * <p>The ranges are encoded for native code ({@link WireWriter}; {@code crates/front/jni/src/ranges.rs}). A directory
+ * precedes its files; strings are prefixed:
  *
  * <pre>
  *  u8 'd' path, u8 mayHaveChecksums

@@ -23,9 +23,9 @@ import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.security.AccessControlException;
 
 /**
- * Finds metadata that references the files of a tree, as the log of a table does: {@code millstream_compact::table_logs}
- * has the rule. Native code lists local trees itself. Trees of other file systems are listed here, and native code
- * judges the listing.
+ * Finds metadata that references the files of a tree, as the log of a table does:
+ * {@code millstream_compact::table_logs} has the rule. Native code lists local trees itself. Trees of other file
+ * systems are listed here, and native code judges the listing.
  */
 public final class TableLogs {
     /** Calls that wait for the file system at once. */

@@ -31,11 +31,14 @@ import java.util.stream.Collectors;
  * JOB.abandoned      the driver has given up: as if the lease had expired
  * JOB.commit         written once: the commit record, or that the job is aborted
  * JOB.published      written once, before any old file is deleted: all files are published, or the commit is revoked
- * ({@link Publication}) done-N-KIND-JOB    written once: the job is over, and how it ended ({@link Ending}); N is the
- * number of its commit lock JOB.superseded     the job is over; another program overwrote some directories first, and
- * the job's files for them are kept JOB.replaced       the job is over; the files that a swap has replaced still exist,
- * for queries planned before lock-N             the commit lock of the job that commits, or did below-JOB          a
- * job in a directory of this table that has its own journal ({@link Pointer})
+ *                    ({@link Publication})
+ * done-N-KIND-JOB    written once: the job is over, and how it ended ({@link Ending}); N is the number of its commit
+ *                    lock
+ * JOB.superseded     the job is over; another program overwrote some directories first, and the job's files for them
+ *                    are kept
+ * JOB.replaced       the job is over; the files that a swap has replaced still exist, for queries planned before
+ * lock-N             the commit lock of the job that commits, or did
+ * below-JOB          a job in a directory of this table that has its own journal ({@link Pointer})
  * </pre>
  *
  * The newest {@code done} mark, and the newest of a job that overwrote files, are never removed: they are the
