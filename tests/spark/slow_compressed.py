@@ -410,7 +410,7 @@ def test_an_index_of_another_file_gives_no_row(ours, large, good_indexes, file):
     bad.parent.mkdir()
     shutil.copy2(good_indexes["second"], bad)
     got = ours.call("compressed_calls:divided", path=str(file), conf=PIECES)
-    assert "has to be removed" in got["cause"], got
+    assert "must be removed" in got["cause"], got
     bad.unlink()
     assert divided(ours, file)["digest"] == large["first"][1], "it is removed"
 

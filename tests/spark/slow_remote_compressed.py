@@ -328,7 +328,7 @@ def test_a_wrong_index_gives_no_wrong_row(place, second, large, file, directory,
     upload(place, tmp_path / "wrong", index)
     got = second.call("compressed_calls:divided", path=file, conf=PIECES)
     if how == "another file's":
-        assert "has to be removed" in got["cause"], got
+        assert "must be removed" in got["cause"], got
     else:
         assert got["digest"] == large["first"][1], got
         assert divided(second, file)["partitions"] > 1

@@ -339,7 +339,7 @@ def test_credentials_come_from_where_amazons_tools_find_them(bucket, services, t
             "AWS_PROFILE": "",
         },
     )
-    assert b"there are no credentials for S3 (container credentials:" in refused.stderr, refused.stderr
+    assert b"no S3 credentials found (container credentials:" in refused.stderr, refused.stderr
 
 
 def test_credentials_that_end_are_renewed(bucket, services, tmp_path):

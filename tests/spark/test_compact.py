@@ -473,7 +473,7 @@ def test_a_tree_that_a_killed_compaction_in_place_has_left_half_done_is_refused(
     tree(tmp_path / "top" / ".source.millstream-compact", {".journal": b"", "old/c": b"3\n"})
     places = {name: str(tmp_path / place) for name, place in arguments.items() if isinstance(place, str)}
     refused = ours.call("compact_calls:compact", **{**arguments, **places})
-    assert ".source.millstream-compact is of a compaction in place that runs or was killed" in refused.get(
+    assert ".source.millstream-compact belongs to an in-place compaction that is running or was killed" in refused.get(
         "error", "no error"
     ), refused
     assert not (tmp_path / "target").exists() or entries(tmp_path / "target") == []
@@ -498,7 +498,7 @@ def test_a_tree_that_a_killed_undo_has_left_half_done_is_refused(ours, tmp_path,
         link.symlink_to(source)
     places = {name: str(tmp_path / place) for name, place in arguments.items() if isinstance(place, str)}
     refused = ours.call("compact_calls:compact", **{**arguments, **places})
-    assert f"end it with millstream compact --undo '{source}'" in refused.get("error", "no error"), refused
+    assert f"complete it with millstream compact --undo '{source}'" in refused.get("error", "no error"), refused
     assert not (tmp_path / "target").exists() or entries(tmp_path / "target") == []
 
 

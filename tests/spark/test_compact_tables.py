@@ -412,7 +412,7 @@ def test_replaced_files_are_kept_for_a_time_and_undone_in_turn(ours, tmp_path):
     assert run(undo=True)["restored"] == 2 and state(top) == second
     (top / "k=1/more.txt").unlink()
     assert run(undo=True)["restored"] == 3 and state(top) == first
-    assert "no files are kept" in run(undo=True)["error"] and entries(tmp_path) == ["t"]
+    assert "no files replaced by an earlier compaction" in run(undo=True)["error"] and entries(tmp_path) == ["t"]
     assert [run(in_place=True, plain_files=True)["outputs"] for _ in range(2)] == [1, 0]
     [output] = data_files(top)
     (top / output).write_bytes(b"written since\n")

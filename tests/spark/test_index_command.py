@@ -156,7 +156,7 @@ def test_a_spark_job_passes_over_what_cannot_be_divided(file):
     }
     result = by_spark(file.parent / "whole.zst")
     assert result.returncode == 1
-    assert [line for line in messages(result) if "whole.zst': it cannot be divided" in line]
+    assert [line for line in messages(result) if "whole.zst': it cannot be split" in line]
 
 
 @pytest.mark.parametrize("place", ["beside", "directory"])

@@ -443,7 +443,7 @@ def test_what_exists_stays_in_the_way_of_directories_if_it_is_ignored(ours, pair
     done = sync(ours, source, destination, ignore_existing=True, existing=existing)
     assert done["exit_code"] == rsync_done.returncode == 23, done
     assert [(problem["path"], problem["message"]) for problem in done["problems"]] == [
-        (path, "directory not made, because something else has its name") for path in ("d", "l")
+        (path, "directory not created, because something else has its name") for path in ("d", "l")
     ]
     assert (
         (destination / "d").read_text() == "precious"

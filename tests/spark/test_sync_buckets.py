@@ -407,7 +407,7 @@ def test_wrong_settings_are_told_once_and_say_what_to_do(bucket, tmp_path):
     sync_trees.many_files(source, 20, 2)
     for about, variables, target, code, text in [
         ("secret", {"AWS_SECRET_ACCESS_KEY": "wrong"}, url, 11, b"SignatureDoesNotMatch"),
-        ("bucket", {}, "s3://no-such-bucket/x", 11, b"make the bucket first"),
+        ("bucket", {}, "s3://no-such-bucket/x", 11, b"create the bucket first"),
         ("credentials", {"AWS_ACCESS_KEY_ID": "", "HOME": str(tmp_path)}, url, 3, b"AWS_ACCESS_KEY_ID"),
         ("profile", {"AWS_PROFILE": "nobody", "HOME": str(tmp_path)}, url, 3, b"no profile 'nobody'"),
         ("endpoint", {"AWS_ENDPOINT_URL": "localhost:9000"}, url, 3, b"not a valid endpoint URL"),

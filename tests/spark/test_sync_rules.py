@@ -140,8 +140,8 @@ def test_a_protected_entry_in_the_way_stays(ours, pair):
     "arguments, word",
     [
         ({"filters": ["x y"]}, "filter rule 'x y': a rule begins with"),
-        ({"filters": ["dir-merge .rules"]}, "rules in files of the source tree (dir-merge) are not supported"),
-        ({"filters": [": .rules"]}, "rules in files of the source tree (dir-merge) are not supported"),
+        ({"filters": ["dir-merge .rules"]}, "rule files in the source tree (dir-merge) are not supported"),
+        ({"filters": [": .rules"]}, "rule files in the source tree (dir-merge) are not supported"),
         ({"filters": [". /nonexistent"]}, "filter rule '. /nonexistent'"),
     ],
 )

@@ -199,7 +199,7 @@ impl<R: Read> Bzip2Blocks<R> {
             Head::End => Ok(Next::StreamEnd(signature)),
             Head::CutOff => Err(self.compressed.truncated()),
             Head::Other if is_first => self.pass_to_block(offset, Some("not bzip2")),
-            Head::Damaged => self.pass_to_block(offset, Some("a stream has no block and no end")),
+            Head::Damaged => self.pass_to_block(offset, Some("a stream has neither a block nor an end")),
             Head::Other => self.pass_to_block(offset, None),
         }
     }
@@ -449,7 +449,7 @@ fn reason(error: &bzip2::Error) -> &'static str {
     match error {
         bzip2::Error::Data => "invalid data, or a checksum mismatch",
         bzip2::Error::DataMagic => "not bzip2",
-        _ => "an error of the decoder",
+        _ => "a decoder error",
     }
 }
 
@@ -483,8 +483,8 @@ mod tests {
         for (file, reason) in [
             (b"some text".to_vec(), "not bzip2"),
             (with(0), "not bzip2"),
-            (with(5), "a stream has no block and no end"),
-            ([X.to_vec(), with(5)].concat(), "a stream has no block and no end"),
+            (with(5), "a stream has neither a block nor an end"),
+            ([X.to_vec(), with(5)].concat(), "a stream has neither a block nor an end"),
             (with(12), "invalid data, or a checksum mismatch"),
             (with(X.len() - 3), "checksum mismatch in a stream"),
             (X[..X.len() - 1].to_vec(), "the file ends too early"),

@@ -95,7 +95,7 @@ const SIGNATURES: [(&[u8], &str); 14] = [
     (b"PARE", "encrypted Parquet"),
     (b"ORC", "ORC"),
     (b"Obj\x01", "Avro"),
-    (b"SEQ\x06", "a Hadoop sequence"),
+    (b"SEQ\x06", "a Hadoop sequence file"),
     (b"\x1f\x8b", "gzip"),
     (b"\x1f\x9d", "compress"),
     (b"BZh", "bzip2"),

@@ -226,7 +226,7 @@ impl<R: Read> Members<R> {
         }
         let flags = fixed[3];
         if fixed[2] != DEFLATE || flags & RESERVED != 0 {
-            return Err(self.input.invalid("a header of an unknown kind"));
+            return Err(self.input.invalid("a header of an unknown type"));
         }
         if flags & FEXTRA != 0 {
             let mut extra = vec![0; u16::from_le_bytes(self.bytes(&mut crc)?).into()];

@@ -91,7 +91,7 @@ impl HadoopBlocks {
         let length = u32::from_be_bytes(compressed.array()?) as usize;
         // What does not get shorter has a few bytes more.
         if length == 0 || length > LONGEST_CHUNK + LONGEST_CHUNK / 6 + 32 {
-            return Err(compressed.invalid(format!("a chunk of {length} bytes")));
+            return Err(compressed.invalid(format!("an invalid chunk length of {length} bytes")));
         }
         compressed.block(length, &mut self.chunk)?;
         let decoded = match &mut self.raw {
@@ -112,7 +112,8 @@ impl HadoopBlocks {
 fn block_length<R: Read>(field: [u8; 4], compressed: &Compressed<R>) -> io::Result<usize> {
     let length = i32::from_be_bytes(field);
     // Java's numbers have a sign.
-    usize::try_from(length).map_err(|_| compressed.invalid(format!("a block of {length} bytes")))
+    usize::try_from(length)
+        .map_err(|_| compressed.invalid(format!("an invalid block length of {length} bytes")))
 }
 
 /// Decodes a chunk of at most `left` bytes. Returns how many it has, and how many of them are in `out`.
@@ -200,9 +201,12 @@ mod tests {
                 (block(5, &[&chunk]), "the file ends too early"),
                 (block(3, &[&chunk]), "a chunk is longer than its block, or too long"),
                 (block(4, &[]), "the file ends too early"),
-                (block(4, &[b""]), "a chunk of 0 bytes"),
-                (block(u32::MAX, &[&chunk]), "a block of -1 bytes"),
-                ([&block(4, &[])[..], &[0x7f, 0, 0, 0, 1]].concat(), "a chunk of 2130706432 bytes"),
+                (block(4, &[b""]), "an invalid chunk length of 0 bytes"),
+                (block(u32::MAX, &[&chunk]), "an invalid block length of -1 bytes"),
+                (
+                    [&block(4, &[])[..], &[0x7f, 0, 0, 0, 1]].concat(),
+                    "an invalid chunk length of 2130706432 bytes",
+                ),
                 ([&block(4, &[&chunk])[..], &[0]].concat(), "the file ends too early"),
             ] {
                 let error = decode(codec, &file).expect_err("damaged");

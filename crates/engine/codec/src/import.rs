@@ -78,7 +78,11 @@ fn starts<R: Read>(
     open: impl Fn(u64) -> io::Result<R>,
 ) -> io::Result<Vec<Start>> {
     if points.size.is_some_and(|other| other != size) {
-        return Err(DecodeError::invalid(Codec::Gzip, 0, "the imported index is of a file of another size"));
+        return Err(DecodeError::invalid(
+            Codec::Gzip,
+            0,
+            "the imported index belongs to a file of a different size",
+        ));
     }
     let mut starts = vec![Start { bit: 0, start: 0, window: None }];
     let mut last = 0;
@@ -206,7 +210,7 @@ impl Part {
 }
 
 fn of_another_file(members: &Members<impl Read>) -> io::Error {
-    members.input.invalid("no block begins where the imported index says")
+    members.input.invalid("no block begins at a position given in the imported index")
 }
 
 /// Puts the parts of a file together.

@@ -228,7 +228,7 @@ impl Frames {
         }
         let length = (field & !UNCOMPRESSED) as usize;
         if length > frame.longest_block {
-            return Err(compressed.invalid(format!("a block of {length} bytes")));
+            return Err(compressed.invalid(format!("an invalid block length of {length} bytes")));
         }
         compressed.block(length, &mut self.block)?;
         if frame.flags & BLOCK_CHECKSUM != 0
@@ -273,10 +273,10 @@ impl Frame {
         let [flags, sizes] = compressed.array()?;
         header.extend([flags, sizes]);
         if flags & VERSION_MASK != VERSION || flags & RESERVED != 0 {
-            return Err(compressed.invalid("a frame of an unknown kind"));
+            return Err(compressed.invalid("a frame of an unknown type"));
         }
         let Some(longest_block) = longest_block(sizes) else {
-            return Err(compressed.invalid("an unknown size of blocks"));
+            return Err(compressed.invalid("an unknown block size"));
         };
         let mut content_size = None;
         if flags & CONTENT_SIZE != 0 {
@@ -462,14 +462,14 @@ mod tests {
         let with = |at: usize, value: u8| [&good[..at], &[value], &good[at + 1..]].concat();
         let block = good.len() - 23;
         for (file, reason) in [
-            (with(4, 0x80), "a frame of an unknown kind"),
-            (with(4, good[4] | RESERVED), "a frame of an unknown kind"),
-            (with(5, 0x30), "an unknown size of blocks"),
-            (with(5, 0x41), "an unknown size of blocks"),
+            (with(4, 0x80), "a frame of an unknown type"),
+            (with(4, good[4] | RESERVED), "a frame of an unknown type"),
+            (with(5, 0x30), "an unknown block size"),
+            (with(5, 0x41), "an unknown block size"),
             (with(6, good[6] ^ 1), "checksum mismatch in a header"),
             (frame(DICTIONARY, &[b"x"]), "a dictionary is needed"),
             (with(block + 4, b'C'), "checksum mismatch in a block"),
-            (with(block + 2, 2), "a block of 131079 bytes"),
+            (with(block + 2, 2), "an invalid block length of 131079 bytes"),
             (with(good.len() - 1, !good[good.len() - 1]), "checksum mismatch in a frame"),
             ([&good[..], b"garbage"].concat(), "not an LZ4 frame"),
             ([&good[..], &[0; 100]].concat(), "not an LZ4 frame"),

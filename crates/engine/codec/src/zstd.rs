@@ -98,7 +98,7 @@ impl<R: Read> Read for ZstdReader<R> {
 
 fn reason(code: usize) -> &'static str {
     match code {
-        WINDOW_TOO_LARGE => "a frame needs more than 128 MiB of memory, which zstd -d --long=31 would take",
+        WINDOW_TOO_LARGE => "a frame needs more than 128 MiB of memory; zstd -d --long=31 can decompress it",
         _ => get_error_name(code),
     }
 }
@@ -169,7 +169,7 @@ mod tests {
             ([&X[..], b"some text"].concat(), "Unknown frame descriptor"),
             (
                 with_window(28),
-                "a frame needs more than 128 MiB of memory, which zstd -d --long=31 would take",
+                "a frame needs more than 128 MiB of memory; zstd -d --long=31 can decompress it",
             ),
             ([&MAGIC[..], &[0x21, 7, 1, 0x09, 0, 0, b'x']].concat(), "Dictionary mismatch"),
         ] {

@@ -39,7 +39,7 @@ pub(crate) fn check(beginning: &[u8], is_whole: bool, contents: Contents) -> Res
     }
     match contents {
         Contents::Text if is_complete && matches!(line, b"{" | b"[") => {
-            Err(JoinError::Document("a JSON document of several lines"))
+            Err(JoinError::Document("a multi-line JSON document"))
         }
         Contents::Json if !line.is_empty() && !is_json(line, is_complete) => Err(JoinError::NotJson),
         _ => Ok(()),
@@ -198,7 +198,7 @@ mod tests {
             (b"\xac\xed\x00\x05", JoinError::Binary),
             (b"<?xml version=\"1.0\"?><a>", JoinError::Document("an XML document")),
             (b"\xef\xbb\xbf \n<!DOCTYPE html>", JoinError::Document("an XML document")),
-            (b"{\n \"a\": 1\n}\n", JoinError::Document("a JSON document of several lines")),
+            (b"{\n \"a\": 1\n}\n", JoinError::Document("a multi-line JSON document")),
             (b"PAR1\x15", JoinError::Format("Parquet")),
         ] {
             assert_eq!(check(bytes, true, Contents::Text), Err(why), "{bytes:?}");

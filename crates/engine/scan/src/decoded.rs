@@ -277,8 +277,8 @@ impl<F: SourceFile> Decoded<F> {
         match decode_chunk(&self.index, chunk, &compressed, before, &mut bytes).map_err(cause) {
             Ok(()) => Ok(Arc::clone(slot.insert(Arc::new(bytes)))),
             Err(Cause::Damaged(mut damage)) => {
-                damage.reason += "; if the file is intact, it was replaced after it was listed, and has to be listed \
-                    anew, or else its index is another file's, and has to be removed";
+                damage.reason += "; if the file is intact, it was replaced after it was listed and must be \
+                                  listed again, or its index belongs to another file and must be removed";
                 Err(self.damaged(Cause::Damaged(damage)))
             }
             Err(_) => Err(Error::new(Operation::Read, Errno::IO)),

@@ -42,8 +42,9 @@ pub enum Cause {
     /// The file is shorter than when it was listed: rows are gone, and where it is cut a row may have become another one. A
     /// compressed file counts as shortened even if what is left of it is well-formed.
     #[error(
-        "the file has become shorter since it was listed: it has {size} bytes, and its bytes up to {end} are to be read; if that is right, \
-         list it anew (REFRESH TABLE, spark.catalog.refreshByPath, or another DataFrame)"
+        "the file has become shorter since it was listed: it has {size} bytes, but the bytes up to {end} \
+         are needed; if the change was intended, list it again (REFRESH TABLE, spark.catalog.refreshByPath, \
+         or a new DataFrame)"
     )]
     Shortened {
         /// Its size now.
@@ -90,7 +91,7 @@ pub enum JoinError {
     #[error("its first line is not a complete JSON value, so its lines are not records")]
     NotJson,
     /// Its header differs from that of the first file.
-    #[error("its header line differs from that of the files before it")]
+    #[error("its header line differs from the header of earlier files")]
     Header,
     /// The header does not end within the first piece.
     #[error("its first line is too long to be a header")]

@@ -17,7 +17,7 @@ macro_rules! codecs {
     ($first:literal $(, $word:literal)*) => {
         pub(crate) const CODECS: &[&str] = &[$first $(, $word)*];
         pub(crate) const CODEC_HELP: &str =
-            concat!("compress by CODEC (", $first $(, ", ", $word)*, "); by default like the input files");
+            concat!("compress with CODEC (", $first $(, ", ", $word)*, "); by default, like the input files");
     };
 }
 
@@ -92,11 +92,13 @@ impl Compact {
             ([], true) if self.table.is_some() => vec![setting("in-place", "true".as_ref())],
             ([], _) => return wrong("missing source"),
             ([source], false) if is_alone => vec![setting("source", source)],
-            (_, _) if is_alone => return wrong("--undo and --purge are for one directory"),
+            (_, _) if is_alone => return wrong("--undo and --purge take exactly one directory"),
             (_, true) if self.copy_left => {
-                return wrong("--copy-left is for a destination: in place, nothing has to be copied");
+                return wrong("--copy-left needs a destination: with --in-place, there is nothing to copy");
             }
-            ([_], false) => return wrong("missing destination; --in-place replaces the files of the source"),
+            ([_], false) => {
+                return wrong("missing destination; use --in-place to replace the files in the source");
+            }
             ([source], true) => vec![setting("source", source), setting("in-place", "true".as_ref())],
             ([source, destination], false) => {
                 vec![setting("source", source), setting("destination", destination)]
@@ -157,7 +159,7 @@ mod tests {
         let mut compact = Compact::default();
         for (words, in_place, message) in [
             (&[][..], false, "missing source"),
-            (&["a"], false, "missing destination; --in-place replaces the files of the source"),
+            (&["a"], false, "missing destination; use --in-place to replace the files in the source"),
             (&["a", "b"], true, "--in-place takes no destination"),
             (&["a", "b", "c"], false, "too many operands"),
         ] {
@@ -167,7 +169,7 @@ mod tests {
         }
         compact = Compact { undo: true, ..Compact::default() };
         let error = compact.settings(&operands(&["a", "b"])).expect_err("one directory");
-        assert_eq!(error.message(), b"--undo and --purge are for one directory");
+        assert_eq!(error.message(), b"--undo and --purge take exactly one directory");
         assert_eq!(
             compact.settings(&operands(&["a"])),
             Ok(["source=a", "undo=true"].map(OsString::from).to_vec())
@@ -179,7 +181,10 @@ mod tests {
         assert!(compact.settings(&operands(&["a", "b"])).is_ok());
         compact.in_place = true;
         let error = compact.settings(&operands(&["a"])).expect_err("nothing to copy");
-        assert_eq!(error.message(), b"--copy-left is for a destination: in place, nothing has to be copied");
+        assert_eq!(
+            error.message(),
+            b"--copy-left needs a destination: with --in-place, there is nothing to copy"
+        );
         for size in [&b""[..], b"0", b"x", b"-1", b"si"] {
             assert!(compact.set_target_size(size, &diagnostics).is_err(), "{size:?}");
         }

@@ -68,13 +68,13 @@ impl Index {
         if operands.is_empty() {
             wrong("missing file or directory")
         } else if self.prune && self.min_size.is_some() {
-            wrong("--prune removes indexes of files of any size: --min-size has no meaning for it")
+            wrong("--min-size cannot be used with --prune, which removes indexes of files of any size")
         } else if (self.prune || self.spark) && (self.import.is_some() || self.export) {
-            wrong("--import and --export are neither for --prune nor for --spark")
+            wrong("--import and --export cannot be used with --prune or --spark")
         } else if self.import.is_some() && operands.len() > 1 {
-            wrong("--import needs one file")
+            wrong("--import takes exactly one file")
         } else if !self.spark && (submission.master.is_some() || !submission.spark_settings.is_empty()) {
-            wrong("--master and --conf need --spark")
+            wrong("--master and --conf require --spark")
         } else {
             Ok(())
         }
@@ -126,7 +126,7 @@ impl Index {
         let Some(directory) = &self.directory else { return Ok(Place::Beside) };
         let Some(path) = paths(vec![directory.clone()]).pop() else { return Ok(Place::Beside) };
         let working_directory = std::env::current_dir().map_err(|error| {
-            diagnostics.error(FAILURE).text("cannot find the current directory").cause(&error).send();
+            diagnostics.error(FAILURE).text("cannot determine the current directory").cause(&error).send();
             Refused
         })?;
         Ok(Place::Directory { path, working_directory: working_directory.into_os_string().into_vec() })
@@ -154,12 +154,12 @@ impl Output<'_> {
             Action::Removed(_) if !self.submission.verbose && !self.is_dry_run() => return Vec::new(),
             Action::Exported if !self.submission.verbose && !self.is_dry_run() => return Vec::new(),
             Action::NotExported if !self.submission.verbose => return Vec::new(),
-            Action::WouldMake => "the index would be made".into(),
+            Action::WouldMake => "an index would be created".into(),
             Action::Exported if self.is_dry_run() => "would be written".into(),
             Action::Exported => "written".into(),
-            Action::NotExported => "gztool reads gzip only: no index is written for it".into(),
+            Action::NotExported => "gztool reads only gzip, so no index is written for it".into(),
             Action::Undivided => format!("no index: {}{}", Cause::Undivided, way_out(&Cause::Undivided)),
-            Action::Made(summary) => format!("index made: {}", described(summary)),
+            Action::Made(summary) => format!("index created: {}", described(summary)),
             Action::Kept(summary) => format!("has an index: {}", described(summary)),
             Action::Removed(reason) => {
                 let done = if self.is_dry_run() { "would be removed" } else { "removed" };
@@ -231,7 +231,7 @@ fn why(reason: Reason) -> &'static str {
     match reason {
         Reason::FileGone => "the file is gone",
         Reason::FileChanged => "the file has changed",
-        Reason::Visible => "it has the visible name of an earlier version",
+        Reason::Visible => "it has the visible name that an earlier version gave it",
         Reason::Incomplete => "it was never completed",
     }
 }
@@ -242,21 +242,19 @@ fn way_out(cause: &Cause) -> &'static str {
         Cause::Volume(_) | Cause::Loop | Cause::NotAFile | Cause::NotImported(_) | Cause::NotExported(_) => {
             ""
         }
-        Cause::Unfit(_) => {
-            "; leave out --import: if the index cannot be made then either, the file is damaged"
-        }
+        Cause::Unfit(_) => "; run the command without --import: if that fails too, the file is damaged",
         Cause::NotForeign(_) | Cause::OnlyGzip => "; leave out --import",
         Cause::ImportForDirectory => "; name the file, or leave out --import",
-        Cause::Unexportable(_) => "; remove the index of the file, which is made again by the next run",
-        Cause::OtherIndex(_) => "; move it away, or remove it, and run the command again",
-        Cause::Damaged(_) => "; replace it by an intact copy",
-        Cause::Undivided => "; one task reads it: see millstream recompress",
-        Cause::Changed => "; run the command again when nothing writes to it",
+        Cause::Unexportable(_) => "; remove the file's index; the next run creates it again",
+        Cause::OtherIndex(_) => "; move or remove it, and run the command again",
+        Cause::Damaged(_) => "; replace it with an intact copy",
+        Cause::Undivided => "; a single task reads it (see millstream recompress)",
+        Cause::Changed => "; run the command again when nothing is writing to it",
         Cause::NotDivisible => {
-            "; tasks share a .bz2 without one, and one task reads a file of another format"
+            "; tasks share a .bz2 file without an index, and a single task reads a file of any other format"
         }
         Cause::NotKept(_) | Cause::Linked => {
-            "; name a directory for indexes with --directory, and in spark.millstream.index.directory"
+            "; choose a directory for indexes with --directory and with spark.millstream.index.directory"
         }
     }
 }
@@ -289,12 +287,12 @@ mod tests {
             String::from_utf8_lossy(error.message()).into_owned()
         };
         assert_eq!(told(&index, &[], &Submission::default()), "missing file or directory");
-        assert_eq!(told(&index, &["a".into()], &master), "--master and --conf need --spark");
+        assert_eq!(told(&index, &["a".into()], &master), "--master and --conf require --spark");
         index.spark = true;
         assert_eq!(index.check(&["a".into()], &master), Ok(()));
         index.prune = true;
         index.set_min_size(b"0", &diagnostics).expect("a size");
-        assert!(told(&index, &["a".into()], &master).contains("--min-size has no meaning"));
+        assert!(told(&index, &["a".into()], &master).contains("--min-size cannot be used with --prune"));
         for size in [&b""[..], b"x", b"-1", b"si"] {
             assert!(index.set_min_size(size, &diagnostics).is_err(), "{size:?}");
         }

@@ -8,7 +8,7 @@ use crate::options::{Command, EXTENSIONS, OptionSpec, Paragraph, Reference, Sect
 const LEADING: &str = "Options before the starting points";
 
 const LEADING_OPTIONS: [OptionSpec<()>; 5] = [
-    flag((), Some(b'P'), &[], LEADING, "never follow symbolic links, the default"),
+    flag((), Some(b'P'), &[], LEADING, "never follow symbolic links (the default)"),
     flag((), Some(b'H'), &[], LEADING, "follow symbolic links that are starting points"),
     flag((), Some(b'L'), &[], LEADING, "follow all symbolic links"),
     value((), Some(b'D'), &[], "FLAGS", LEADING, "accepted and ignored; -D help lists GNU's flags"),
@@ -28,14 +28,14 @@ const SECTIONS: &[Section] = &[
         body: &[
             Paragraph::Text("In order of decreasing precedence:"),
             Paragraph::Terms(&[
-                ("( EXPR )", "the value of EXPR; for a shell the parentheses must be quoted"),
+                ("( EXPR )", "the value of EXPR; in a shell, the parentheses must be quoted"),
                 ("! EXPR, -not EXPR", "true if EXPR is false"),
                 (
                     "EXPR EXPR, EXPR -a EXPR, EXPR -and EXPR",
                     "the second is evaluated only if the first is true",
                 ),
                 ("EXPR -o EXPR, EXPR -or EXPR", "the second is evaluated only if the first is false"),
-                ("EXPR , EXPR", "both are evaluated, the value is that of the second"),
+                ("EXPR , EXPR", "both are evaluated; the second gives the value"),
             ]),
             Paragraph::Text(
                 "N is a number: exactly N, or +N for more than N, or -N for less. An expression with no action \
@@ -47,20 +47,23 @@ const SECTIONS: &[Section] = &[
         title: "Formats",
         body: &[
             Paragraph::Text(
-                "-printf understands the escapes \\a \\b \\c \\f \\n \\r \\t \\v \\\\ \\NNN (octal; \\c ends the output), and directives, between whose % and letter may be flags, a width and a precision as for printf(3):",
+                "-printf understands the escapes \\a \\b \\c \\f \\n \\r \\t \\v \\\\ \\NNN (octal; \\c \
+                 ends the output), and directives, which may have flags, a width and a precision between \
+                 the % and the letter, as for printf(3):",
             ),
             Paragraph::Terms(&[
                 ("%p %P %H", "path; path without the starting point; the starting point"),
-                ("%f %h %d", "last component of the path; what is before it; depth"),
+                ("%f %h %d", "last component of the path; the path before it; depth"),
                 ("%y %Y %l", "type; type of a link's target; target of a link"),
-                ("%s %b %k %S", "size in bytes; blocks of 512 bytes; of 1 KiB; how sparse it is"),
+                ("%s %b %k %S", "size in bytes; 512-byte blocks; 1-KiB blocks; sparseness"),
                 ("%i %n %D %F", "inode number; hard links; device; type of the file system"),
                 ("%m %M", "permissions in octal; type and permissions as ls -l shows them"),
-                ("%u %U %g %G", "owner, its number; group, its number"),
-                ("%a %c %t", "times of last access, change of attributes, modification"),
+                ("%u %U %g %G", "owner; number of the owner; group; number of the group"),
+                ("%a %c %t", "times of last access, attribute change and modification"),
                 (
                     "%Ak %Bk %Ck %Tk",
-                    "parts of the times of access, creation, change, modification: @ for seconds since 1970, + for date and time, else a letter of strftime(3)",
+                    "parts of the times of access, creation, attribute change and modification: @ for \
+                     seconds since 1970, + for date and time, otherwise a letter as for strftime(3)",
                 ),
             ]),
         ],
@@ -69,8 +72,8 @@ const SECTIONS: &[Section] = &[
         title: "Order",
         body: &[Paragraph::Text(
             "Directories are read by several threads. A directory is printed before its contents, or after \
-             them with -depth. Entries of a directory come in no particular order, and neither do the starting \
-             points. Commands run one at a time. Nothing is printed after -quit.",
+             them with -depth. The entries of a directory come in no particular order, and neither do the \
+             starting points. Commands run one at a time. Nothing is printed after -quit.",
         )],
     },
     Section {

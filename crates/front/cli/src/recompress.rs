@@ -56,13 +56,13 @@ impl Recompress {
             return wrong("missing file");
         }
         if submission.master.is_some() || !submission.spark_settings.is_empty() {
-            return wrong("recompress runs no Spark job: --master and --conf have no meaning for it");
+            return wrong("--master and --conf cannot be used with recompress, which runs no Spark job");
         }
         match (self.level, self.form.map(Form::levels)) {
-            (Some(_), None) => wrong("--level needs --to"),
-            (Some(_), Some(None)) => wrong("lz4 has no levels"),
+            (Some(_), None) => wrong("--level requires --to"),
+            (Some(_), Some(None)) => wrong("lz4 has no compression levels"),
             (Some(level), Some(Some((least, _, most)))) if !(least..=most).contains(&level) => {
-                Err(UsageError::argument(format!("the level must be {least} to {most}").into()))
+                Err(UsageError::argument(format!("the level must be from {least} to {most}").into()))
             }
             _ => Ok(()),
         }
@@ -111,16 +111,16 @@ struct Output<'a> {
 impl Output<'_> {
     fn text(&self, path: &[u8], new: &[u8], action: &Action) -> Vec<u8> {
         let told = match action {
-            Action::WouldReplace => "would be compressed again".into(),
+            Action::WouldReplace => "would be recompressed".into(),
             Action::Finished if self.submission.dry_run => {
-                "was compressed by an earlier run; would be removed".into()
+                "already compressed by an earlier run; the old file would be removed".into()
             }
             _ if !self.submission.verbose => return Vec::new(),
             Action::Replaced { before, after, text } => {
-                format!("{before} bytes, now {after}, of text {text}")
+                format!("{before} bytes, now {after}; {text} bytes of text")
             }
-            Action::Finished => "was compressed by an earlier run; removed".into(),
-            Action::Kept => "can be divided already".into(),
+            Action::Finished => "already compressed by an earlier run; the old file is removed".into(),
+            Action::Kept => "already splittable".into(),
         };
         let [path, new] = [path, new].map(|name| self.diagnostics.quoted_name(name));
         [&path[..], b" -> ", &new, b": ", told.as_bytes(), b"\n"].concat()
@@ -169,21 +169,23 @@ impl Sink for Output<'_> {
 fn way_out(cause: &Cause) -> &'static str {
     match cause {
         Cause::Volume(error) if error.errno == Errno::NOSPC => {
-            "; make room for the new file, which is beside the old one until it is complete"
+            "; free some space for the new file, which exists beside the old one until it is complete"
         }
         Cause::Volume(error) if error.errno == Errno::FBIG => "; raise the limit on file sizes (ulimit -f)",
         Cause::Volume(_) => "",
-        Cause::Damaged(_) => "; replace it by an intact copy",
+        Cause::Damaged(_) => "; replace it with an intact copy",
         Cause::NotAFile => "; name the files themselves",
-        Cause::Format(_) => "; only text and compressed text is compressed again, by the ending of its name",
-        Cause::Exists(_) | Cause::Undecodable(..) | Cause::Unreadable(..) => "; move it away, or remove it",
-        Cause::OtherForm(_) => "; recompress that file first, or move it away",
+        Cause::Format(_) => {
+            "; only text is recompressed, and compressed text whose name has the suffix of its format"
+        }
+        Cause::Exists(_) | Cause::Undecodable(..) | Cause::Unreadable(..) => "; move or remove it",
+        Cause::OtherForm(_) => "; recompress or move that file first",
         Cause::Busy => "; wait until it is done",
         Cause::Named(_) => "; rewrite the table with its own program, or use --keep",
         Cause::Sticky | Cause::TakenBack(_) => "; run the command as its owner, or use --keep",
         Cause::Twice(..) => "; remove one of the two",
-        Cause::Changed => "; run the command again when nothing writes to it",
-        Cause::NotVerified => "; check the memory and the disk of this machine",
+        Cause::Changed => "; run the command again when nothing is writing to it",
+        Cause::NotVerified => "; check this machine's memory and disk",
     }
 }
 
@@ -216,12 +218,12 @@ mod tests {
                 b"",
                 Some("yarn"),
                 &file,
-                "recompress runs no Spark job: --master and --conf have no meaning for it",
+                "--master and --conf cannot be used with recompress, which runs no Spark job",
             ),
-            (b"", b"3", None, &file, "--level needs --to"),
-            (b"lz4", b"3", None, &file, "lz4 has no levels"),
-            (b"gz", b"0", None, &file, "the level must be 1 to 9"),
-            (b"zst", b"20", None, &file, "the level must be 1 to 19"),
+            (b"", b"3", None, &file, "--level requires --to"),
+            (b"lz4", b"3", None, &file, "lz4 has no compression levels"),
+            (b"gz", b"0", None, &file, "the level must be from 1 to 9"),
+            (b"zst", b"20", None, &file, "the level must be from 1 to 19"),
         ] {
             assert_eq!(told(to, level, master, operands), Err(message.into()));
         }

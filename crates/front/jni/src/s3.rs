@@ -104,7 +104,7 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_open<'local>(
         }
         let millis = |millis: jint| Duration::from_millis(u64::try_from(millis).unwrap_or(0).max(1));
         let settings = Settings {
-            address: Address::new(&url).ok_or(Failure::Argument("an address that is no bucket's"))?,
+            address: Address::new(&url).ok_or(Failure::Argument("not the address of a bucket"))?,
             region: env.get_string(&region)?.into(),
             user_agent: env.get_string(&user_agent)?.into(),
             connect_timeout: millis(connect_millis),

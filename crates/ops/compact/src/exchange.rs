@@ -50,7 +50,7 @@ pub enum ExchangeError {
         error: Error,
     },
     /// The destination directory holds directories or symbolic links.
-    #[error("{}: there are directories or symbolic links in it", path.to_string_lossy())]
+    #[error("{}: it contains directories or symbolic links", path.to_string_lossy())]
     NotFlat {
         /// The destination directory.
         path: CString,

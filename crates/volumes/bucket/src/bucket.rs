@@ -353,21 +353,22 @@ fn errno_of(refusal: &Refusal) -> Errno {
 fn advice(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::Answer { status: 301 | 307 | 308, .. } => {
-            "; is the bucket in another region? AWS_REGION names it"
+            "; if the bucket is in another region, set AWS_REGION"
         }
         Refusal::Answer { code, .. } => match code.as_str() {
-            "AuthorizationHeaderMalformed" => "; is the bucket in another region? AWS_REGION names it",
+            "AuthorizationHeaderMalformed" => "; if the bucket is in another region, set AWS_REGION",
             "InvalidAccessKeyId" | "SignatureDoesNotMatch" => {
-                "; the server does not accept AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile's keys"
+                "; the server rejects the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of \
+                 the profile"
             }
-            "RequestTimeTooSkewed" => "; the clock of this machine is wrong",
+            "RequestTimeTooSkewed" => "; this machine's clock is wrong",
             "ExpiredToken" => "; the credentials have expired: get new ones and start again",
-            "NoSuchBucket" => "; make the bucket first",
+            "NoSuchBucket" => "; create the bucket first",
             _ => "",
         },
         Refusal::Credentials => {
-            ": set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `aws configure export-credentials --format env` \
-             prints those of a session"
+            ": set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; `aws configure \
+             export-credentials --format env` prints the credentials of a session"
         }
         _ => "",
     }

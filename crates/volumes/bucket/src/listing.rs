@@ -9,7 +9,7 @@ use millstream_vfs::{Dirent, DirentBatch, Errno, Error, FileKind, Operation, Rea
 
 use crate::bucket::Bucket;
 
-const IS_BOTH: &str = "is an object and a directory";
+const IS_BOTH: &str = "is both an object and a directory";
 
 /// What a listing says of an entry.
 #[derive(Clone, Debug)]

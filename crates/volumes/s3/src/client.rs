@@ -53,7 +53,7 @@ const DESCRIPTIONS: [&str; 6] = [
     "content-type",
     "expires",
 ];
-const OTHER_LENGTH: &str = "the answer is longer or shorter than the requested range";
+const OTHER_LENGTH: &str = "the response is longer or shorter than the requested range";
 
 /// Settings of a client.
 #[derive(Clone, Debug)]
@@ -565,11 +565,11 @@ fn check_answer(
     // Only a part has bytes for certain.
     let stated = if is_whole { String::new() } else { format!("bytes {}-{}/", range.start, range.end - 1) };
     let wrong = if etag.as_deref() != Some(version) {
-        "the answer has another version, or none: the server ignores If-Match"
+        "the response has a different version, or none: the server ignores If-Match"
     } else if response.body().content_length().is_some_and(|length| length != range.end - range.start) {
         OTHER_LENGTH
     } else if !is_whole && !header("content-range").is_some_and(|sent| sent.starts_with(stated.as_bytes())) {
-        "the answer has another range"
+        "the response has a different range"
     } else {
         return Ok(());
     };

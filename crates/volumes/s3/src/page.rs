@@ -82,7 +82,7 @@ pub(crate) fn parse(xml: &[u8]) -> Result<Page, Refusal> {
                 depth -= 1;
             }
             Event::Eof if is_listing && depth == 0 => return raw.into_page(),
-            Event::Eof => return Err(Refusal::Malformed("the answer is not a listing, or is truncated")),
+            Event::Eof => return Err(Refusal::Malformed("the response is not a listing, or is truncated")),
             _ => {}
         }
     }

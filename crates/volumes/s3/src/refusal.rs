@@ -7,7 +7,7 @@ use quick_xml::events::Event;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The server's answer is not the result.
-    #[error("the server answers {status}{}{code}", if .code.is_empty() { "" } else { " " })]
+    #[error("the server answered {status}{}{code}", if .code.is_empty() { "" } else { " " })]
     Answer {
         /// Status of HTTP.
         status: u16,
@@ -24,7 +24,7 @@ pub enum Refusal {
     #[error("{0}")]
     Malformed(&'static str),
     /// There are no credentials.
-    #[error("there are no credentials")]
+    #[error("no S3 credentials found")]
     Credentials,
     /// The caller has not taken what it asked for.
     #[error("what was read could not be stored")]

@@ -65,7 +65,7 @@ impl Client {
             let answer = content(expect(response, &[200])?)?;
             refusal::element(&answer, b"UploadId")
                 .filter(|id| !id.is_empty())
-                .ok_or(Failure::Final(Refusal::Malformed("the answer has no upload ID")))
+                .ok_or(Failure::Final(Refusal::Malformed("the response has no upload ID")))
         })
     }
 
@@ -90,7 +90,7 @@ impl Client {
             let response = expect(response, &[200])?;
             let etag = response.headers().get("etag").and_then(|etag| etag.to_str().ok()).map(str::to_owned);
             require_no_body(response)?;
-            etag.ok_or(Failure::Final(Refusal::Malformed("the answer to a part has no ETag")))
+            etag.ok_or(Failure::Final(Refusal::Malformed("the response to a part upload has no ETag")))
         })
     }
 
@@ -189,7 +189,7 @@ fn succeeded(answer: &[u8]) -> Result<(), Failure> {
         code if code.is_empty() && refusal::element(answer, b"ETag").is_some() => Ok(()),
         code if code == "SlowDown" => Err(Failure::Throttled(Refusal::Answer { status: 200, code })),
         code if code.is_empty() || code == "InternalError" => {
-            Err(Failure::Again("the server began to answer, and did not succeed".into()))
+            Err(Failure::Again("the server began to respond, but did not succeed".into()))
         }
         code => Err(Failure::Final(Refusal::Answer { status: 200, code })),
     }
@@ -199,7 +199,7 @@ fn succeeded(answer: &[u8]) -> Result<(), Failure> {
 fn require_no_body(mut response: Response<Body>) -> Result<(), Failure> {
     match response.body_mut().as_reader().read(&mut [0]) {
         Ok(0) | Err(_) => Ok(()),
-        Ok(1..) => Err(Failure::Final(Refusal::Malformed("the answer has an unexpected body"))),
+        Ok(1..) => Err(Failure::Final(Refusal::Malformed("the response has an unexpected body"))),
     }
 }
 

@@ -240,7 +240,7 @@ fn settings_limit_the_retries() {
 #[test]
 fn a_body_of_unknown_length_is_the_object_or_nothing() {
     assert_eq!(whole(&[Act::Chunked("0123456789")]).0, Ok(()));
-    let longer = Refusal::Malformed("the answer is longer or shorter than the requested range");
+    let longer = Refusal::Malformed("the response is longer or shorter than the requested range");
     assert_eq!(whole(&[Act::Chunked("0123456789x")]).0, Err(longer));
     let (result, counts, _) = whole(&[Act::Chunked("01234"), Act::Part(5, "56789", WHOLE)]);
     assert_eq!((result, counts), (Ok(()), costs(2, 1, 0)));
@@ -249,10 +249,10 @@ fn a_body_of_unknown_length_is_the_object_or_nothing() {
 #[test]
 fn another_range_is_refused() {
     for (act, refusal) in [
-        (Act::Part(3, "234", WHOLE), Refusal::Malformed("the answer has another range")),
+        (Act::Part(3, "234", WHOLE), Refusal::Malformed("the response has a different range")),
         (
             error(206, "234"),
-            Refusal::Malformed("the answer has another version, or none: the server ignores If-Match"),
+            Refusal::Malformed("the response has a different version, or none: the server ignores If-Match"),
         ),
         (ok("0123456789"), Refusal::Answer { status: 200, code: String::new() }),
     ] {
@@ -271,9 +271,9 @@ fn other_answers_are_left_to_the_real_client() {
         (Act::Part(0, "0123456789", WHOLE), Refusal::Answer { status: 206, code: String::new() }),
         (
             Act::Answer(200, "ETag: \"w\"\r\n", "0123456789", WHOLE),
-            Refusal::Malformed("the answer has another version, or none: the server ignores If-Match"),
+            Refusal::Malformed("the response has a different version, or none: the server ignores If-Match"),
         ),
-        (ok("01234567890"), Refusal::Malformed("the answer is longer or shorter than the requested range")),
+        (ok("01234567890"), Refusal::Malformed("the response is longer or shorter than the requested range")),
     ] {
         assert_eq!(whole(&[act]).0, Err(refusal), "{act:?}");
     }

@@ -91,7 +91,7 @@ fn an_index_of_another_file_is_refused() {
     let mut other = file.clone();
     other.extend_from_slice(&file);
     let error = imported(&index, &other, 2).expect_err("of another size");
-    assert!(error.to_string().contains("of a file of another size"), "{error}");
+    assert!(error.to_string().contains("belongs to a file of a different size"), "{error}");
     // gztool's tells no size.
     let shifted = [&file[..34_388], &file].concat();
     let error = imported(&sample("text.gzi"), &shifted, 2).expect_err("of another file");

@@ -42,7 +42,7 @@ pub(crate) enum Shared {
     Threads,
 }
 
-pub(crate) const WHAT: &str = "What is changed";
+pub(crate) const WHAT: &str = "What to change";
 const LINKS: &str = "Symbolic links";
 const TOLD: &str = "Output";
 
@@ -64,15 +64,13 @@ pub(crate) const fn shared<O: Copy>(option: Shared) -> OptionSpec<Id<O>> {
         Shared::Dereference(help) => flag(id, None, &["dereference"], LINKS, help),
         Shared::NoDereference(help) => flag(id, Some(b'h'), &["no-dereference"], LINKS, help),
         Shared::FollowOperands(help) => flag(id, Some(b'H'), &[], LINKS, help),
-        Shared::FollowAll => {
-            flag(id, Some(b'L'), &[], LINKS, "with -R, traverse all links that lead to directories")
-        }
+        Shared::FollowAll => flag(id, Some(b'L'), &[], LINKS, "with -R, traverse all links to directories"),
         Shared::FollowNone(help) => flag(id, Some(b'P'), &[], LINKS, help),
-        Shared::Changes => flag(id, Some(b'c'), &["changes"], TOLD, "a line for each file that is changed"),
+        Shared::Changes => flag(id, Some(b'c'), &["changes"], TOLD, "report each file that is changed"),
         Shared::Silent => {
-            flag(id, Some(b'f'), &["silent", "quiet"], TOLD, "suppress messages about files that fail")
+            flag(id, Some(b'f'), &["silent", "quiet"], TOLD, "suppress error messages about files")
         }
-        Shared::Verbose => flag(id, Some(b'v'), &["verbose"], TOLD, "a line for each file"),
+        Shared::Verbose => flag(id, Some(b'v'), &["verbose"], TOLD, "report each file"),
         Shared::DryRun => dry_run(id, "change nothing; report what would be changed"),
         Shared::Json => json(id),
         Shared::Threads => threads(id),

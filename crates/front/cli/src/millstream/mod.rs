@@ -176,7 +176,7 @@ impl Action {
         diagnostics: &Diagnostics,
     ) -> Result<Self, UsageError> {
         let only_for = |commands: &str| {
-            Err(UsageError::argument(format!("an option that is only for {commands}").into()))
+            Err(UsageError::argument(format!("an option was given that applies only to {commands}").into()))
         };
         let (word, rest) =
             operands.split_first().map_or((&b""[..], operands), |(word, rest)| (word.as_bytes(), rest));
@@ -390,13 +390,13 @@ mod tests {
         formats.set_rounds(b"2", &diagnostics).expect("a number");
         assert_eq!(
             refused("recover", Commands { formats, ..Commands::default() }),
-            "an option that is only for formats"
+            "an option was given that applies only to formats"
         );
         let mut recover = Recover::default();
         recover.accept_loss = true;
         assert_eq!(
             refused("formats", Commands { recover, ..Commands::default() }),
-            "an option that is only for recover"
+            "an option was given that applies only to recover"
         );
     }
 

@@ -78,15 +78,15 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
         "completions DIRECTORY",
     ],
     description: &[
-        "compact merges the small files of each directory below SOURCE into a few larger ones, on Spark. \
-         recover finishes or undoes writes whose drivers have died, to a table or to a directory (an argument \
-         with a slash is a path). index makes the indexes by which several tasks of Spark share a compressed file, \
-         before Spark first reads it. recompress compresses files again so that several tasks can share \
-         them. formats measures in which compression format the text below PATH is best stored, in stock Spark \
-         and with Millstream. spark-conf prints the settings that switch Millstream on in Spark. doctor checks \
-         whether Millstream works in the installed Spark, and says how to fix what does not. man and \
-         completions write the manual pages or shell completions of all tools to DIRECTORY, and create it if \
-         needed.",
+        "compact uses Spark to merge the small files in each directory below SOURCE into a few larger ones. \
+         recover finishes or undoes writes whose drivers have died, to a table or to a directory (an \
+         argument with a slash is a path). index creates the indexes that let several Spark tasks share a \
+         compressed file, before Spark first reads it. recompress compresses files again so that several \
+         tasks can share each of them. formats measures which compression format is best for the text below \
+         PATH, in stock Spark and with Millstream. spark-conf prints the settings that enable Millstream in \
+         Spark. doctor checks whether Millstream works in the installed Spark, and says how to fix what \
+         does not. man and completions write the manual pages or shell completions of all tools to \
+         DIRECTORY, and create it if needed.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -96,8 +96,8 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["jar"],
             "PATH",
             GROUP,
-            "the jar's path on the driver; by default the value of the environment variable MILLSTREAM_JAR, or \
-             the jar of the Python package that contains this program",
+            "the jar's path on the driver; by default the value of the environment variable MILLSTREAM_JAR, \
+             or the jar in the Python package that contains this program",
         ),
         help_option(GROUP),
         version_option(GROUP),
@@ -116,19 +116,11 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["format"],
             "WORD",
             COMPACT,
-            "the format of the outputs: 'same', the default, keeps lines as lines and Parquet as Parquet; \
-             'text' writes lines; 'parquet' writes Parquet, with lines in a column 'value'",
+            "the output format: 'same', the default, keeps lines as lines and Parquet as Parquet; 'text' \
+             writes lines; 'parquet' writes Parquet, with lines in a column 'value'",
         )
         .words(FORMATS),
-        value(
-            Id::Codec,
-            None,
-            &["codec"],
-            "CODEC",
-            COMPACT,
-            CODEC_HELP,
-        )
-        .words(CODECS),
+        value(Id::Codec, None, &["codec"], "CODEC", COMPACT, CODEC_HELP).words(CODECS),
         flag(
             Id::Header,
             None,
@@ -142,8 +134,8 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             None,
             &["no-header"],
             COMPACT,
-            "the first line of each file is a line like the others; without --header and --no-header, files named \
-             .csv and .tsv are not merged",
+            "the first line of each file is data; without --header or --no-header, .csv and .tsv files are \
+             not merged",
         ),
         value(
             Id::Lines,
@@ -151,15 +143,16 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["lines"],
             "LIST",
             COMPACT,
-            "files whose names have these endings, such as .dat,.tbl, consist of independent lines and may be merged",
+            "files whose names end in one of these suffixes, such as .dat,.tbl, consist of independent \
+             lines and may be merged",
         ),
         flag(
             Id::InPlace,
             None,
             &["in-place"],
             COMPACT,
-            "replace the files of SOURCE, after all outputs have been written and verified; after an \
-             interruption the same command completes the work; requires --table or --plain-files",
+            "replace the files in SOURCE once all outputs have been written and verified; after an \
+             interruption, the same command completes the work; requires --table or --plain-files",
         ),
         value(
             Id::Table,
@@ -167,16 +160,16 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["table"],
             "NAME",
             COMPACT,
-            "replace the files of this table, or those in a SOURCE within it; the catalog must know it as plain text, \
-             csv, json or Parquet files without buckets",
+            "replace the files of this table, or only those in SOURCE, a directory within it; in the \
+             catalog it must be a table of plain text, csv, json or Parquet files without buckets",
         ),
         flag(
             Id::PlainFiles,
             None,
             &["plain-files"],
             COMPACT,
-            "no table format and no other program keeps a list of the files of SOURCE; directories that show \
-             otherwise are refused all the same",
+            "confirm that no table format and no other program keeps a list of the files in SOURCE; \
+             directories with signs of such a list are refused even so",
         ),
         value(
             Id::KeepFor,
@@ -184,39 +177,40 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["keep-for"],
             "TIME",
             COMPACT,
-            "keep the replaced files for TIME, such as 12h or 7d (default), so that --undo can put them back; a later \
-             run removes them",
+            "keep the replaced files for TIME, such as 12h or 7d (default), so that --undo can restore \
+             them; a later run removes them",
         ),
         flag(
             Id::Undo,
             None,
             &["undo"],
             COMPACT,
-            "put back the files that the latest compaction in place of SOURCE replaced, unless its outputs have \
-             changed since",
+            "restore the files that the latest in-place compaction of SOURCE replaced, unless its outputs \
+             have changed since",
         ),
         flag(
             Id::Purge,
             None,
             &["purge"],
             COMPACT,
-            "remove the kept files of SOURCE; with --in-place, do not keep the replaced files",
+            "remove the files of SOURCE that are kept for --undo; with --in-place, do not keep the replaced \
+             files",
         ),
         flag(
             Id::CopyLeft,
             None,
             &["copy-left"],
             COMPACT,
-            "copy files that cannot be merged to DESTINATION unchanged; without this option DESTINATION lacks \
-             them",
+            "copy files that cannot be merged to DESTINATION unchanged; without this option, they are \
+             missing there",
         ),
         flag(
             Id::AcceptLoss,
             None,
             &["accept-loss"],
             RECOVER,
-            "give up committed writes that cannot be completed, and list the lost files; without this option \
-             they are errors",
+            "give up committed writes that cannot be completed, and list the lost files; without this \
+             option, such writes are errors",
         ),
         value(
             Id::Superseded,
@@ -224,8 +218,9 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["superseded"],
             "WORD",
             RECOVER,
-            "what to do with an overwrite's files if another program has overwritten the directory meanwhile: \
-             'apply' replaces the current files by them, 'drop' removes them; by default they are kept, hidden",
+            "what to do with an overwrite's files if another program has overwritten the directory in the \
+             meantime: 'apply' replaces the current files with them, 'drop' removes them; by default, they \
+             are kept as hidden files",
         )
         .words(SUPERSEDED),
         value(
@@ -234,7 +229,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["sample"],
             "SIZE",
             FORMATS_GROUP,
-            "measure with the first SIZE bytes of text, 256M by default, to the end of a line",
+            "use the first SIZE bytes of text, 256M by default, as the sample, up to the end of a line",
         ),
         value(
             Id::Codecs,
@@ -242,7 +237,8 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["codecs"],
             "LIST",
             FORMATS_GROUP,
-            "the formats, separated by commas: none, gz, bz2, zst, lz4 (these by default), snappy",
+            "the formats, separated by commas: any of none, gz, bz2, zst, lz4 and snappy; by default, all \
+             but snappy",
         )
         .words(formats::CODECS),
         value(
@@ -259,7 +255,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["limit"],
             "TIME",
             FORMATS_GROUP,
-            "stop a run that takes longer, and report that; 10m by default, or for example 90s",
+            "stop and report a run that takes longer than TIME, such as 90s; 10m by default",
         ),
         value(
             Id::WorkDir,
@@ -267,8 +263,8 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["work-dir"],
             "DIR",
             FORMATS_GROUP,
-            "write the sample to a new directory in DIR, which is removed at the end; by default in the \
-             directory for temporary files. Executors on other machines must see DIR too",
+            "write the sample to a new directory in DIR, which is removed at the end; by default, in the \
+             temporary directory. Executors on other machines must be able to access DIR, too",
         ),
         value(
             Id::Also,
@@ -285,7 +281,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["picture"],
             "FILE",
             FORMATS_GROUP,
-            "draw the times in FILE as well, whose name ends in .svg or .png",
+            "also draw the times as a picture in FILE, whose name must end in .svg or .png",
         ),
         value(
             Id::Directory,
@@ -293,7 +289,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["directory"],
             "DIR",
             INDEX,
-            "keep indexes in DIR, the value of spark.millstream.index.directory in Spark; by default in a \
+            "keep indexes in DIR, the value of spark.millstream.index.directory in Spark; by default, in a \
              directory _millstream beside each file",
         ),
         value(
@@ -302,7 +298,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["min-size"],
             "SIZE",
             INDEX,
-            "of the files in directories, take those of SIZE bytes or more, 4M by default, as \
+            "in directories, take only files of SIZE bytes or more, 4M by default, like \
              spark.millstream.index.minSize in Spark",
         ),
         flag(
@@ -310,8 +306,8 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             None,
             &["prune"],
             INDEX,
-            "make no index, but remove those whose files are gone or have changed, and what interrupted runs \
-             left more than a day ago",
+            "create no indexes; remove those whose files are gone or have changed, and leftovers of \
+             interrupted runs that are more than a day old",
         ),
         value(
             Id::Import,
@@ -319,8 +315,8 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["import"],
             "INDEX",
             INDEX,
-            "decode the one FILE, which is gzip, on all CPUs, by its index of gztool, indexed_gzip, \
-             rapidgzip or bgzip",
+            "decode FILE, a single gzip file, on all CPUs, using its gztool, indexed_gzip, rapidgzip or \
+             bgzip index",
         ),
         value(
             Id::Export,
@@ -328,8 +324,8 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["export"],
             "PROGRAM",
             INDEX,
-            "also write the index of a program beside each gzip file: 'gztool', as NAME.gzi for NAME.gz; \
-             another file of that name is not replaced",
+            "also write an index for another program beside each gzip file: 'gztool' writes NAME.gzi for \
+             NAME.gz; a different file of that name is not replaced",
         )
         .words(EXPORTS),
         flag(
@@ -345,8 +341,8 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["to"],
             "FORM",
             RECOMPRESS,
-            "compress as FORM: 'gz' (bgzf), 'zst' (seekable Zstandard) or 'lz4' (frames of 8 MiB); by default as \
-             the file is compressed, or else 'gz'",
+            "compress as FORM: 'gz' (bgzf), 'zst' (seekable Zstandard) or 'lz4' (frames of 8 MiB); by \
+             default, the file's own format if it is one of these, or else 'gz'",
         )
         .words(SPLITTABLE),
         value(
@@ -355,7 +351,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["level"],
             "N",
             RECOMPRESS,
-            "the level of compression, 1 to 9 for gz (6 by default) and 1 to 19 for zst (3)",
+            "the compression level, 1 to 9 for gz (6 by default) and 1 to 19 for zst (3)",
         ),
         flag(Id::Keep, None, &["keep"], RECOMPRESS, "keep the old file, if the new one has another name"),
         flag(
@@ -363,9 +359,15 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             None,
             &["dry-run"],
             DRY_RUN,
-            "report what would be done; compact reads the beginnings of files and schemas for this",
+            "report what would be done; for this, compact reads the beginnings of files, and schemas",
         ),
-        flag(Id::Json, None, &["json"], WORK, "write the result as JSON; index and recompress write a line for each file"),
+        flag(
+            Id::Json,
+            None,
+            &["json"],
+            WORK,
+            "write the result as JSON; index and recompress write one line per file",
+        ),
         flag(
             Id::Verbose,
             Some(b'v'),
@@ -373,7 +375,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             WORK,
             "show Spark's log, with its stack traces; index and recompress: report each file",
         ),
-        value(Id::Master, None, &["master"], "URL", JOBS, "Spark's master, as for spark-submit"),
+        value(Id::Master, None, &["master"], "URL", JOBS, "the Spark master URL, as for spark-submit"),
         value(
             Id::Conf,
             None,
@@ -389,7 +391,9 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             title: "Examples",
             body: &[
                 Paragraph::Text("millstream spark-conf >> $SPARK_HOME/conf/spark-defaults.conf"),
-                Paragraph::Text("millstream compact --target-size=256M /mnt/filer/logs /mnt/filer/logs-compact"),
+                Paragraph::Text(
+                    "millstream compact --target-size=256M /mnt/filer/logs /mnt/filer/logs-compact",
+                ),
                 Paragraph::Text("millstream recover --dry-run sales.orders"),
                 Paragraph::Text("millstream formats --picture=formats.svg /mnt/filer/logs"),
                 Paragraph::Text("millstream index -v /mnt/filer/logs"),
@@ -418,35 +422,36 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
         Section {
             title: "Formats",
             body: &[Paragraph::Text(
-                "Writes the sample once in each format, as one file, as the usual command (gzip, bzip2, zstd, \
-                 lz4) writes it. Each run counts its lines in a new JVM: a read, or a read with a repartition, \
-                 in stock Spark or with Millstream. A number of rows that is wrong is shown as such. At the end \
-                 it recommends a format for this data, by the product of size and read time.",
+                "Writes the sample once in each format, as a single file like one from the usual command \
+                 (gzip, bzip2, zstd, lz4). Each run counts its lines in a new JVM: a read, or a read with a \
+                 repartition, in stock Spark or with Millstream. A wrong number of rows is shown as such. \
+                 At the end, it recommends a format for this data, by the product of size and read time.",
             )],
         },
         Section {
             title: "Index",
             body: &[Paragraph::Text(
-                "Takes the files among the operands whose formats have indexes (.gz, .zst, .lz4, .snappy), and in \
-                 directories those of a sufficient size at any depth; names that begin with _ or . are passed over. Files that have a valid index are left \
-                 alone.",
+                "Takes those operands that are files of formats with indexes (.gz, .zst, .lz4, .snappy), \
+                 and in directories such files of at least the minimum size, at any depth; names that begin \
+                 with _ or . are skipped. Files that already have a valid index are left alone.",
             )],
         },
         Section {
             title: "Recompress",
             body: &[Paragraph::Text(
-                "Takes text, by names also compressed text, and writes NAME.gz, NAME.zst or NAME.lz4 beside it. The \
-                 new file replaces the old one after it has been read back and compared. After an interruption \
-                 the same command completes the work. Files in the right form are left alone.",
+                "Takes text files, plain or compressed as the suffix of the name says, and writes NAME.gz, \
+                 NAME.zst or NAME.lz4 beside it. The new file replaces the old one after it has been read \
+                 back and compared. After an interruption, the same command completes the work. Files that \
+                 already have the right form are left alone.",
             )],
         },
         Section {
             title: "Exit status",
             body: &[Paragraph::Text(
-                "0 on success, 1 otherwise; 3 if recover has left a write alone whose driver may still run. \
-                 Files that could not be merged stay unchanged, are reported and count as a failure. Files \
-                 copied by --copy-left are reported, but are no failure. formats fails if a run with Millstream \
-                 did; what stock Spark fails at is a result.",
+                "0 on success, 1 otherwise; 3 if recover has left alone a write whose driver may still be \
+                 running. Files that could not be merged stay unchanged, are reported and count as a \
+                 failure. Files copied by --copy-left are reported, but do not count as a failure. formats \
+                 fails if a run with Millstream fails; a failure of stock Spark is a result.",
             )],
         },
     ],

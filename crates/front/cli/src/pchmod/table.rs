@@ -39,9 +39,11 @@ pub(super) static PCHMOD: Command<Id<ModeLetter>> = Command {
             "change the target of a link (the default for operands; links below them are left alone)",
         )),
         shared(Shared::NoDereference("change neither links nor their targets")),
-        shared(Shared::FollowOperands("with -R, traverse operands that lead to directories (the default)")),
+        shared(Shared::FollowOperands(
+            "with -R, traverse operands that are links to directories (the default)",
+        )),
         shared(Shared::FollowAll),
-        shared(Shared::FollowNone("with -R, traverse no links")),
+        shared(Shared::FollowNone("with -R, do not traverse links")),
         shared(Shared::Changes),
         shared(Shared::Silent),
         shared(Shared::Verbose),

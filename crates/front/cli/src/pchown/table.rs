@@ -15,16 +15,16 @@ const FROM: OptionSpec<Id<From>> = value(
     &["from"],
     "CURRENT_OWNER:CURRENT_GROUP",
     WHAT,
-    "change only files that have this owner and group; one of them may be left out",
+    "change only files that have this owner and group; either may be left out",
 );
 const DEREFERENCE: OptionSpec<Id<From>> = shared(Shared::Dereference(
     "change the target of a link (the default, except with -R and neither -H nor -L)",
 ));
 const NO_DEREFERENCE: OptionSpec<Id<From>> = shared(Shared::NoDereference("change links themselves"));
 const FOLLOW_OPERANDS: OptionSpec<Id<From>> =
-    shared(Shared::FollowOperands("with -R, traverse operands that lead to directories"));
+    shared(Shared::FollowOperands("with -R, traverse operands that are links to directories"));
 const FOLLOW_NONE: OptionSpec<Id<From>> =
-    shared(Shared::FollowNone("with -R, traverse no links (the default)"));
+    shared(Shared::FollowNone("with -R, do not traverse links (the default)"));
 
 const LONG_ORDER: &[&str] = &[
     "recursive",
@@ -58,7 +58,7 @@ pub(super) static PCHOWN: Command<Id<From>> = Command {
     summary: "change file owner and group, in parallel",
     usage: &["[OPTION]... [OWNER][:[GROUP]] FILE...", "[OPTION]... --reference=RFILE FILE..."],
     description: &[
-        "Change the owner, the group or both of each FILE, or make them those of RFILE.",
+        "Change the owner, the group or both of each FILE, or copy them from RFILE.",
         "The options are those of GNU chown, or of GNU chgrp when called by that name.",
         LEFT_ALONE,
     ],
@@ -89,14 +89,12 @@ pub(super) static PCHOWN: Command<Id<From>> = Command {
             title: "Owners",
             body: &[
                 Paragraph::Terms(&[
-                    ("OWNER", "a user; the group stays"),
+                    ("OWNER", "a user; the group is unchanged"),
                     ("OWNER:GROUP", "a user and a group"),
                     ("OWNER:", "a user and that user's login group"),
-                    (":GROUP", "a group; the owner stays"),
+                    (":GROUP", "a group; the owner is unchanged"),
                 ]),
-                Paragraph::Text(
-                    "Both may be numbers; a number with a + before it is never taken for a name.",
-                ),
+                Paragraph::Text("Both may be numbers; a number with a leading + is never taken as a name."),
             ],
         },
         EXIT_STATUS,
@@ -108,7 +106,7 @@ pub(super) static CHGRP: Command<Id<From>> = Command {
     name: "pchown",
     summary: "change group ownership, in parallel",
     usage: &["[OPTION]... GROUP FILE...", "[OPTION]... --reference=RFILE FILE..."],
-    description: &["Change the group of each FILE to GROUP, or to that of RFILE.", LEFT_ALONE],
+    description: &["Change the group of each FILE to GROUP, or to the group of RFILE.", LEFT_ALONE],
     syntax: Syntax::Getopt,
     options: &[
         shared(Shared::Recursive),

@@ -51,9 +51,9 @@ pub(super) enum Id {
     Verify,
 }
 
-const WHAT: &str = "What is copied";
-const WHERE: &str = "Where to";
-const EXISTING: &str = "Files that exist";
+const WHAT: &str = "What to copy";
+const WHERE: &str = "Destination";
+const EXISTING: &str = "Existing files";
 const ATTRIBUTES: &str = "Attributes";
 const DATA: &str = "Data";
 const OTHER: &str = "Other";
@@ -75,7 +75,8 @@ pub(super) static PCOPY: Command<Id> = Command {
     description: &[
         "Copy SOURCE to DEST, or SOURCEs into DIRECTORY.",
         "The options are those of GNU cp. Files are copied in parallel, and a large file by several threads \
-         where that helps. -v prints lines in the order of the work: a directory comes before its contents.",
+         where that helps. -v prints lines in the order in which the work is done: a directory comes before \
+         its contents.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -128,7 +129,7 @@ pub(super) static PCOPY: Command<Id> = Command {
             Some(b'T'),
             &["no-target-directory"],
             WHERE,
-            "DEST is the copy, not a directory to copy into",
+            "treat DEST as the copy, not as a directory to copy into",
         ),
         flag(Id::Parents, None, &["parents"], WHERE, "use the whole path of SOURCE below DIRECTORY"),
         flag(
@@ -156,7 +157,8 @@ pub(super) static PCOPY: Command<Id> = Command {
             None,
             &["keep-directory-symlink"],
             EXISTING,
-            "if a symbolic link to a directory has a directory's name, copy into its target",
+            "if a symbolic link to a directory is where a directory is to be created, copy into the target \
+             of the link",
         ),
         flag(
             Id::RemoveDestination,
@@ -192,8 +194,15 @@ pub(super) static PCOPY: Command<Id> = Command {
             "preserve mode, ownership, timestamps, links, xattr, or all; the first three by default",
         )
         .words(ATTRIBUTE_WORDS),
-        value(Id::NoPreserve, None, &["no-preserve"], "LIST", ATTRIBUTES, "do not preserve these")
-            .words(ATTRIBUTE_WORDS),
+        value(
+            Id::NoPreserve,
+            None,
+            &["no-preserve"],
+            "LIST",
+            ATTRIBUTES,
+            "do not preserve the attributes in this list",
+        )
+        .words(ATTRIBUTE_WORDS),
         flag(Id::AttributesOnly, None, &["attributes-only"], ATTRIBUTES, "copy attributes and no data"),
         flag(Id::SelinuxDefault, Some(b'Z'), &[], ATTRIBUTES, "accepted; has no effect without SELinux"),
         optional(
@@ -242,13 +251,14 @@ pub(super) static PCOPY: Command<Id> = Command {
             Id::Atomic,
             &["atomic"],
             Argument::None,
-            "write to temporary names and rename, so that no name ever shows half a file",
+            "write to temporary names and rename, so that no incomplete file ever appears under its final \
+             name",
         ),
         extension(
             Id::Verify,
             &["verify"],
             Argument::None,
-            "read source and copy again and compare checksums",
+            "read the source and the copy again, and compare checksums",
         ),
         dry_run(Id::DryRun, "report what would be copied, and change nothing"),
         extension(

@@ -38,9 +38,9 @@ pub(super) enum Id {
     Verbose,
 }
 
-const WHAT: &str = "What is measured";
-const LINES: &str = "What is printed";
-const UNITS: &str = "How it is printed";
+const WHAT: &str = "What to measure";
+const LINES: &str = "What to print";
+const UNITS: &str = "Output format";
 const OTHER: &str = "Other";
 
 const TIME_WORDS: &[&str] = &["atime", "access", "use", "ctime", "status"];
@@ -52,10 +52,12 @@ pub(super) static PDU: Command<Id> = Command {
     summary: "estimate file space usage, in parallel",
     usage: &["[OPTION]... [FILE]...", "[OPTION]... --files0-from=F"],
     description: &[
-        "Sum up the disk usage of the FILEs, directories recursively; of the current directory by default.",
-        "The options are those of GNU du. The lines of an operand are printed when it and all operands before \
-         it have been measured; names are sorted, and a directory comes after its contents. A file with \
-         several links counts once: in the first operand that contains it, and there in the first directory.",
+        "Sum up the disk usage of the FILEs, recursively for directories; by default, of the current \
+         directory.",
+        "The options are those of GNU du. The lines of an operand are printed when it and all operands \
+         before it have been measured; names are sorted, and a directory comes after its contents. A file \
+         with several links is counted once: in the first operand that contains it, and there in the first \
+         directory.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -64,9 +66,9 @@ pub(super) static PDU: Command<Id> = Command {
             Some(b'A'),
             &["apparent-size"],
             WHAT,
-            "sizes of regular files and symbolic links instead of disk usage",
+            "print the sizes of regular files and symbolic links instead of disk usage",
         ),
-        flag(Id::Inodes, None, &["inodes"], WHAT, "numbers of inodes instead of disk usage"),
+        flag(Id::Inodes, None, &["inodes"], WHAT, "print inode counts instead of disk usage"),
         flag(Id::CountLinks, Some(b'l'), &["count-links"], WHAT, "count a file once for each of its links"),
         flag(
             Id::DereferenceArgs,
@@ -114,24 +116,24 @@ pub(super) static PDU: Command<Id> = Command {
             Some(b'a'),
             &["all"],
             LINES,
-            "a line for every file, not only for directories; no effect with -s, a combination that GNU du \
-             refuses",
+            "print a line for every file, not only for directories; no effect with -s, a combination that \
+             GNU du refuses",
         ),
-        flag(Id::Summarize, Some(b's'), &["summarize"], LINES, "a line for each operand only"),
+        flag(Id::Summarize, Some(b's'), &["summarize"], LINES, "print only a line for each operand"),
         value(
             Id::MaxDepth,
             Some(b'd'),
             &["max-depth"],
             "N",
             LINES,
-            "lines for entries at most N levels below an operand",
+            "print lines only for entries at most N levels below an operand",
         ),
         flag(
             Id::SeparateDirs,
             Some(b'S'),
             &["separate-dirs"],
             LINES,
-            "do not add subdirectories to the line of a directory",
+            "do not include subdirectories in the size of a directory",
         ),
         value(
             Id::Threshold,
@@ -139,16 +141,17 @@ pub(super) static PDU: Command<Id> = Command {
             &["threshold"],
             "SIZE",
             LINES,
-            "only lines of at least SIZE; if SIZE is negative, of at most -SIZE",
+            "print only lines with a size of at least SIZE or, if SIZE is negative, at most -SIZE",
         ),
-        flag(Id::Total, Some(b'c'), &["total"], LINES, "a grand total at the end"),
+        flag(Id::Total, Some(b'c'), &["total"], LINES, "print a grand total at the end"),
         value(
             Id::BlockSize,
             Some(b'B'),
             &["block-size"],
             "SIZE",
             UNITS,
-            "in units of SIZE: a number, or one of K, M, G, T, P, E (powers of 1024), KB, MB, ... (of 1000), or both",
+            "print sizes in units of SIZE: a number, or one of K, M, G, T, P, E (powers of 1024), KB, MB, \
+             ... (of 1000), or both",
         ),
         flag(Id::Bytes, Some(b'b'), &["bytes"], UNITS, "the same as --apparent-size --block-size=1"),
         flag(
@@ -156,7 +159,7 @@ pub(super) static PDU: Command<Id> = Command {
             Some(b'h'),
             &["human-readable"],
             UNITS,
-            "with a unit that fits (1K, 234M, 2G)",
+            "print sizes in human-readable units (1K, 234M, 2G)",
         ),
         flag(Id::Si, None, &["si"], UNITS, "like -h, with powers of 1000"),
         flag(Id::Kibibytes, Some(b'k'), &[], UNITS, "the same as --block-size=1K"),
@@ -167,7 +170,8 @@ pub(super) static PDU: Command<Id> = Command {
             &["time"],
             "WORD",
             UNITS,
-            "also the latest modification in the directory; or if WORD is atime or ctime, that time",
+            "also print the time of the latest modification in the directory or, if WORD is atime or ctime, \
+             that time",
         )
         .words(TIME_WORDS),
         value(
@@ -176,7 +180,7 @@ pub(super) static PDU: Command<Id> = Command {
             &["time-style"],
             "STYLE",
             UNITS,
-            "times as full-iso, long-iso, iso, or +FORMAT as for date(1)",
+            "print times as full-iso, long-iso, iso, or +FORMAT as for date(1)",
         )
         .words(STYLE_WORDS),
         flag(Id::Null, Some(b'0'), &["null"], UNITS, "end lines with NUL"),
@@ -217,10 +221,11 @@ pub(super) static PDU: Command<Id> = Command {
         Section {
             title: "Memory",
             body: &[Paragraph::Text(
-                "A directory with a line takes about 250 bytes until its operand has been printed; one without \
-                 a line takes none, unless -S is given. With -a, a file takes its name and about 10 bytes. A \
-                 file with several links takes about 100 bytes, and each of its paths 4. With -L every \
-                 directory takes its 250 bytes, and every file counts as having several links.",
+                "A directory that gets a line takes about 250 bytes until its operand has been printed; a \
+                 directory without a line takes none, unless -S is given. With -a, a file takes the length \
+                 of its name and about 10 bytes. A file with several links takes about 100 bytes, and each \
+                 of its paths 4. With -L every directory takes its 250 bytes, and every file counts as \
+                 having several links.",
             )],
         },
         Section {

@@ -75,8 +75,8 @@ pub enum Id {
 }
 
 const WHEN: &[&str] = &["always", "auto", "never"];
-const WHICH: &str = "Which files";
-const WHAT: &str = "What is shown of them";
+const WHICH: &str = "Which files to list";
+const WHAT: &str = "What to show";
 const LAYOUT: &str = "Layout";
 const ORDER: &str = "Order and time";
 const NAMES: &str = "Names";
@@ -126,7 +126,7 @@ pub const PLS: Command<Id> = Command {
             None,
             &["dereference-command-line-symlink-to-dir"],
             WHICH,
-            "likewise for FILEs that lead to directories only",
+            "likewise, only for FILEs that are links to directories",
         ),
         flag(Id::Long, Some(b'l'), &[], WHAT, "one line per file, with its attributes"),
         flag(Id::NoOwner, Some(b'g'), &[], WHAT, "like -l, without the owner"),
@@ -137,7 +137,7 @@ pub const PLS: Command<Id> = Command {
             Some(b'n'),
             &["numeric-uid-gid"],
             WHAT,
-            "like -l, with numbers of users and groups",
+            "like -l, with numeric user and group IDs",
         ),
         flag(Id::Author, None, &["author"], WHAT, "show the author in long lines"),
         flag(Id::FullTime, None, &["full-time"], WHAT, "like -l --time-style=full-iso"),
@@ -151,8 +151,14 @@ pub const PLS: Command<Id> = Command {
         flag(Id::Columns, Some(b'C'), &[], LAYOUT, "columns, sorted downwards; the default on a terminal"),
         flag(Id::Across, Some(b'x'), &[], LAYOUT, "columns, sorted across"),
         flag(Id::Commas, Some(b'm'), &[], LAYOUT, "names separated by commas"),
-        flag(Id::OnePerLine, Some(b'1'), &[], LAYOUT, "one name per line; the default elsewhere"),
-        value(Id::Format, None, &["format"], "WORD", LAYOUT, "choose the layout by its name").words(&[
+        flag(
+            Id::OnePerLine,
+            Some(b'1'),
+            &[],
+            LAYOUT,
+            "one name per line; the default when not on a terminal",
+        ),
+        value(Id::Format, None, &["format"], "WORD", LAYOUT, "choose the layout by name").words(&[
             "across",
             "commas",
             "horizontal",
@@ -161,29 +167,23 @@ pub const PLS: Command<Id> = Command {
             "verbose",
             "vertical",
         ]),
-        value(Id::Width, Some(b'w'), &["width"], "COLS", LAYOUT, "lines of COLS columns; 0 is no limit"),
+        value(Id::Width, Some(b'w'), &["width"], "COLS", LAYOUT, "lines of COLS columns; 0 means no limit"),
         value(
             Id::TabSize,
             Some(b'T'),
             &["tabsize"],
             "COLS",
             LAYOUT,
-            "tab stops every COLS columns; 0 is no tabs",
+            "tab stops every COLS columns; 0 means no tabs",
         ),
         flag(Id::Zero, None, &["zero"], LAYOUT, "end lines with NUL, and print names literally"),
         flag(Id::SortTime, Some(b't'), &[], ORDER, "newest first"),
         flag(Id::SortSize, Some(b'S'), &[], ORDER, "largest first"),
         flag(Id::SortExtension, Some(b'X'), &[], ORDER, "by extension"),
         flag(Id::SortVersion, Some(b'v'), &[], ORDER, "by name, with numbers compared as numbers"),
-        flag(
-            Id::Unsorted,
-            Some(b'U'),
-            &[],
-            ORDER,
-            "in the order of the directory; names are printed as they are read",
-        ),
+        flag(Id::Unsorted, Some(b'U'), &[], ORDER, "in directory order; names are printed as they are read"),
         flag(Id::UnsortedAll, Some(b'f'), &[], ORDER, "the same as -aU"),
-        value(Id::Sort, None, &["sort"], "WORD", ORDER, "choose the order by its name").words(&[
+        value(Id::Sort, None, &["sort"], "WORD", ORDER, "choose the order by name").words(&[
             "none",
             "name",
             "size",
@@ -194,9 +194,9 @@ pub const PLS: Command<Id> = Command {
         ]),
         flag(Id::Reverse, Some(b'r'), &["reverse"], ORDER, "reverse the order"),
         flag(Id::DirectoriesFirst, None, &["group-directories-first"], ORDER, "directories before files"),
-        flag(Id::Change, Some(b'c'), &[], ORDER, "use the time of the last change of attributes"),
+        flag(Id::Change, Some(b'c'), &[], ORDER, "use the time of the last attribute change"),
         flag(Id::Access, Some(b'u'), &[], ORDER, "use the time of the last access"),
-        value(Id::Time, None, &["time"], "WORD", ORDER, "choose the time by its name").words(&[
+        value(Id::Time, None, &["time"], "WORD", ORDER, "choose the time by name").words(&[
             "atime",
             "access",
             "use",
@@ -219,7 +219,7 @@ pub const PLS: Command<Id> = Command {
         flag(Id::Escape, Some(b'b'), &["escape"], NAMES, "C escapes for nonprintable characters"),
         flag(Id::Literal, Some(b'N'), &["literal"], NAMES, "names as they are"),
         flag(Id::QuoteName, Some(b'Q'), &["quote-name"], NAMES, "names in double quotes"),
-        value(Id::QuotingStyle, None, &["quoting-style"], "WORD", NAMES, "choose the quotes by their name")
+        value(Id::QuotingStyle, None, &["quoting-style"], "WORD", NAMES, "choose the quoting style by name")
             .words(&[
                 "literal",
                 "locale",
@@ -256,7 +256,7 @@ pub const PLS: Command<Id> = Command {
             &["hyperlink"],
             "WHEN",
             NAMES,
-            "link names to files: always, auto or never",
+            "make names hyperlinks to the files: always, auto or never",
         )
         .words(WHEN),
         flag(Id::Dired, Some(b'D'), &["dired"], OTHER, "like -l, with the offsets of names for Emacs"),
@@ -324,9 +324,9 @@ pub const PLS: Command<Id> = Command {
             body: &[Paragraph::Text(
                 "--json writes a record for every entry below the FILEs, including hidden ones, and with -d \
                  for the FILEs themselves. Names that are not UTF-8 can be restored from it. --paths writes \
-                 the paths of regular files and of links to them, byte for byte; hidden ones only with -a or \
-                 -A. Neither needs -R, sorts, or holds more than a few thousand entries. Directories that \
-                 match -I or -B are not entered.",
+                 the paths of regular files and of links to them, byte for byte; hidden ones only with -a \
+                 or -A. Neither needs -R, sorts its output, or holds more than a few thousand entries in \
+                 memory. Directories that match -I or -B are not entered.",
             )],
         },
         Section {

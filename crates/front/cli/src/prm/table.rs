@@ -23,7 +23,7 @@ pub(super) enum Id {
     Json,
 }
 
-const WHAT: &str = "What is removed";
+const WHAT: &str = "What to remove";
 const PROMPTS: &str = "Prompts and output";
 const OTHER: &str = "Other";
 
@@ -36,17 +36,11 @@ pub(super) static PRM: Command<Id> = Command {
         "Remove the FILEs, directories only with -r or, if they are empty, with -d.",
         "The options are those of GNU rm. If standard input is a terminal and neither -f, -i nor \
          --interactive=never is given, prm asks before it removes a write-protected file. Everything that \
-         needs no question is removed first.",
+         needs no prompt is removed first.",
     ],
     syntax: Syntax::Getopt,
     options: &[
-        flag(
-            Id::Recursive,
-            Some(b'r'),
-            &["recursive"],
-            WHAT,
-            "remove directories and their contents",
-        ),
+        flag(Id::Recursive, Some(b'r'), &["recursive"], WHAT, "remove directories and their contents"),
         flag(Id::Recursive, Some(b'R'), &[], WHAT, "the same as -r"),
         flag(Id::Dir, Some(b'd'), &["dir"], WHAT, "remove empty directories"),
         flag(
@@ -56,18 +50,18 @@ pub(super) static PRM: Command<Id> = Command {
             WHAT,
             "with -r, skip directories on a file system other than the operand's",
         ),
-        optional(Id::PreserveRoot, None, &["preserve-root"], "all", WHAT,
-            "do not remove / (the default); with all, also refuse operands on another device than their parent",
+        optional(
+            Id::PreserveRoot,
+            None,
+            &["preserve-root"],
+            "all",
+            WHAT,
+            "do not remove / (the default); with all, also refuse operands on a different \
+             device from their parent",
         )
         .words(&["all"]),
         flag(Id::NoPreserveRoot, None, &["no-preserve-root"], WHAT, "do not treat / specially"),
-        flag(
-            Id::Force,
-            Some(b'f'),
-            &["force"],
-            PROMPTS,
-            "ignore files that do not exist, and never ask",
-        ),
+        flag(Id::Force, Some(b'f'), &["force"], PROMPTS, "ignore files that do not exist, and never ask"),
         flag(Id::PromptAlways, Some(b'i'), &[], PROMPTS, "ask before every removal"),
         flag(
             Id::PromptOnce,
@@ -76,7 +70,12 @@ pub(super) static PRM: Command<Id> = Command {
             PROMPTS,
             "ask once before removing more than three files, or removing recursively",
         ),
-        optional(Id::Interactive, None, &["interactive"], "WHEN", PROMPTS,
+        optional(
+            Id::Interactive,
+            None,
+            &["interactive"],
+            "WHEN",
+            PROMPTS,
             "ask never, once (-I) or always (-i); always without WHEN",
         )
         .words(&["never", "no", "none", "once", "always", "yes"]),
@@ -108,9 +107,7 @@ pub(super) static PRM: Command<Id> = Command {
         },
         Section {
             title: "Exit status",
-            body: &[Paragraph::Text(
-                "0 if everything was removed, or the user declined; 1 otherwise.",
-            )],
+            body: &[Paragraph::Text("0 if everything was removed, or the user declined; 1 otherwise.")],
         },
     ],
 };

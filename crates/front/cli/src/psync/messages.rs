@@ -46,19 +46,19 @@ impl Sink for Output<'_> {
             }
             Trouble::DirectoryInTheWay => {
                 let message = message.text("a directory with contents is in the way: ").name(destination);
-                message.text("; --delete or --force removes it")
+                message.text("; use --delete or --force to remove it")
             }
             Trouble::DirectoryKept => message
-                .text("a directory is in the way, which --max-delete keeps from being removed: ")
+                .text("a directory is in the way, and --max-delete prevents its removal: ")
                 .name(destination),
             Trouble::FileInTheWay => {
-                message.text("directory not made, because something else has its name: ").name(destination)
+                message.text("directory not created, because something else has its name: ").name(destination)
             }
             Trouble::IntoItself => {
-                message.text("not copied, because it is the destination, or holds a source: ").name(source)
+                message.text("not copied, because it is the destination or contains a source: ").name(source)
             }
             Trouble::Cycle => message.text("skipping a directory that contains itself: ").name(source),
-            Trouble::UnknownKind => message.text("skipping a file of unknown kind: ").name(source),
+            Trouble::UnknownKind => message.text("skipping a file of unknown type: ").name(source),
             trouble => {
                 let path = if problem.is_about_source() { source } else { destination };
                 message.text("cannot ").text(trouble.operation()).text(" ").name(path)
@@ -97,8 +97,8 @@ impl Sink for Output<'_> {
                 message.name(path).send();
             }
             Notice::NothingDeleted => {
-                let text = "nothing is deleted, because something failed before; \
-                            --ignore-errors deletes nevertheless";
+                let text =
+                    "nothing is deleted, because something failed before; --ignore-errors deletes anyway";
                 warning().text(text).send();
             }
             Notice::EmptySource(path) => {
@@ -106,11 +106,12 @@ impl Sink for Output<'_> {
                 message.text("; to empty the destination, use pfind DESTINATION -mindepth 1 -delete").send();
             }
             Notice::Nested(outer, inner) => {
-                let message = warning().text("nothing is deleted, because the destination ").name(inner);
-                message.text(" of one source is inside that of another, ").name(outer).send();
+                let message =
+                    warning().text("nothing is deleted, because the destination directory ").name(inner);
+                message.text(" is inside another destination directory, ").name(outer).send();
             }
             Notice::HoldsSource(path) => {
-                warning().text("not deleted, because a source is in it: ").name(path).send();
+                warning().text("not deleted, because it contains a source: ").name(path).send();
             }
             Notice::DeletionsEnded(count) => {
                 let text = format!("deletions stopped due to --max-delete limit ({count} skipped)");

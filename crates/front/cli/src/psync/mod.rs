@@ -127,8 +127,7 @@ fn carry_out<V: Volume>(
             };
             let message = diagnostics.error(code).text("cannot use the destination ");
             let message = message.name(operands::path_of(&destination)).errno(error.errno);
-            let advice =
-                if error.errno == Errno::NOENT { "; make the directory that it is in first" } else { "" };
+            let advice = if error.errno == Errno::NOENT { "; create its parent directory first" } else { "" };
             message.text(advice).send();
         }
     }

@@ -31,11 +31,11 @@ pub(super) fn operands<D: Dir>(
         }
     }
     let Some(destination) = paths.pop().filter(|_| !paths.is_empty()) else {
-        diagnostics.error(USAGE).text("a source and a destination are needed").send_with_hint();
+        diagnostics.error(USAGE).text("a source and a destination are required").send_with_hint();
         return Err(Refused);
     };
     if options.files.is_some() && (paths.len() > 1 || kind(base, &paths[0]) != Some(FileKind::Directory)) {
-        diagnostics.error(USAGE).text("--files-from needs one source, which is a directory").send();
+        diagnostics.error(USAGE).text("--files-from needs exactly one source, a directory").send();
         return Err(Refused);
     }
     if options.files.is_some() && !means_contents(paths[0].to_bytes()) {
@@ -95,9 +95,9 @@ fn before_colon(path: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// What to do instead, if a path is one of another machine.
 pub(super) fn of_host(path: &[u8]) -> Option<&'static str> {
-    const SHELL: &str = ": other hosts are not supported; mount the directory of the host, or use rsync. The path of a \
-                         local file with a colon begins with ./";
-    const DAEMON: &str = ": daemons of other hosts are not supported; mount their directory, or use rsync";
+    const SHELL: &str = ": other hosts are not supported; mount the remote directory, or use rsync. Write a \
+                         local path with a colon as ./PATH";
+    const DAEMON: &str = ": rsync daemons are not supported; mount the remote directory, or use rsync";
     let (host, rest) = before_colon(path)?;
     let is_daemon = host == b"rsync" && rest.starts_with(b"//") || rest.starts_with(b":");
     Some(if is_daemon { DAEMON } else { SHELL })

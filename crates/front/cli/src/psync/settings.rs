@@ -146,7 +146,7 @@ impl<'a> Settings<'a> {
         let options = &mut self.options;
         match option.id {
             Id::OneFileSystem if options.file_systems == FileSystems::One => {
-                let text = "-x twice is not supported; -x once leaves out other file systems";
+                let text = "-x twice is not supported; a single -x skips other file systems";
                 self.diagnostics.error(USAGE).text(text).send();
                 return Err(Refused);
             }
@@ -180,8 +180,9 @@ impl<'a> Settings<'a> {
                 self.deletion.get_or_insert(Timing::After);
             }
             Id::DeleteDuring => {
-                let text = ": deleting during the transfer is refused, because a directory that cannot be read may only \
-                            be found later; use --delete-after, which --delete is here, or --delete-before";
+                let text = ": deleting during the transfer is not supported, because an unreadable \
+                            directory may be found only later; use --delete, which here means \
+                            --delete-after, or --delete-before";
                 self.diagnostics.error(USAGE).text(&option.spelling.to_string()).text(text).send();
                 return Err(Refused);
             }
@@ -211,7 +212,8 @@ impl<'a> Settings<'a> {
             Id::Spark | Id::SparkConf | Id::Checkpoint | Id::Jar => {}
             Id::Quiet => self.quiet = true,
             Id::Unsupported => {
-                let text = " is an option of rsync that psync does not have; --help lists those that it has";
+                let text =
+                    " is an rsync option that psync does not support; see --help for those that it does";
                 self.diagnostics.error(USAGE).text(&option.spelling.to_string()).text(text).send();
                 return Err(Refused);
             }

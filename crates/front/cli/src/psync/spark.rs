@@ -99,7 +99,7 @@ impl Request {
         }
         match &self.lonely {
             Some(option) if !self.is_wanted => {
-                let text = [option, " is an option for --spark and for URLs"].concat();
+                let text = [option, " requires --spark, or a URL as an operand"].concat();
                 diagnostics.error(USAGE).text(&text).send();
                 Err(Refused)
             }
@@ -131,9 +131,9 @@ impl Request {
     fn settings(&self, operands: &[OsString], options: &Options) -> Result<Vec<OsString>, &'static str> {
         let [source, destination] = operands else {
             return Err(if operands.first().is_some_and(|first| is_master(first.as_bytes())) {
-                "the master is part of the option: --spark=local[4]"
+                "write the master as part of the option: --spark=local[4]"
             } else {
-                "--spark needs one source and one destination, which are directories"
+                "--spark needs exactly one source and one destination, both directories"
             });
         };
         let is_recursive = options.recursion == Recursion::Recursive;

@@ -92,7 +92,7 @@ pub(super) enum Id {
     Xattrs,
 }
 
-const WHAT: &str = "What is synchronized";
+const WHAT: &str = "What to synchronize";
 const CHANGED: &str = "What counts as changed";
 const ATTRIBUTES: &str = "Attributes";
 const DELETION: &str = "Deletion";
@@ -104,13 +104,15 @@ const OURS: &str = "Not in rsync";
 /// `psync`.
 pub(super) static PSYNC: Command<Id> = Command {
     name: "psync",
-    summary: "make a tree like another one, in parallel",
+    summary: "make one directory tree like another, in parallel",
     usage: &["[OPTION]... SOURCE... DESTINATION"],
     description: &[
-        "Make DESTINATION like SOURCE: copy what is missing or differs, and with --delete remove what SOURCE does \
-         not have. SOURCE/, with a slash, stands for the contents of the directory.",
-        "The options are those of rsync. Both are directories of this machine, or mounted on it, or in \
-         S3 buckets (s3://bucket/key), or URLs such as hdfs://host/path, for which Spark does the work: there is no remote shell and no daemon. Files get their names only when they are complete; running psync again resumes.",
+        "Make DESTINATION like SOURCE: copy what is missing or differs, and with --delete remove what \
+         SOURCE does not have. SOURCE/, with a trailing slash, stands for the contents of the directory.",
+        "The options are those of rsync. SOURCE and DESTINATION are local or mounted directories, S3 paths \
+         (s3://bucket/key), or URLs such as hdfs://host/path, for which Spark does the work; there is no \
+         remote shell and no daemon. A file gets its name only when it is complete; running psync again \
+         resumes an interrupted run.",
     ],
     syntax: Syntax::Exact,
     options: &[
@@ -119,7 +121,7 @@ pub(super) static PSYNC: Command<Id> = Command {
         flag(Id::Dirs, Some(b'd'), &["dirs"], WHAT, "directories, without their contents"),
         flag(Id::Links, Some(b'l'), &["links"], WHAT, "symbolic links, as they are"),
         flag(Id::DevicesAndSpecials, Some(b'D'), &[], WHAT, "the same as --devices --specials"),
-        flag(Id::Devices, None, &["devices"], WHAT, "devices, for the superuser"),
+        flag(Id::Devices, None, &["devices"], WHAT, "devices (superuser only)"),
         flag(Id::Specials, None, &["specials"], WHAT, "named pipes and sockets"),
         flag(Id::OneFileSystem, Some(b'x'), &["one-file-system"], WHAT, "stay on the source's file system"),
         flag(
@@ -127,7 +129,7 @@ pub(super) static PSYNC: Command<Id> = Command {
             None,
             &["existing", "ignore-non-existing"],
             WHAT,
-            "only what the destination has already",
+            "only what the destination already has",
         ),
         flag(
             Id::IgnoreExisting,
@@ -146,20 +148,14 @@ pub(super) static PSYNC: Command<Id> = Command {
             &["modify-window"],
             "SECONDS",
             CHANGED,
-            "times that differ by more than SECONDS, or, with -1, by a nanosecond; without it, times that differ \
-             as far as both sides store them",
+            "times that differ by more than SECONDS, or, with -1, by a nanosecond; without this option, \
+             times that differ at the precision that both sides store",
         ),
         flag(Id::Perms, Some(b'p'), &["perms"], ATTRIBUTES, "permissions"),
         flag(Id::Times, Some(b't'), &["times"], ATTRIBUTES, "modification times"),
-        flag(Id::Owner, Some(b'o'), &["owner"], ATTRIBUTES, "owner, for the superuser"),
+        flag(Id::Owner, Some(b'o'), &["owner"], ATTRIBUTES, "owner (superuser only)"),
         flag(Id::Group, Some(b'g'), &["group"], ATTRIBUTES, "group"),
-        flag(
-            Id::HardLinks,
-            Some(b'H'),
-            &["hard-links"],
-            ATTRIBUTES,
-            "which names are links to the same file",
-        ),
+        flag(Id::HardLinks, Some(b'H'), &["hard-links"], ATTRIBUTES, "hard links (names of the same file)"),
         flag(Id::Acls, Some(b'A'), &["acls"], ATTRIBUTES, "access control lists, and permissions"),
         flag(Id::Xattrs, Some(b'X'), &["xattrs"], ATTRIBUTES, "extended attributes"),
         flag(
@@ -176,7 +172,7 @@ pub(super) static PSYNC: Command<Id> = Command {
             ATTRIBUTES,
             "with -t, not the times of symbolic links",
         ),
-        flag(Id::Sparse, Some(b'S'), &["sparse"], ATTRIBUTES, "make holes wherever a file has zeros"),
+        flag(Id::Sparse, Some(b'S'), &["sparse"], ATTRIBUTES, "turn runs of zeros into holes"),
         flag(
             Id::Delete,
             None,
@@ -184,13 +180,13 @@ pub(super) static PSYNC: Command<Id> = Command {
             DELETION,
             "remove what SOURCE does not have, at the end, if nothing failed before",
         ),
-        flag(Id::DeleteBefore, None, &["delete-before"], DELETION, "the same, before anything is copied"),
+        flag(Id::DeleteBefore, None, &["delete-before"], DELETION, "the same, but before anything is copied"),
         flag(
             Id::DeleteExcluded,
             None,
             &["delete-excluded"],
             DELETION,
-            "as --delete, and also remove what filters exclude",
+            "like --delete, but also remove what filters exclude",
         ),
         value(Id::MaxDelete, None, &["max-delete"], "N", DELETION, "remove at most N files and directories"),
         flag(Id::IgnoreErrors, None, &["ignore-errors"], DELETION, "remove even if something failed before"),
@@ -199,14 +195,35 @@ pub(super) static PSYNC: Command<Id> = Command {
             None,
             &["force"],
             DELETION,
-            "without --delete, remove directories that are in the way of something else",
+            "even without --delete, remove directories that are in the way of something else",
         ),
-        flag(Id::DeleteDuring, None, &["delete-during", "del"], DELETION, "refused: use --delete"),
+        flag(Id::DeleteDuring, None, &["delete-during", "del"], DELETION, "not supported: use --delete"),
         value(Id::Exclude, None, &["exclude"], "PATTERN", FILTERS, "exclude files that match PATTERN"),
         value(Id::Include, None, &["include"], "PATTERN", FILTERS, "do not exclude files that match PATTERN"),
-        value(Id::Filter, Some(b'f'), &["filter"], "RULE", FILTERS, "add a rule, as of rsync's FILTER RULES"),
-        value(Id::ExcludeFrom, None, &["exclude-from"], "FILE", FILTERS, "exclude by the patterns in FILE"),
-        value(Id::IncludeFrom, None, &["include-from"], "FILE", FILTERS, "include by the patterns in FILE"),
+        value(
+            Id::Filter,
+            Some(b'f'),
+            &["filter"],
+            "RULE",
+            FILTERS,
+            "add a rule, as described in FILTER RULES of rsync(1)",
+        ),
+        value(
+            Id::ExcludeFrom,
+            None,
+            &["exclude-from"],
+            "FILE",
+            FILTERS,
+            "exclude files that match a pattern in FILE",
+        ),
+        value(
+            Id::IncludeFrom,
+            None,
+            &["include-from"],
+            "FILE",
+            FILTERS,
+            "do not exclude files that match a pattern in FILE",
+        ),
         value(
             Id::FilesFrom,
             None,
@@ -220,32 +237,32 @@ pub(super) static PSYNC: Command<Id> = Command {
             Some(b'0'),
             &["from0"],
             FILTERS,
-            "what is read from files ends with NUL, not with a newline",
+            "entries in files of paths, patterns or rules end with NUL, not with a newline",
         ),
         flag(Id::DryRun, Some(b'n'), &["dry-run"], OUTPUT, "report what would be done, and change nothing"),
-        flag(Id::Verbose, Some(b'v'), &["verbose"], OUTPUT, "print the names of what changes"),
+        flag(Id::Verbose, Some(b'v'), &["verbose"], OUTPUT, "print the name of each entry that changes"),
         flag(
             Id::Itemize,
             Some(b'i'),
             &["itemize-changes"],
             OUTPUT,
-            "print what changes of each; twice, also what does not change",
+            "print what changes about each entry; if given twice, list unchanged entries, too",
         ),
         flag(
             Id::EightBit,
             Some(b'8'),
             &["8-bit-output"],
             OUTPUT,
-            "print bytes of names that the locale does not have as they are",
+            "print bytes of names that are invalid in the locale as they are",
         ),
-        flag(Id::Stats, None, &["stats"], OUTPUT, "print what was done, at the end"),
+        flag(Id::Stats, None, &["stats"], OUTPUT, "print statistics at the end"),
         value(
             Id::Info,
             None,
             &["info"],
             "FLAGS",
             OUTPUT,
-            "stats as --stats, name as -v; progress is shown on a terminal, and others are accepted",
+            "stats is like --stats, name like -v; progress is shown on a terminal; other flags are accepted",
         ),
         flag(Id::Partial, Some(b'P'), &["progress"], OUTPUT, "accepted: progress is shown on a terminal"),
         flag(Id::Quiet, Some(b'q'), &["quiet"], OUTPUT, "print no names and no statistics"),
@@ -256,21 +273,21 @@ pub(super) static PSYNC: Command<Id> = Command {
             &["bwlimit"],
             "RATE",
             OTHER,
-            "copy at most RATE KiB per second; a suffix, as in 1.5M or 100MB, says what it is instead",
+            "copy at most RATE KiB per second; a suffix, as in 1.5M or 100MB, selects another unit",
         ),
         flag(
             Id::AllowsNothing,
             Some(b'W'),
             &["whole-file", "partial", "numeric-ids"],
             OTHER,
-            "accepted: it is always so",
+            "accepted: this is always so",
         ),
         flag(
             Id::AllowsNothing,
             Some(b'z'),
             &["compress"],
             OTHER,
-            "accepted: nothing goes from one program to another one",
+            "accepted: no data is sent from one process to another",
         ),
         flag(
             Id::AllowsNothing,
@@ -407,7 +424,7 @@ pub(super) static PSYNC: Command<Id> = Command {
             None,
             &["verify"],
             OURS,
-            "read the source and the copy of each file that is copied again, and compare checksums",
+            "after copying a file, read the source and the copy again, and compare checksums",
         ),
         json(Id::Json).under(OURS),
         threads(Id::Threads).under(OURS),
@@ -415,16 +432,17 @@ pub(super) static PSYNC: Command<Id> = Command {
             Id::Spark,
             &["spark"],
             Argument::Optional("MASTER"),
-            "do it by Spark jobs, between directories of any file system of Hadoop's, such as hdfs: and s3a:",
+            "use Spark jobs, between directories on any Hadoop file systems, such as hdfs: and s3a:",
         )
         .under(OURS),
-        extension(Id::SparkConf, &["conf"], Argument::Required("KEY=VALUE"), "with --spark, a setting of Spark")
+        extension(Id::SparkConf, &["conf"], Argument::Required("KEY=VALUE"), "with --spark, a Spark setting")
             .under(OURS),
         extension(
             Id::Checkpoint,
             &["checkpoint"],
             Argument::Required("DIR"),
-            "with --spark, keep listings, plan and manifest in DIR; the same command continues an interrupted run",
+            "with --spark, keep listings, plan and manifest in DIR; the same command continues an \
+             interrupted run",
         )
         .under(OURS),
         extension(
@@ -440,15 +458,15 @@ pub(super) static PSYNC: Command<Id> = Command {
         Section {
             title: "Negated options",
             body: &[Paragraph::Text(
-                "--no-OPTION takes back an option that -a or an earlier argument has set, as in -a --no-owner, or \
-                 -a --no-o.",
+                "--no-OPTION cancels an option that -a or an earlier argument has set, as in -a --no-owner, \
+                 or -a --no-o.",
             )],
         },
         Section {
             title: "What is never deleted",
             body: &[Paragraph::Text(
-                "Nothing is deleted if anything could not be read or copied, or if SOURCE is empty. What is to be deleted is \
-                 looked up in SOURCE once more before it goes.",
+                "Nothing is deleted if anything could not be read or copied, or if SOURCE is empty. Before \
+                 an entry is deleted, SOURCE is checked for it once more.",
             )],
         },
         Section {
@@ -456,10 +474,10 @@ pub(super) static PSYNC: Command<Id> = Command {
             body: &[Paragraph::Terms(&[
                 ("0", "no errors"),
                 ("1", "an option or argument is wrong"),
-                ("3, 11", "the destination cannot be used or made"),
+                ("3, 11", "the destination cannot be used or created"),
                 ("23", "something could not be copied or deleted"),
                 ("24", "something vanished or changed while it was copied"),
-                ("25", "--max-delete kept something from being deleted"),
+                ("25", "--max-delete prevented deletions"),
             ])],
         },
     ],

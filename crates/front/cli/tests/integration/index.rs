@@ -89,7 +89,7 @@ fn an_index_is_made_once_and_has_the_permissions_of_its_file() {
     let scratch = Scratch::new();
     let (text, file) = (text(), scratch.write("a b.gz", &gzip(&text())));
     fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("permissions");
-    assert_eq!(scratch.indexed(&["--dry-run", "a b.gz"]), ["'a b.gz': the index would be made"]);
+    assert_eq!(scratch.indexed(&["--dry-run", "a b.gz"]), ["'a b.gz': an index would be created"]);
     assert_eq!(scratch.files("."), ["./a b.gz"]);
     assert!(scratch.indexed(&["a b.gz"]).is_empty());
     let index = index_of(&file);
@@ -206,7 +206,7 @@ fn large_files_of_a_directory_are_found_at_any_depth() {
     lines.sort();
     assert_eq!(lines.len(), made.len(), "{output:?}");
     for (line, name) in lines.iter().zip(made) {
-        assert!(line.starts_with(format!("{name}: index made: 5 bytes of text").as_bytes()), "{output:?}");
+        assert!(line.starts_with(format!("{name}: index created: 5 bytes of text").as_bytes()), "{output:?}");
     }
     assert!(beside(&scratch.path("d/x/y/c.gzip")).is_file());
     assert!(scratch.indexed(&["--dry-run", "--min-size=0", "d"]).is_empty());
@@ -259,8 +259,8 @@ fn each_error_is_told_and_the_rest_continues() {
     lines.sort_unstable();
     let expected = [
         ("'/dev/null': not a file", ""),
-        ("'d/damaged.gz': damaged gzip data at byte ", "; replace it by an intact copy"),
-        ("'d/text.gz': damaged gzip data at byte 10: not gzip", "replace it by an intact copy"),
+        ("'d/damaged.gz': damaged gzip data at byte ", "; replace it with an intact copy"),
+        ("'d/text.gz': damaged gzip data at byte 10: not gzip", "replace it with an intact copy"),
         (
             "'full/a.gz': the index cannot be kept: open directory: Not a directory",
             "spark.millstream.index.directory",
@@ -268,7 +268,7 @@ fn each_error_is_told_and_the_rest_continues() {
         ("'gone.gz': stat: No such file or directory", ""),
         (
             "'other.txt': only .gz, .zst, .lz4 and .snappy files have indexes",
-            "one task reads a file of another format",
+            "a single task reads a file of any other format",
         ),
     ];
     assert_eq!(lines.len(), expected.len(), "{told}");
@@ -291,8 +291,10 @@ fn a_file_that_cannot_be_divided_is_an_error_only_if_it_is_named() {
     let block = |is_last| [&header(is_last)[..3], b"x"].concat();
     let whole = [&b"\x28\xb5\x2f\xfd\0\x38"[..], &block(0).repeat(200), &block(1)].concat();
     scratch.write("d/whole.zst", &whole);
-    let reason = "it cannot be divided, because it is one frame or has one of more than 64 MiB of text";
-    let line = format!("'d/whole.zst': no index: {reason}; one task reads it: see millstream recompress");
+    let reason = "it cannot be split, because it is a single frame or has a frame with more than 64 MiB of \
+                  text";
+    let line =
+        format!("'d/whole.zst': no index: {reason}; a single task reads it (see millstream recompress)");
     assert_eq!(scratch.indexed(&["--min-size=0", "d"]), [line]);
     assert!(beside(&scratch.path("d/a.gz")).is_file());
     let records = scratch.indexed(&["--json", "--min-size=0", "d"]);
@@ -360,7 +362,8 @@ fn indexes_that_are_not_hidden_are_pruned() {
         let lines = with(&["--prune", "--dry-run", "d"]);
         assert!(
             lines.len() == 1
-                && lines[0].ends_with("would be removed: it has the visible name of an earlier version"),
+                && lines[0]
+                    .ends_with("would be removed: it has the visible name that an earlier version gave it"),
             "{lines:?}"
         );
         with(&["--prune", "d"]);
@@ -465,7 +468,7 @@ fn indexes_of_other_programs_are_imported() {
         scratch.write("a.gz", &foreign(file));
         scratch.write("other", &foreign(index));
         let (output, name) =
-            (scratch.index(&["-v", "--import=other", "a.gz"]), "'a.gz': index made: 3060005 bytes");
+            (scratch.index(&["-v", "--import=other", "a.gz"]), "'a.gz': index created: 3060005 bytes");
         assert!(String::from_utf8_lossy(&output.stdout).starts_with(name), "{output:?}");
         let lines = index_of(&scratch.path("a.gz")).lines();
         assert_eq!(lines, 30_000);
@@ -479,15 +482,17 @@ fn indexes_of_other_programs_are_imported() {
     scratch.write("wrong.gz", &foreign("text.gzidx.gz"));
     assert!(Command::new("gunzip").arg(scratch.path("wrong.gz")).status().expect("gunzip runs").success());
     assert!(
-        told_of(&["--import=wrong", "b.gz"])
-            .contains("b.gz': the imported index and the file do not fit together: ")
+        told_of(&["--import=wrong", "b.gz"]).contains("b.gz': the imported index does not match the file: ")
     );
     assert!(told_of(&["--import=b.gz", "b.gz"]).contains("'b.gz': b.gz: not an index of gztool, "));
-    assert!(told_of(&["--import=gone", "b.gz"]).contains("'b.gz': the index to import: open: No such file"));
-    assert!(told_of(&["--import=wrong", "a.gz", "b.gz"]).contains("--import needs one file"));
+    assert!(
+        told_of(&["--import=gone", "b.gz"])
+            .contains("'b.gz': the index to import cannot be read: open: No such file")
+    );
+    assert!(told_of(&["--import=wrong", "a.gz", "b.gz"]).contains("--import takes exactly one file"));
     assert!(
         told_of(&["--prune", "--export=gztool", "b.gz"])
-            .contains("--import and --export are neither for --prune")
+            .contains("--import and --export cannot be used with --prune")
     );
     assert!(!beside(&file).exists());
 }
@@ -520,7 +525,7 @@ fn gztool_gets_the_indexes_of_gzip_files_only() {
         (Some(0), 5),
         "{output:?}"
     );
-    let skipped = "'d/b.zst': gztool reads gzip only: no index is written for it\n";
+    let skipped = "'d/b.zst': gztool reads only gzip, so no index is written for it\n";
     assert!(String::from_utf8_lossy(&output.stdout).contains(skipped), "{output:?}");
     let beside: Vec<_> =
         scratch.files("d").into_iter().filter(|name| !name.contains("_millstream")).collect();
@@ -539,8 +544,7 @@ fn another_index_in_the_place_of_an_exported_one_stays() {
     for dry_run in [&["--dry-run"][..], &[]] {
         scratch.indexed(&["a.gz"]);
         let output = scratch.index(&[dry_run, &["--export=gztool", "a.gz"]].concat());
-        let message =
-            "'a.gz': a.gzi exists, and is not the index that would be written; move it away, or remove it";
+        let message = "'a.gz': a.gzi exists, and is not the index that would be written; move or remove it";
         assert!(output.status.code() == Some(1) && told(&output).contains(message), "{output:?}");
         assert_eq!(fs::read(&other).expect("readable"), b"of gztool itself");
     }
@@ -559,9 +563,13 @@ fn an_index_is_imported_for_one_gzip_file() {
     for (operand, message) in [
         (
             "d",
-            "'d': a directory, but the imported index is of one file; name the file, or leave out --import",
+            "'d': this is a directory, but the imported index belongs to a single file; name the file, or \
+             leave out --import",
         ),
-        ("a.zst", "'a.zst': only gzip files have indexes of other programs; leave out --import"),
+        (
+            "a.zst",
+            "'a.zst': indexes of other programs can be imported only for gzip files; leave out --import",
+        ),
     ] {
         for dry_run in [&["--dry-run"][..], &[]] {
             let output = scratch.index(&[dry_run, &["--min-size=0", "--import=d/a.gzi", operand]].concat());
@@ -582,8 +590,7 @@ fn a_link_in_the_place_of_the_directory_for_indexes_is_not_followed() {
     fs::write(&file, gzip(b"another line\n")).expect("written");
     let there = scratch.files("elsewhere");
     assert_eq!(there.len(), 1);
-    let why =
-        "_millstream beside it is a symbolic link, which is not followed; name a directory for indexes with";
+    let why = "_millstream beside it is a symbolic link, which is not followed; choose a directory for indexes with";
     for (arguments, cause) in [
         (&["--min-size=0", "d"][..], format!("cannot index 'd/a.gz': {why}")),
         (&["--prune", "d"], format!("cannot prune 'd/': {why}")),

@@ -47,7 +47,7 @@ pub struct Journal {
 
 /// The text was not written by this program, or is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a journal of a compaction")]
+#[error("not a compaction journal")]
 pub struct Malformed;
 
 /// The fields of a text.

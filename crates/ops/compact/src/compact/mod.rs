@@ -100,7 +100,7 @@ pub enum CompactError {
         malformed: Malformed,
     },
     /// There are moved files, but no journal that records their origin.
-    #[error("{}: holds files of a data set but no journal; move them back by hand", path.to_string_lossy())]
+    #[error("{}: contains data files but no journal; move them back by hand", path.to_string_lossy())]
     Orphans {
         /// The directory that holds them.
         path: CString,
@@ -112,7 +112,7 @@ pub enum CompactError {
         path: CString,
     },
     /// No replaced files are kept.
-    #[error("no files are kept that an earlier compaction replaced")]
+    #[error("no files replaced by an earlier compaction have been kept")]
     NothingKept,
     /// Files are not those that a compaction left, so it cannot be undone.
     #[error("cannot be undone, and nothing was changed: {}", list(reasons))]

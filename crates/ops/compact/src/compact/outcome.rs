@@ -54,11 +54,12 @@ impl fmt::Display for Reason {
             }
             Reason::Sticky(name) => write!(
                 f,
-                "{} is another user's, in a directory with the sticky bit, where only the owner of the file, that of the directory and \
-                 root may replace it; run the command as one of them, or compact into a new tree",
+                "{} belongs to another user, in a directory with the sticky bit, where only the file's \
+                 owner, the directory's owner and root may replace it; run the command as one of them, or \
+                 compact into a new tree",
                 name.to_string_lossy()
             ),
-            Reason::Taken(name) => write!(f, "there is a {} already", name.to_string_lossy()),
+            Reason::Taken(name) => write!(f, "{} already exists", name.to_string_lossy()),
             Reason::Failed(error) => error.fmt(f),
         }
     }

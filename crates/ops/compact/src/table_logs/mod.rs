@@ -85,14 +85,16 @@ impl fmt::Display for Evidence {
             ),
             Certainty::Unfinished => write!(
                 f,
-                "{table}: {log} is of a compaction in place that runs or was killed, and may have some of the files; wait for it, or run it again"
+                "{table}: {log} belongs to an in-place compaction that is running or was killed, and may \
+                 hold some of the files; wait for it, or run it again"
             ),
             Certainty::PartlyUndone => {
                 let tree = names::compacted(&self.table, &self.log, names::REPLACED).unwrap_or_default();
                 let command = undo_command(if tree.is_empty() { b"/" } else { &tree });
                 write!(
                     f,
-                    "{table}: {log} is of a compaction whose undoing runs or was killed, and may have some of the files; wait for it, or end it with {}",
+                    "{table}: {log} belongs to an undo of a compaction that is running or was killed, and \
+                     may hold some of the files; wait for it, or complete it with {}",
                     String::from_utf8_lossy(&command)
                 )
             }
@@ -286,7 +288,7 @@ impl Search {
     fn avro(&self) -> Option<Evidence> {
         self.inside().find_map(|(path, facts)| {
             let name = facts.first_with(b".avro")?;
-            let why = "is an Avro file among files of another format, and may be a manifest that names them";
+            let why = "is an Avro file among files of another format, and may be a manifest that lists them";
             Some(Evidence { certainty: Certainty::Possible, table: path.clone(), log: name.to_vec(), why })
         })
     }

@@ -16,14 +16,14 @@ pub(super) const TOGETHER: [(&[&[u8]], &str); 4] = [
     (&[b"snapshot", b"manifest"], "a Paimon table"),
     (&[b"offsets", b"commits"], "the checkpoint of a streaming query"),
     (&[b"offsets", b"sources"], "the checkpoint of a streaming query"),
-    (&[b"shared", b"taskowned"], "a checkpoint of Flink"),
+    (&[b"shared", b"taskowned"], "a Flink checkpoint"),
 ];
 
 /// Files that only tables with a log have in the directories of their data.
 pub(super) const IN_DATA: [(&[u8], &str); 3] = [
     (b".hoodie_partition_metadata", "a partition of a Hudi table"),
-    (b"_orc_acid_version", "a transactional table of Hive"),
-    (b"_metadata_acid", "a transactional table of Hive"),
+    (b"_orc_acid_version", "a transactional Hive table"),
+    (b"_metadata_acid", "a transactional Hive table"),
 ];
 
 /// Names of directories whose files may be a log, whatever the case of the letters.

@@ -55,7 +55,7 @@ pub(super) fn evidence(path: &[u8], facts: &Facts, relation: Relation<'_>) -> Ve
         found.push(known(path, name, why));
     }
     if let Some(name) = facts.directories().find(|name| is_transaction(name)) {
-        found.push(known(path, name, "a transactional table of Hive"));
+        found.push(known(path, name, "a transactional Hive table"));
     }
     if let Some(name) = facts.telling().find(|name| is_iceberg(name)) {
         let at = path.iter().rposition(|&b| b == b'/').unwrap_or(0);

@@ -107,7 +107,7 @@ fn logs_of_known_formats_are_found_from_the_root_from_parts_and_from_above() {
         (&["t/snapshot/snapshot-1", "t/manifest/manifest-1", "t/schema/schema-0"], "a Paimon table"),
         (&["t/_versions/1.manifest"], "a Lance data set"),
         (&["t/offsets/0", "t/commits/0", "t/metadata"], "the checkpoint of a streaming query"),
-        (&["t/k=1/delta_0000001_0000001_0000/bucket_00000"], "a transactional table of Hive"),
+        (&["t/k=1/delta_0000001_0000001_0000/bucket_00000"], "a transactional Hive table"),
     ] {
         let files = with(&log.iter().map(|name| (*name, "")).collect::<Vec<_>>());
         for root in ["t", "t/k=1", "t/data", "."] {

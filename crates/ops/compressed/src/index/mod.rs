@@ -143,19 +143,19 @@ pub enum Cause {
     #[error(transparent)]
     Damaged(Box<DecodeError>),
     /// It cannot be decoded by the index that is imported.
-    #[error("the imported index and the file do not fit together: {0}")]
+    #[error("the imported index does not match the file: {0}")]
     Unfit(Box<DecodeError>),
     /// What is imported is no index.
     #[error("{}: not an index of gztool, indexed_gzip, rapidgzip or bgzip", .0.escape_ascii())]
     NotForeign(Vec<u8>),
     /// The index that is imported could not be read.
-    #[error("the index to import: {0}")]
+    #[error("the index to import cannot be read: {0}")]
     NotImported(Error),
     /// The file is not gzip, and an index is imported.
-    #[error("only gzip files have indexes of other programs")]
+    #[error("indexes of other programs can be imported only for gzip files")]
     OnlyGzip,
     /// A directory, and an index is imported.
-    #[error("a directory, but the imported index is of one file")]
+    #[error("this is a directory, but the imported index belongs to a single file")]
     ImportForDirectory,
     /// gztool's index could not be written.
     #[error("gztool's index cannot be written: {0}")]
@@ -167,7 +167,7 @@ pub enum Cause {
     #[error("{} exists, and is not the index that would be written", .0.escape_ascii())]
     OtherIndex(Vec<u8>),
     /// A frame, or a block of deflate, of an operand is too long.
-    #[error("it cannot be divided, because it is one frame or has one of more than 64 MiB of text")]
+    #[error("it cannot be split, because it is a single frame or has a frame with more than 64 MiB of text")]
     Undivided,
     /// It was written to, or replaced, meanwhile.
     #[error("it changed while it was read")]
@@ -185,7 +185,7 @@ pub enum Cause {
     #[error("_millstream beside it is a symbolic link, which is not followed")]
     Linked,
     /// Links form a loop.
-    #[error("a symbolic link leads to a directory that it is in")]
+    #[error("a symbolic link leads to a directory that contains it")]
     Loop,
 }
 

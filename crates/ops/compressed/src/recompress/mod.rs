@@ -94,10 +94,10 @@ pub enum Cause {
     #[error("it is {0}, not text")]
     Format(&'static str),
     /// There is another file with the new name.
-    #[error("{} exists and has other text", .0.escape_ascii())]
+    #[error("{} exists and contains different text", .0.escape_ascii())]
     Exists(Vec<u8>),
     /// There is a file with the new name which cannot be divided as the new one could be.
-    #[error("{} exists in another form", .0.escape_ascii())]
+    #[error("{} exists, but is not splittable", .0.escape_ascii())]
     OtherForm(Vec<u8>),
     /// There is a file with the new name which is damaged.
     #[error("{} exists, but cannot be decoded: {}", .0.escape_ascii(), .1)]
@@ -118,13 +118,13 @@ pub enum Cause {
     #[error("only its owner may remove it from this directory, which has the sticky bit")]
     Sticky,
     /// The old file cannot be removed, and the new one has been.
-    #[error("it cannot be removed, so the new file was taken back: {0}")]
+    #[error("it cannot be removed, so the new file was removed again: {0}")]
     TakenBack(Error),
     /// The old file cannot be removed, and the new one is there.
     #[error("it cannot be removed, and {} has the same text, so readers find each line twice: {}", .0.escape_ascii(), .1)]
     Twice(Vec<u8>, Error),
     /// The new file is decoded to other text.
-    #[error("what was written cannot be read back")]
+    #[error("the new file does not decode to the same text")]
     NotVerified,
 }
 
@@ -184,7 +184,7 @@ fn named(evidence: &Evidence) -> String {
     let [table, log] = [&evidence.table, &evidence.log].map(|bytes| String::from_utf8_lossy(bytes));
     match evidence.certainty {
         Certainty::Known => format!("{table} is {}, whose log ({log}) names its files", evidence.why),
-        Certainty::Possible => format!("{table}/{log} has names of files in this directory"),
+        Certainty::Possible => format!("{table}/{log} names files in this directory"),
         Certainty::Unfinished | Certainty::PartlyUndone => evidence.to_string(),
     }
 }

@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn the_new_file_is_taken_back_if_the_old_one_cannot_be_removed() {
         let taken_back =
-            "it cannot be removed, so the new file was taken back: remove: Operation not permitted";
+            "it cannot be removed, so the new file was removed again: remove: Operation not permitted";
         let twice =
             "it cannot be removed, and a.gz has the same text, so readers find each line twice: remove: ";
         let lasting = format!("{twice}Operation not permitted");

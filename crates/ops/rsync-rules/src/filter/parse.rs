@@ -38,12 +38,12 @@ fn origin(file: Option<&OsStr>) -> String {
 
 const NO_PATTERN: &str = "it has no pattern";
 const TWO_SIDES: &str = "it names a side, as does the rule that merges its file; only one of them may";
-const NO_RULES_IN_DIRECTORIES: &str = "rules in files of the source tree (dir-merge) are not supported; give \
-                                       the rules themselves, or merge one file of them with '. FILE'";
+const NO_RULES_IN_DIRECTORIES: &str = "rule files in the source tree (dir-merge) are not supported; give \
+                                       the rules themselves, or merge a single file with '. FILE'";
 const NO_EXTENDED_ATTRIBUTES: &str =
-    "rules for names of extended attributes (x) are not supported; leave the rule out";
+    "rules for extended attribute names (x) are not supported; leave the rule out";
 const NO_CVS: &str =
-    "CVS's patterns (C) are not supported; write the patterns into a file, and merge it with '.-w FILE'";
+    "CVS patterns (C) are not supported; write the patterns to a file, and merge it with '.-w FILE'";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -181,14 +181,16 @@ impl Parser<'_, '_> {
             (Kind::Pattern(effect, _), Some(pattern)) => self.filter.add(effect, pattern, modifiers),
             (Kind::Pattern(..), None) => return Err(self.bad(text, NO_PATTERN)),
             (_, Some(file)) => self.merge(text, OsStr::from_bytes(file), modifiers)?,
-            (_, None) => return Err(self.bad(text, "it names no file")),
+            (_, None) => return Err(self.bad(text, "it does not name a file")),
         }
         Ok(())
     }
 
     fn merge(&mut self, rule: &[u8], file: &OsStr, modifiers: Modifiers) -> Result<(), BadRule> {
         if self.files.len() == MOST_FILES_DEEP {
-            return Err(self.bad(rule, format!("files merge one another more than {MOST_FILES_DEEP} deep")));
+            return Err(
+                self.bad(rule, format!("merged files are nested more than {MOST_FILES_DEEP} levels deep"))
+            );
         }
         let content = (self.read)(file)
             .map_err(|error| BadRule { lacks_file: true, ..self.bad(rule, error.to_string()) })?;

@@ -174,7 +174,7 @@ fn files_merge_others() {
         );
     }
     let refused = refusal(". m", &[("m", ". m")]);
-    assert_eq!(refused, "filter rule '. m' in m: files merge one another more than 32 deep");
+    assert_eq!(refused, "filter rule '. m' in m: merged files are nested more than 32 levels deep");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn wrong_rules_are_refused() {
         ("P,r a", "the modifier 'r' does not apply here"),
         (".! m", "the modifier '!' does not apply here"),
         (".-+ m", "the modifier '+' does not apply here"),
-        (".", "it names no file"),
+        (".", "it does not name a file"),
         ("! ", "nothing may follow ! or clear"),
         ("clear,s", "nothing may follow ! or clear"),
         (". none", "entity not found"),
@@ -207,10 +207,10 @@ fn wrong_rules_are_refused() {
 #[test]
 fn unsupported_rules_are_refused_with_a_replacement() {
     for (rule, replacement) in [
-        (": .rules", "merge one file of them with '. FILE'"),
-        ("dir-merge,n .rules", "merge one file of them with '. FILE'"),
+        (": .rules", "merge a single file with '. FILE'"),
+        ("dir-merge,n .rules", "merge a single file with '. FILE'"),
         ("-C", "merge it with '.-w FILE'"),
-        (":C", "merge one file of them with '. FILE'"),
+        (":C", "merge a single file with '. FILE'"),
         (".C m", "merge it with '.-w FILE'"),
         ("-x user.a", "leave the rule out"),
     ] {

@@ -99,7 +99,7 @@ fn first(profile: &Profile, region: &str, http: &Http) -> Result<(Dated, Option<
         return Ok(found);
     }
     if ["sso_session", "sso_start_url", "role_arn"].iter().any(|name| profile.get(name).is_some()) {
-        return Err(", because the profile takes them from single sign-on or from another role".to_owned());
+        return Err(", because the profile uses single sign-on or another role".to_owned());
     }
     let of_profile = key(
         profile.get("aws_access_key_id"),

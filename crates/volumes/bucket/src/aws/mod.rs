@@ -31,8 +31,8 @@ const THROTTLE_RETRIES: u32 = 30;
 pub enum AccessError {
     /// There are no credentials.
     #[error(
-        "there are no credentials for S3{0}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or use \
-         `aws configure export-credentials --format env`"
+        "no S3 credentials found{0}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or \
+         use `aws configure export-credentials --format env`"
     )]
     NoCredentials(String),
     /// An endpoint is not the URL of a server.
@@ -42,7 +42,7 @@ pub enum AccessError {
     #[error("cannot read '{path}': {reason}", path = .0.display(), reason = .1)]
     File(PathBuf, String),
     /// There is no such profile.
-    #[error("there is no profile '{0}' in ~/.aws/credentials and ~/.aws/config; AWS_PROFILE names it")]
+    #[error("no profile '{0}' in ~/.aws/credentials or ~/.aws/config; correct AWS_PROFILE")]
     NoProfile(String),
 }
 

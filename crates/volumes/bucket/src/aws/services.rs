@@ -171,7 +171,7 @@ impl Service {
 /// Credentials in JSON; `token` is how that of the session is called.
 fn of_json(text: &str, token: &str) -> Result<Dated, String> {
     // The text is not told: it may have a secret.
-    let value: Value = serde_json::from_str(text).map_err(|_| "its answer is not JSON".to_owned())?;
+    let value: Value = serde_json::from_str(text).map_err(|_| "its response is not JSON".to_owned())?;
     let field = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     dated(field("AccessKeyId"), field("SecretAccessKey"), field(token), field("Expiration"))
 }
@@ -189,12 +189,12 @@ fn dated(
     until: Option<String>,
 ) -> Result<Dated, String> {
     let (Some(id), Some(secret)) = (id, secret) else {
-        return Err("its answer has no access key".to_owned());
+        return Err("its response has no access key".to_owned());
     };
     let until = match until {
         Some(text) => {
             let time: jiff::Timestamp =
-                text.parse().map_err(|_| "the expiration time in its answer is not valid".to_owned())?;
+                text.parse().map_err(|_| "the expiration time in its response is not valid".to_owned())?;
             Some(SystemTime::from(time))
         }
         None => None,

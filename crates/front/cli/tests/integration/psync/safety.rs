@@ -360,7 +360,7 @@ fn other_options_of_rsync_are_refused_or_accepted() {
         shell(&scratch, "mkdir src; echo new >src/new");
         let output = psync(&scratch, User::Own, &format!("-r {option} src/ dst/"));
         assert_eq!(output.status.code(), Some(1), "{option}");
-        let is_of_rsync = said(&output).contains("is an option of rsync that psync does not have");
+        let is_of_rsync = said(&output).contains("is an rsync option that psync does not support");
         assert!(
             is_of_rsync || option.contains("nonsense") && said(&output).contains("nonsense"),
             "{output:?}"
@@ -545,7 +545,7 @@ fn nothing_makes_way_for_what_cannot_be_copied() {
     let prepare = "mkdir -p s d/f/x; echo 1 >s/f; echo keep >d/f/x/keep";
     let (scratch, code, said) = run_after(prepare, "-a --force --max-delete=0 s/ d/");
     assert_eq!(code, Some(23), "{said}");
-    assert!(said.contains("--max-delete keeps from being removed: 'd/f'"), "{said}");
+    assert!(said.contains("--max-delete prevents its removal: 'd/f'"), "{said}");
     assert!(holds(&scratch, "d/f/x/keep"), "{said}");
 }
 

@@ -145,7 +145,7 @@ fn whatever_step_the_undoing_is_interrupted_at_no_other_compaction_misses_files(
             for directory in [top, &bed.source, &bed.source.join("k=1"), &bed.source.join("k=2/deep")] {
                 for care in [Care::Names, Care::All] {
                     let said = told(directory, care).unwrap_or_default();
-                    let end = format!("end it with millstream compact --undo {}", bed.source.display());
+                    let end = format!("complete it with millstream compact --undo {}", bed.source.display());
                     assert_eq!(
                         said.ends_with(&end),
                         has_begun,

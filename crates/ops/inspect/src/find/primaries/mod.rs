@@ -68,7 +68,7 @@ pub static PRIMARIES: &[Primary] = &[
         p.age_origin = i128::from(p.env.next_midnight()) * 1_000_000_000;
         truth()
     }),
-    primary(&["-follow"], "", PositionalOption, "follow symbolic links, as -L", |p, _| {
+    primary(&["-follow"], "", PositionalOption, "follow symbolic links, like -L", |p, _| {
         p.options.follow = FollowPolicy::Always;
         truth()
     }),
@@ -76,7 +76,7 @@ pub static PRIMARIES: &[Primary] = &[
         &["-regextype"],
         "TYPE",
         PositionalOption,
-        "dialect of the regular expressions after it",
+        "the dialect of the regular expressions that follow",
         options::regextype,
     ),
     primary(&["-warn"], "", PositionalOption, "warn about unusual usage", |p, _| {
@@ -91,7 +91,7 @@ pub static PRIMARIES: &[Primary] = &[
     primary(&["-depth"], "", GlobalOption, "evaluate a directory after its contents", |p, _| {
         options::post_order(p)
     }),
-    primary(&["-d"], "", GlobalOption, "as -depth", |p, _| {
+    primary(&["-d"], "", GlobalOption, "like -depth", |p, _| {
         p.warn(&[b"the -d option is deprecated; please use -depth instead, because the latter is a POSIX-compliant feature."]);
         options::post_order(p)
     }),
@@ -99,7 +99,7 @@ pub static PRIMARIES: &[Primary] = &[
         &["-files0-from"],
         "FILE",
         GlobalOption,
-        "read the starting points from FILE, each ended by a NUL",
+        "read the starting points from FILE, each terminated by a NUL",
         |p, name| {
             p.files_from = Some(p.argument(name)?.to_owned());
             truth()
@@ -129,7 +129,7 @@ pub static PRIMARIES: &[Primary] = &[
         p.options.file_systems = FileSystems::One;
         truth()
     }),
-    primary(&["-mount"], "", GlobalOption, "as -xdev, and leave out what is mounted from them", |p, _| {
+    primary(&["-mount"], "", GlobalOption, "like -xdev, but also skip the mount points", |p, _| {
         p.options.file_systems = FileSystems::One;
         p.options.mount_points = MountPoints::LeaveOut;
         truth()
@@ -212,7 +212,7 @@ pub static PRIMARIES: &[Primary] = &[
         &["-executable"],
         "",
         Tests,
-        "a file that may be executed, or a directory that may be searched",
+        "executable, or for a directory searchable, by this user",
         |_, _| test(Test::Permission(Permission::Execute)),
     ),
     primary(&["-false"], "", Tests, "always false", |_, _| test(Test::False)),
@@ -220,23 +220,23 @@ pub static PRIMARIES: &[Primary] = &[
         let kind = p.argument(name)?.to_bytes().to_vec();
         test(Test::FsType(kind))
     }),
-    primary(&["-gid"], "N", Tests, "group identifier is N", |p, name| {
+    primary(&["-gid"], "N", Tests, "the group ID is N", |p, name| {
         test(Test::Gid(attributes::number(p, name)?))
     }),
     primary(&["-group"], "NAME", Tests, "belongs to the group NAME", attributes::group),
-    primary(&["-ilname"], "PATTERN", Tests, "as -lname, regardless of case", |p, n| {
+    primary(&["-ilname"], "PATTERN", Tests, "like -lname, ignoring case", |p, n| {
         names::link_target(p, n, CaseSensitivity::Insensitive)
     }),
-    primary(&["-iname"], "PATTERN", Tests, "as -name, regardless of case", |p, n| {
+    primary(&["-iname"], "PATTERN", Tests, "like -name, ignoring case", |p, n| {
         names::base_name(p, n, CaseSensitivity::Insensitive)
     }),
-    primary(&["-inum"], "N", Tests, "inode number is N", |p, name| {
+    primary(&["-inum"], "N", Tests, "the inode number is N", |p, name| {
         test(Test::Inode(attributes::number(p, name)?))
     }),
-    primary(&["-ipath", "-iwholename"], "PATTERN", Tests, "as -path, regardless of case", |p, n| {
+    primary(&["-ipath", "-iwholename"], "PATTERN", Tests, "like -path, ignoring case", |p, n| {
         names::whole_path(p, n, CaseSensitivity::Insensitive)
     }),
-    primary(&["-iregex"], "PATTERN", Tests, "as -regex, regardless of case", |p, n| {
+    primary(&["-iregex"], "PATTERN", Tests, "like -regex, ignoring case", |p, n| {
         names::regex(p, n, CaseSensitivity::Insensitive)
     }),
     primary(&["-links"], "N", Tests, "has N hard links", |p, name| {
@@ -246,7 +246,7 @@ pub static PRIMARIES: &[Primary] = &[
         &["-lname"],
         "PATTERN",
         Tests,
-        "a symbolic link whose contents match the shell pattern",
+        "a symbolic link whose target matches the shell pattern",
         |p, n| names::link_target(p, n, CaseSensitivity::Sensitive),
     ),
     primary(&["-mmin"], "N", Tests, "last modified N minutes ago", |p, n| {
@@ -255,7 +255,7 @@ pub static PRIMARIES: &[Primary] = &[
     primary(&["-mtime"], "N", Tests, "last modified N days ago", |p, n| {
         times::age(p, n, TimeField::Modification, AgeUnit::Days)
     }),
-    primary(&["-name"], "PATTERN", Tests, "last component matches the shell pattern", |p, n| {
+    primary(&["-name"], "PATTERN", Tests, "the last component matches the shell pattern", |p, n| {
         names::base_name(p, n, CaseSensitivity::Sensitive)
     }),
     primary(&["-newer"], "FILE", Tests, "modified after FILE was", |p, n| {
@@ -270,18 +270,24 @@ pub static PRIMARIES: &[Primary] = &[
     ),
     primary(&["-nogroup"], "", Tests, "the group has no name", |_, _| test(Test::NoGroup)),
     primary(&["-nouser"], "", Tests, "the owner has no name", |_, _| test(Test::NoUser)),
-    primary(&["-path", "-wholename"], "PATTERN", Tests, "whole path matches the shell pattern", |p, n| {
-        names::whole_path(p, n, CaseSensitivity::Sensitive)
-    }),
+    primary(
+        &["-path", "-wholename"],
+        "PATTERN",
+        Tests,
+        "the whole path matches the shell pattern",
+        |p, n| names::whole_path(p, n, CaseSensitivity::Sensitive),
+    ),
     primary(
         &["-perm"],
         "[-/]MODE",
         Tests,
-        "permission bits are MODE, include all (-) or one (/) of MODE",
+        "permission bits are exactly MODE, include all bits of MODE (-), or any of them (/)",
         attributes::permissions,
     ),
-    primary(&["-readable"], "", Tests, "may be read", |_, _| test(Test::Permission(Permission::Read))),
-    primary(&["-regex"], "PATTERN", Tests, "whole path matches the regular expression", |p, n| {
+    primary(&["-readable"], "", Tests, "readable by this user", |_, _| {
+        test(Test::Permission(Permission::Read))
+    }),
+    primary(&["-regex"], "PATTERN", Tests, "the whole path matches the regular expression", |p, n| {
         names::regex(p, n, CaseSensitivity::Sensitive)
     }),
     primary(&["-samefile"], "FILE", Tests, "is the same file as FILE", attributes::same_file),
@@ -289,24 +295,26 @@ pub static PRIMARIES: &[Primary] = &[
         &["-size"],
         "N[bcwkMG]",
         Tests,
-        "takes N units, rounded up; blocks of 512 bytes unless a letter follows",
+        "the size is N units, rounded up; 512-byte blocks unless a letter follows",
         attributes::size,
     ),
     primary(&["-true"], "", Tests, "always true", |_, _| truth()),
     primary(&["-type"], "[bcdpfls],...", Tests, "is of one of the types", |p, name| {
         Ok(Expr::Test(Test::Kind(attributes::kinds(p, name)?)))
     }),
-    primary(&["-uid"], "N", Tests, "user identifier is N", |p, name| {
+    primary(&["-uid"], "N", Tests, "the user ID is N", |p, name| {
         test(Test::Uid(attributes::number(p, name)?))
     }),
     primary(&["-used"], "N", Tests, "last accessed N days after its attributes changed", times::used),
     primary(&["-user"], "NAME", Tests, "belongs to the user NAME", attributes::user),
-    primary(&["-writable"], "", Tests, "may be written", |_, _| test(Test::Permission(Permission::Write))),
+    primary(&["-writable"], "", Tests, "writable by this user", |_, _| {
+        test(Test::Permission(Permission::Write))
+    }),
     primary(
         &["-xtype"],
         "[bcdpfls],...",
         Tests,
-        "as -type, for the other side of a symbolic link",
+        "like -type, but for a symbolic link, checks its target; with -L, the link itself",
         |p, name| Ok(Expr::Test(Test::OtherKind(attributes::kinds(p, name)?))),
     ),
     primary(&["-delete"], "", Action, "remove the file; implies -depth", actions::delete),
@@ -314,23 +322,23 @@ pub static PRIMARIES: &[Primary] = &[
         &["-exec"],
         "COMMAND ;",
         Action,
-        "run COMMAND; ending in {} +, on many files at a time",
+        "run COMMAND; if it ends in {} +, on many files at a time",
         actions::exec,
     ),
     primary(
         &["-execdir"],
         "COMMAND ;",
         Action,
-        "as -exec, in the directory that holds the file",
+        "like -exec, but run in the directory of the file",
         actions::execdir,
     ),
-    primary(&["-fls"], "FILE", Action, "as -ls, to FILE", actions::fls),
-    primary(&["-fprint"], "FILE", Action, "as -print, to FILE", actions::fprint),
-    primary(&["-fprint0"], "FILE", Action, "as -print0, to FILE", actions::fprint0),
-    primary(&["-fprintf"], "FILE FORMAT", Action, "as -printf, to FILE", actions::fprintf),
-    primary(&["-ls"], "", Action, "print a line as ls -dils does", actions::ls),
-    primary(&["-ok"], "COMMAND ;", Action, "as -exec, after asking", actions::ok),
-    primary(&["-okdir"], "COMMAND ;", Action, "as -execdir, after asking", actions::okdir),
+    primary(&["-fls"], "FILE", Action, "like -ls, but write to FILE", actions::fls),
+    primary(&["-fprint"], "FILE", Action, "like -print, but write to FILE", actions::fprint),
+    primary(&["-fprint0"], "FILE", Action, "like -print0, but write to FILE", actions::fprint0),
+    primary(&["-fprintf"], "FILE FORMAT", Action, "like -printf, but write to FILE", actions::fprintf),
+    primary(&["-ls"], "", Action, "print a line in the format of ls -dils", actions::ls),
+    primary(&["-ok"], "COMMAND ;", Action, "like -exec, but ask first", actions::ok),
+    primary(&["-okdir"], "COMMAND ;", Action, "like -execdir, but ask first", actions::okdir),
     primary(&["-print"], "", Action, "print the path and a newline", actions::print),
     primary(&["-print0"], "", Action, "print the path and a NUL", actions::print0),
     primary(&["-printf"], "FORMAT", Action, "print according to FORMAT", actions::printf),

@@ -32,7 +32,7 @@ private[spark] object CompactUndo {
       if (options.dryRun) NativeCompaction.predictUndo(place.toString) else withOpened(place, open)(_.undo())
     }
     val done = places.find(place => NativeCompaction.hasKept(place.toString)).map(undone)
-      .getOrElse(throw new CompactFailure(s"$source: no replaced files are kept from an earlier compaction"))
+      .getOrElse(throw new CompactFailure(s"$source: no files replaced by an earlier compaction have been kept"))
     of(options, source).copy(removed = done.outputs, restored = done.replaced, left = CompactResult.asScala(done.left))
   }
 

@@ -118,7 +118,7 @@ public final class DirectJob implements Closeable {
                     .begin(
                             Journal.begin(id),
                             new Journal.Begin(owner(), table.options().leaseMillis, below).toBytes())) {
-                throw new IOException("there is a job " + id + " on " + table.root() + " already");
+                throw new IOException("job " + id + " on " + table.root() + " already exists");
             }
         } catch (UnsuitedException e) {
             // Removes the journal's directory if it is empty.

@@ -117,7 +117,7 @@ private[sync] object Decision {
   val Mounted = "it is mounted"
 
   /** Why a directory is not made, and nothing of what is in it is copied. */
-  val Blocked = "directory not made, because something else has its name"
+  val Blocked = "directory not created, because something else has its name"
 
   /** None if nothing happens. */
   def of(source: Option[Entry], destination: Option[Entry], rules: Rules): Option[Step] = (source, destination) match {

@@ -26,7 +26,7 @@ private[sync] object Location {
   private val Hdfs = Set("hdfs", "webhdfs", "swebhdfs")
 
   private val IsOfHost =
-    "other hosts are not supported; mount the directory of the host, or use rsync. The path of a local file with a colon begins with ./"
+    "other hosts are not supported; mount the remote directory, or use rsync. Write a local path with a colon as ./PATH"
 
   /** The location of an absolute URL, whose directory need not exist. */
   def of(url: String, conf: Configuration): Location = {

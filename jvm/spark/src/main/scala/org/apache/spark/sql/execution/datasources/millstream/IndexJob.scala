@@ -54,7 +54,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
         tree.root.toString,
         IndexJob.Index,
         problem =
-          Some("only .gz, .zst, .lz4 and .snappy files have indexes; tasks share a .bz2 without one, and one task reads a file of another format")))
+          Some("only .gz, .zst, .lz4 and .snappy files have indexes; tasks share a .bz2 file without an index, and a single task reads a file of any other format")))
     val files =
       right.flatMap(tree => tree.data.filter(file => file.codec.hasIndex && (tree.isFile || file.size >= smallest)))
     val named = right.filter(_.isFile).map(_.root.toString).toSet
@@ -130,7 +130,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
           val isComparable = now.exists(_.version.nonEmpty) || IndexStore.isOfTime(tag)
           now.map(store.path(_).getName).filter(_ != name && isComparable).map { current =>
             if (!IndexStore.isHidden(name) && IndexStore.shown(current) == name)
-              "it has the visible name of an earlier version"
+              "it has the visible name that an earlier version gave it"
             else "the file has changed"
           }
         } catch {
@@ -251,7 +251,7 @@ object IndexJob {
   /** Of a file that cannot be divided. */
   val Skip = "skip"
   private val WhyUndivided =
-    "it cannot be divided, because it is one frame or has one of more than 64 MiB of text; one task reads it: see millstream recompress"
+    "it cannot be split, because it is a single frame or has a frame with more than 64 MiB of text; a single task reads it (see millstream recompress)"
   private val Removers = 16
   private val Incomplete = "\\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}".r
 
@@ -275,7 +275,7 @@ object IndexJob {
         case CompressedFiles.Made(index, None) => IndexOutcome(path, "make index", numbers = numbers(index))
         case CompressedFiles.Made(_, Some(why)) =>
           failed(
-            s"the index cannot be kept: $why; name a directory for indexes with --directory, and in ${IndexSettings.Directory.key}")
+            s"the index cannot be kept: $why; choose a directory for indexes with --directory and with ${IndexSettings.Directory.key}")
         case CompressedFiles.Undivided => IndexOutcome(path, Skip, Some(WhyUndivided))
         case CompressedFiles.Unreadable(why) => failed(why)
       }
