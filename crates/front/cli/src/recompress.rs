@@ -176,7 +176,7 @@ fn way_out(cause: &Cause) -> &'static str {
         Cause::Damaged(_) => "; replace it with an intact copy",
         Cause::NotAFile => "; name the files themselves",
         Cause::Format(_) => {
-            "; only text is recompressed, and compressed text whose name has the suffix of its format"
+            "; only text is recompressed, and compressed text whose name has the extension of its format"
         }
         Cause::Exists(_) | Cause::Undecodable(..) | Cause::Unreadable(..) => "; move or remove it",
         Cause::OtherForm(_) => "; recompress or move that file first",

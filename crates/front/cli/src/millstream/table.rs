@@ -143,7 +143,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["lines"],
             "LIST",
             COMPACT,
-            "files whose names end in one of these suffixes, such as .dat,.tbl, consist of independent \
+            "files whose names have one of these extensions, such as .dat,.tbl, consist of independent \
              lines and may be merged",
         ),
         flag(
@@ -439,7 +439,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
         Section {
             title: "Recompress",
             body: &[Paragraph::Text(
-                "Takes text files, plain or compressed as the suffix of the name says, and writes NAME.gz, \
+                "Takes text files, plain or compressed as the extension says, and writes NAME.gz, \
                  NAME.zst or NAME.lz4 beside it. The new file replaces the old one after it has been read \
                  back and compared. After an interruption, the same command completes the work. Files that \
                  already have the right form are left alone.",
