@@ -217,8 +217,8 @@ def fill(spark, path, value, partitions, mode):
 
 
 def fill_with_failing_commit(spark, path, value, partitions):
-    """The error, with its causes, of a Spark job that cannot publish in the first partition, which is made read-only
-    while another job holds the commit lock.
+    """The error, with its causes, of a Spark job that cannot publish in the first partition: a directory has the name of
+    its file, which is removed in the end.
     """
     jvm = spark._jvm
     holder = "00000000-0000-4000-8000-0000000000aa"
@@ -242,11 +242,13 @@ def fill_with_failing_commit(spark, path, value, partitions):
         or spark.sparkContext.statusTracker().getActiveJobsIds()
     ):
         time.sleep(0.05)
-    os.chmod(f"{path}/k=0", 0o555)
+    (staged,) = glob.glob(f"{path}/k=0/.direct-*.csv")
+    final = f"{path}/k=0/part{staged.partition('.part')[2]}"
+    os.mkdir(final)
     lock.abort()
     lock.close()
     insertion.join()
-    os.chmod(f"{path}/k=0", 0o755)
+    os.rmdir(final)
     spark.conf.unset("fs.millstream.write.distribute.files")
     return errors[0]
 
