@@ -119,6 +119,19 @@ def test_an_empty_directory_that_is_listed_empties_its_copy(ours, tmp_path):
     assert sorted(path.name for path in destination.rglob("*")) == ["d", "e"]
 
 
+def test_a_directory_takes_part_although_what_it_leads_to_is_excluded(ours, tmp_path):
+    """It is inside a listed one. Seed 306816167 found that its contents were missing."""
+    source, destination = tmp_path / "source", tmp_path / "destination"
+    for name in ("d/in/a", "d/in/out"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("1")
+    destination.mkdir()
+    paths = write_list(tmp_path / "list", "d/", "d/in/out")
+    done = sync(ours, source, destination, files_from=str(paths), from0=True, recursive=True, filters=["- out"])
+    assert (done["exit_code"], done["copied_files"]) == (0, 1), done
+    assert sorted(str(path.relative_to(destination)) for path in destination.rglob("*")) == ["d", "d/in", "d/in/a"]
+
+
 def test_a_listed_directory_that_is_excluded_is_deleted_with_its_contents(ours, tmp_path):
     """It is listed by its name, and in another one; the source has all of it."""
     source, destination = tmp_path / "source", tmp_path / "destination"

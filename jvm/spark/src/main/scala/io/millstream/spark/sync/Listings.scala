@@ -117,7 +117,11 @@ private[sync] final class Listings(
       val listed = found.filter(col("isListed")).select("entry.*").as[Entry]
       val leading =
         listed.filter(col("kind") =!= Kind.Failed).flatMap(entry => Paths.ancestors(entry.path)).distinct().toDF("path")
-      val above = found.filter(!col("isListed")).select("entry.*").join(leading, Seq("path"), "left_semi").as[Entry]
+      // A directory inside a listed one takes part even if a filter excludes everything that it leads to.
+      val above = found.filter(!col("isListed")).select("entry.*").join(
+        leading.union(entered),
+        Seq("path"),
+        "left_semi").as[Entry]
       work.save(s"$Source-listed", listed.union(above))
     }
     listEntered(Source, site.source)
