@@ -16,7 +16,7 @@ use millstream_text::time::TimeStyle;
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use super::number::{block_size, integer, report_bad_size, threshold};
-use super::table::Id;
+use super::table::{Id, ValueId};
 use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Choice, Occurrence, Spelling, choose};
 use crate::startup::parse_threads;
@@ -129,24 +129,22 @@ impl<'a> Settings<'a> {
             Id::Total => self.grand_total = GrandTotal::Print,
             Id::Json => self.json = true,
             Id::Verbose => self.verbose = true,
-            Id::BlockSize | Id::ExcludeFrom | Id::MaxDepth | Id::Threshold | Id::Time | Id::Threads => {
-                self.take_argument(option)?;
-            }
+            Id::Value(id) => self.take_value(id, option)?,
         }
         Ok(())
     }
 
     /// Handles an option whose argument may be invalid.
-    fn take_argument(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
+    fn take_value(&mut self, id: ValueId, option: &Occurrence<Id>) -> Result<(), Refused> {
         let text = option.bytes();
         let bad_size = |error| {
             report_bad_size(error, option.spelling, text, self.diagnostics);
             Refused
         };
         let refuse = |error| self.diagnostics.usage_error(&error, FAILURE);
-        match option.id {
-            Id::BlockSize => self.size = Some(block_size(text).map_err(bad_size)?),
-            Id::Threshold => {
+        match id {
+            ValueId::BlockSize => self.size = Some(block_size(text).map_err(bad_size)?),
+            ValueId::Threshold => {
                 self.threshold = Some(threshold(text).map_err(|error| {
                     // Of zero with a minus sign, GNU's tool names the long option and the number.
                     let is_minus_zero = error == BlockSizeError::Invalid && matches!(text, [b'-', b'0', ..]);
@@ -158,17 +156,19 @@ impl<'a> Settings<'a> {
                     Refused
                 })?);
             }
-            Id::Threads => self.threads = parse_threads(text, self.diagnostics).map_err(refuse)?,
-            Id::Time if option.value.is_none() => self.time = Some(TimeField::Modified),
-            Id::Time => self.time = Some(choose(text, "--time", TIMES, self.diagnostics).map_err(refuse)?),
-            Id::MaxDepth => match integer(text) {
+            ValueId::Threads => self.threads = parse_threads(text, self.diagnostics).map_err(refuse)?,
+            ValueId::Time if option.value.is_none() => self.time = Some(TimeField::Modified),
+            ValueId::Time => {
+                self.time = Some(choose(text, "--time", TIMES, self.diagnostics).map_err(refuse)?)
+            }
+            ValueId::MaxDepth => match integer(text) {
                 Some(depth) => self.max_depth = Some(depth),
                 None => {
                     self.diagnostics.error(FAILURE).text("invalid maximum depth ").quoted(text).send();
                     self.wrong = true;
                 }
             },
-            _ => self.exclude_from(text),
+            ValueId::ExcludeFrom => self.exclude_from(text),
         }
         Ok(())
     }

@@ -10,18 +10,15 @@ use crate::options::{
 pub(super) enum Id {
     All,
     ApparentSize,
-    BlockSize,
     Bytes,
     CountLinks,
     Dereference,
     DereferenceArgs,
     Exclude,
-    ExcludeFrom,
     Files0From,
     HumanReadable,
     Inodes,
     Kibibytes,
-    MaxDepth,
     Mebibytes,
     NoDereference,
     Null,
@@ -29,13 +26,22 @@ pub(super) enum Id {
     SeparateDirs,
     Si,
     Summarize,
-    Threshold,
-    Time,
     TimeStyle,
     Total,
-    Threads,
     Json,
     Verbose,
+    Value(ValueId),
+}
+
+/// Values that may be invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueId {
+    BlockSize,
+    ExcludeFrom,
+    MaxDepth,
+    Threads,
+    Threshold,
+    Time,
 }
 
 const WHAT: &str = "What to measure";
@@ -96,7 +102,7 @@ pub(super) static PDU: Command<Id> = Command {
             "exclude files whose path, or the part of it after any slash, matches PATTERN",
         ),
         value(
-            Id::ExcludeFrom,
+            Id::Value(ValueId::ExcludeFrom),
             Some(b'X'),
             &["exclude-from"],
             "FILE",
@@ -121,7 +127,7 @@ pub(super) static PDU: Command<Id> = Command {
         ),
         flag(Id::Summarize, Some(b's'), &["summarize"], LINES, "print only a line for each operand"),
         value(
-            Id::MaxDepth,
+            Id::Value(ValueId::MaxDepth),
             Some(b'd'),
             &["max-depth"],
             "N",
@@ -136,7 +142,7 @@ pub(super) static PDU: Command<Id> = Command {
             "do not include subdirectories in the size of a directory",
         ),
         value(
-            Id::Threshold,
+            Id::Value(ValueId::Threshold),
             Some(b't'),
             &["threshold"],
             "SIZE",
@@ -145,7 +151,7 @@ pub(super) static PDU: Command<Id> = Command {
         ),
         flag(Id::Total, Some(b'c'), &["total"], LINES, "print a grand total at the end"),
         value(
-            Id::BlockSize,
+            Id::Value(ValueId::BlockSize),
             Some(b'B'),
             &["block-size"],
             "SIZE",
@@ -165,7 +171,7 @@ pub(super) static PDU: Command<Id> = Command {
         flag(Id::Kibibytes, Some(b'k'), &[], UNITS, "the same as --block-size=1K"),
         flag(Id::Mebibytes, Some(b'm'), &[], UNITS, "the same as --block-size=1M"),
         optional(
-            Id::Time,
+            Id::Value(ValueId::Time),
             None,
             &["time"],
             "WORD",
@@ -187,7 +193,7 @@ pub(super) static PDU: Command<Id> = Command {
         help_option(OTHER),
         version_option(OTHER),
         json(Id::Json),
-        threads(Id::Threads),
+        threads(Id::Value(ValueId::Threads)),
         verbose(Id::Verbose),
     ],
     long_order: &[

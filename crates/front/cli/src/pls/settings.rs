@@ -18,7 +18,7 @@ use super::arguments::{
     FORMATS, INDICATORS, QUOTING_STYLES, SORTS, TIMES, WHENS, When, block_size_message, integer,
     known_terminal,
 };
-use super::table::Id;
+use super::table::{ColumnId, Id, LayoutId, NameId, OrderId, WhichId};
 use crate::diagnostics::{Diagnostics, UsageError};
 use crate::options::{Choice, Occurrence, choose};
 use crate::startup::parse_threads;
@@ -97,62 +97,73 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Handles one option. Each group of the table passes on the options of other groups.
+    /// Handles one option.
     ///
     /// # Errors
     /// If the argument is invalid.
     pub fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
         match option.id {
-            Id::All => self.list.hidden = Hidden::ShowWithDots,
-            Id::AlmostAll => self.list.hidden = Hidden::Show,
-            Id::IgnoreBackups => {
+            Id::Which(id) => self.take_which(id, option),
+            Id::Column(id) => self.take_column(id, option),
+            Id::Layout(id) => self.take_layout(id, option),
+            Id::Order(id) => self.take_order(id, option),
+            Id::Name(id) => self.take_name(id, option),
+        }
+    }
+
+    fn take_which(&mut self, id: WhichId, option: &Occurrence<Id>) -> Result<(), Refusal> {
+        match id {
+            WhichId::All => self.list.hidden = Hidden::ShowWithDots,
+            WhichId::AlmostAll => self.list.hidden = Hidden::Show,
+            WhichId::IgnoreBackups => {
                 self.list.ignore.extend([c"*~", c".*~"].map(|p| NamePattern::new(p.to_owned())));
             }
-            Id::Ignore => self.list.ignore.push(pattern(option)),
-            Id::Hide => self.list.hide.push(pattern(option)),
-            Id::Directory => self.list.depth = Depth::Entries,
-            Id::Recursive if self.list.depth == Depth::Entries => {}
-            Id::Recursive => self.list.depth = Depth::Tree,
-            Id::Dereference => self.dereference = Some(Dereference::Always),
-            Id::DereferenceOperands => self.dereference = Some(Dereference::Operands),
-            Id::DereferenceOperandDirectories => self.dereference = Some(Dereference::OperandDirectories),
-            Id::Dired => {
+            WhichId::Ignore => self.list.ignore.push(pattern(option)),
+            WhichId::Hide => self.list.hide.push(pattern(option)),
+            WhichId::Directory => self.list.depth = Depth::Entries,
+            WhichId::Recursive if self.list.depth == Depth::Entries => {}
+            WhichId::Recursive => self.list.depth = Depth::Tree,
+            WhichId::Dereference => self.dereference = Some(Dereference::Always),
+            WhichId::DereferenceOperands => self.dereference = Some(Dereference::Operands),
+            WhichId::DereferenceOperandDirectories => {
+                self.dereference = Some(Dereference::OperandDirectories)
+            }
+            WhichId::Dired => {
                 self.list.dired = true;
                 self.layout = Some(Layout::Long);
                 self.hyperlinks = false;
             }
-            Id::Json => self.tree = Some(TreeForm::Records),
-            Id::Paths => self.tree = Some(TreeForm::Paths),
-            Id::Threads => self.list.threads = parse_threads(option.bytes(), self.diagnostics)?,
-            Id::Verbose => self.verbose = true,
-            _ => return self.take_columns(option),
+            WhichId::Json => self.tree = Some(TreeForm::Records),
+            WhichId::Paths => self.tree = Some(TreeForm::Paths),
+            WhichId::Threads => self.list.threads = parse_threads(option.bytes(), self.diagnostics)?,
+            WhichId::Verbose => self.verbose = true,
         }
         Ok(())
     }
 
-    fn take_columns(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
+    fn take_column(&mut self, id: ColumnId, option: &Occurrence<Id>) -> Result<(), Refusal> {
         let columns = &mut self.list.columns;
-        match option.id {
-            Id::NoOwner => columns.owner = false,
-            Id::NoGroupLong | Id::NoGroup => columns.group = false,
-            Id::NumericIds => columns.numeric_ids = true,
-            Id::Author => columns.author = true,
-            Id::FullTime => self.time_style = Some("full-iso".into()),
-            Id::Inode => columns.inode = true,
-            Id::Size => columns.blocks = true,
-            Id::Context => columns.context = true,
-            Id::Human => self.set_sizes(SizeFormat::Human(Base::Binary)),
-            Id::Si => self.set_sizes(SizeFormat::Human(Base::Decimal)),
-            Id::BlockSize => {
+        match id {
+            ColumnId::NoOwner => columns.owner = false,
+            ColumnId::NoGroupLong | ColumnId::NoGroup => columns.group = false,
+            ColumnId::NumericIds => columns.numeric_ids = true,
+            ColumnId::Author => columns.author = true,
+            ColumnId::FullTime => self.time_style = Some("full-iso".into()),
+            ColumnId::Inode => columns.inode = true,
+            ColumnId::Size => columns.blocks = true,
+            ColumnId::Context => columns.context = true,
+            ColumnId::Human => self.set_sizes(SizeFormat::Human(Base::Binary)),
+            ColumnId::Si => self.set_sizes(SizeFormat::Human(Base::Decimal)),
+            ColumnId::BlockSize => {
                 let text = String::from_utf8_lossy(option.bytes());
                 let sizes = SizeFormat::parse(&text)
                     .map_err(|error| Refusal::Plain(block_size_message(error, option)))?;
                 self.set_sizes(sizes);
             }
-            Id::Kibibytes => self.kibibytes = true,
-            _ => return self.take_layout(option),
+            ColumnId::Kibibytes => self.kibibytes = true,
         }
-        if matches!(option.id, Id::NoOwner | Id::NoGroupLong | Id::NumericIds | Id::FullTime) {
+        if matches!(id, ColumnId::NoOwner | ColumnId::NoGroupLong | ColumnId::NumericIds | ColumnId::FullTime)
+        {
             self.layout = Some(Layout::Long);
         }
         Ok(())
@@ -163,21 +174,21 @@ impl<'a> Collector<'a> {
         self.sizes = Some(sizes);
     }
 
-    fn take_layout(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
-        match option.id {
-            Id::Long => self.layout = Some(Layout::Long),
-            Id::Columns => self.layout = Some(Layout::Columns),
-            Id::Across => self.layout = Some(Layout::Across),
-            Id::Commas => self.layout = Some(Layout::Commas),
-            Id::OnePerLine => self.set_one_per_line(),
-            Id::Format => self.layout = Some(self.choose(option, FORMATS)?),
-            Id::Width => {
+    fn take_layout(&mut self, id: LayoutId, option: &Occurrence<Id>) -> Result<(), Refusal> {
+        match id {
+            LayoutId::Long => self.layout = Some(Layout::Long),
+            LayoutId::Columns => self.layout = Some(Layout::Columns),
+            LayoutId::Across => self.layout = Some(Layout::Across),
+            LayoutId::Commas => self.layout = Some(Layout::Commas),
+            LayoutId::OnePerLine => self.set_one_per_line(),
+            LayoutId::Format => self.layout = Some(self.choose(option, FORMATS)?),
+            LayoutId::Width => {
                 // A number that is too large means no limit.
                 let width =
                     integer(option.bytes()).ok_or_else(|| self.refuse("invalid line width: ", option))?;
                 self.line_width = Some(width.unwrap_or(0));
             }
-            Id::TabSize => {
+            LayoutId::TabSize => {
                 let width =
                     integer(option.bytes()).ok_or_else(|| self.refuse("invalid tab size: ", option))?;
                 self.tab_width = Some(width.ok_or_else(|| {
@@ -188,14 +199,13 @@ impl<'a> Collector<'a> {
                     Refusal::Plain(message)
                 })?);
             }
-            Id::Zero => {
+            LayoutId::Zero => {
                 self.list.line_end = 0;
                 self.colored = false;
                 self.set_one_per_line();
                 self.quoting = Some(QuotingStyle::Literal);
                 self.control = Some(ControlCharacters::Show);
             }
-            _ => return self.take_order(option),
         }
         Ok(())
     }
@@ -207,28 +217,27 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn take_order(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
-        match option.id {
-            Id::SortTime => self.sort = Some(SortKey::Time),
-            Id::SortSize => self.sort = Some(SortKey::Size),
-            Id::SortExtension => self.sort = Some(SortKey::Extension),
-            Id::SortVersion => self.sort = Some(SortKey::Version),
-            Id::Unsorted => self.sort = Some(SortKey::None),
-            Id::UnsortedAll => {
+    fn take_order(&mut self, id: OrderId, option: &Occurrence<Id>) -> Result<(), Refusal> {
+        match id {
+            OrderId::SortTime => self.sort = Some(SortKey::Time),
+            OrderId::SortSize => self.sort = Some(SortKey::Size),
+            OrderId::SortExtension => self.sort = Some(SortKey::Extension),
+            OrderId::SortVersion => self.sort = Some(SortKey::Version),
+            OrderId::Unsorted => self.sort = Some(SortKey::None),
+            OrderId::UnsortedAll => {
                 self.list.hidden = Hidden::ShowWithDots;
                 self.sort = Some(SortKey::None);
             }
-            Id::Sort => self.sort = Some(self.choose(option, SORTS)?),
-            Id::Reverse => self.list.reverse = true,
-            Id::DirectoriesFirst => self.list.directories_first = true,
-            Id::Change => self.set_time(TimeField::Change),
-            Id::Access => self.set_time(TimeField::Access),
-            Id::Time => {
+            OrderId::Sort => self.sort = Some(self.choose(option, SORTS)?),
+            OrderId::Reverse => self.list.reverse = true,
+            OrderId::DirectoriesFirst => self.list.directories_first = true,
+            OrderId::Change => self.set_time(TimeField::Change),
+            OrderId::Access => self.set_time(TimeField::Access),
+            OrderId::Time => {
                 let time = self.choose(option, TIMES)?;
                 self.set_time(time);
             }
-            Id::TimeStyle => self.time_style.clone_from(&option.value),
-            _ => return self.take_names(option),
+            OrderId::TimeStyle => self.time_style.clone_from(&option.value),
         }
         Ok(())
     }
@@ -238,22 +247,25 @@ impl<'a> Collector<'a> {
         self.time_given = true;
     }
 
-    fn take_names(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
-        match option.id {
-            Id::Escape => self.quoting = Some(QuotingStyle::Escape),
-            Id::Literal => self.quoting = Some(QuotingStyle::Literal),
-            Id::QuoteName => self.quoting = Some(QuotingStyle::C),
-            Id::QuotingStyle => self.quoting = Some(self.choose(option, QUOTING_STYLES)?),
-            Id::HideControl => self.control = Some(ControlCharacters::Hide),
-            Id::ShowControl => self.control = Some(ControlCharacters::Show),
-            Id::Classify => self.list.indicator = Indicator::Classify,
-            Id::ClassifyWhen if self.applies(option)? => self.list.indicator = Indicator::Classify,
-            Id::FileType => self.list.indicator = Indicator::FileType,
-            Id::Slash => self.list.indicator = Indicator::Slash,
-            Id::IndicatorStyle => self.list.indicator = self.choose(option, INDICATORS)?,
-            Id::Color => self.colored = self.applies(option)?,
-            Id::Hyperlink => self.hyperlinks = self.applies(option)?,
-            _ => {}
+    fn take_name(&mut self, id: NameId, option: &Occurrence<Id>) -> Result<(), Refusal> {
+        match id {
+            NameId::Escape => self.quoting = Some(QuotingStyle::Escape),
+            NameId::Literal => self.quoting = Some(QuotingStyle::Literal),
+            NameId::QuoteName => self.quoting = Some(QuotingStyle::C),
+            NameId::QuotingStyle => self.quoting = Some(self.choose(option, QUOTING_STYLES)?),
+            NameId::HideControl => self.control = Some(ControlCharacters::Hide),
+            NameId::ShowControl => self.control = Some(ControlCharacters::Show),
+            NameId::Classify => self.list.indicator = Indicator::Classify,
+            NameId::ClassifyWhen => {
+                if self.applies(option)? {
+                    self.list.indicator = Indicator::Classify;
+                }
+            }
+            NameId::FileType => self.list.indicator = Indicator::FileType,
+            NameId::Slash => self.list.indicator = Indicator::Slash,
+            NameId::IndicatorStyle => self.list.indicator = self.choose(option, INDICATORS)?,
+            NameId::Color => self.colored = self.applies(option)?,
+            NameId::Hyperlink => self.hyperlinks = self.applies(option)?,
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use millstream_transfer::sync::{
 };
 
 use super::rate::parse_rate;
-use super::table::Id;
+use super::table::{ChoiceId, Id, TreeId, ValueId};
 use super::{NO_FILE, USAGE};
 use crate::diagnostics::{Diagnostics, Refused, UsageError, error_text};
 use crate::options::Occurrence;
@@ -96,137 +96,144 @@ impl<'a> Settings<'a> {
 
     /// Handles an option.
     pub(super) fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
+        match option.id {
+            Id::Tree(id) => {
+                self.take_tree(id);
+                Ok(())
+            }
+            Id::Choice(id) => self.take_choice(id, option),
+            // `Request::note` has it.
+            Id::Spark(_) => Ok(()),
+            Id::Value(id) => {
+                self.take_value(id, option).map_err(|error| self.diagnostics.usage_error(&error, USAGE))
+            }
+        }
+    }
+
+    fn take_tree(&mut self, id: TreeId) {
         let options = &mut self.options;
         let preserve = &mut options.preserve;
         let kinds = &mut options.kinds;
-        match option.id {
-            Id::Archive => {
+        match id {
+            TreeId::Archive => {
                 self.recursive_by_archive |= !self.recursive;
                 self.recursive = true;
                 (kinds.links, kinds.devices, kinds.specials) = (true, true, true);
                 (preserve.mode, preserve.timestamps, preserve.owner, preserve.group) =
                     (true, true, true, true);
             }
-            Id::Recursive => (self.recursive, self.recursive_by_archive) = (true, false),
-            Id::NoRecursive => self.recursive = false,
-            Id::Dirs => self.dirs = true,
-            Id::NoDirs => self.dirs = false,
-            Id::Links => kinds.links = true,
-            Id::NoLinks => kinds.links = false,
-            Id::Devices => kinds.devices = true,
-            Id::NoDevices => kinds.devices = false,
-            Id::Specials => kinds.specials = true,
-            Id::NoSpecials => kinds.specials = false,
-            Id::DevicesAndSpecials => (kinds.devices, kinds.specials) = (true, true),
-            Id::NoDevicesAndSpecials => (kinds.devices, kinds.specials) = (false, false),
-            Id::Perms => preserve.mode = true,
-            Id::NoPerms => preserve.mode = false,
-            Id::Times => preserve.timestamps = true,
-            Id::NoTimes => preserve.timestamps = false,
-            Id::Owner => preserve.owner = true,
-            Id::NoOwner => preserve.owner = false,
-            Id::Group => preserve.group = true,
-            Id::NoGroup => preserve.group = false,
-            Id::HardLinks => preserve.links = true,
-            Id::NoHardLinks => preserve.links = false,
-            Id::Acls => (preserve.acls, preserve.mode) = (true, true),
-            Id::NoAcls => preserve.acls = false,
-            Id::Xattrs => preserve.xattrs = Xattrs::Required,
-            Id::NoXattrs => preserve.xattrs = Xattrs::Ignore,
-            Id::OmitDirTimes => options.untimed.directories = true,
-            Id::OmitLinkTimes => options.untimed.links = true,
-            Id::NoOmitDirTimes => options.untimed.directories = false,
-            Id::NoOmitLinkTimes => options.untimed.links = false,
-            _ => return self.take_choice(option),
+            TreeId::Recursive => (self.recursive, self.recursive_by_archive) = (true, false),
+            TreeId::NoRecursive => self.recursive = false,
+            TreeId::Dirs => self.dirs = true,
+            TreeId::NoDirs => self.dirs = false,
+            TreeId::Links => kinds.links = true,
+            TreeId::NoLinks => kinds.links = false,
+            TreeId::Devices => kinds.devices = true,
+            TreeId::NoDevices => kinds.devices = false,
+            TreeId::Specials => kinds.specials = true,
+            TreeId::NoSpecials => kinds.specials = false,
+            TreeId::DevicesAndSpecials => (kinds.devices, kinds.specials) = (true, true),
+            TreeId::NoDevicesAndSpecials => (kinds.devices, kinds.specials) = (false, false),
+            TreeId::Perms => preserve.mode = true,
+            TreeId::NoPerms => preserve.mode = false,
+            TreeId::Times => preserve.timestamps = true,
+            TreeId::NoTimes => preserve.timestamps = false,
+            TreeId::Owner => preserve.owner = true,
+            TreeId::NoOwner => preserve.owner = false,
+            TreeId::Group => preserve.group = true,
+            TreeId::NoGroup => preserve.group = false,
+            TreeId::HardLinks => preserve.links = true,
+            TreeId::NoHardLinks => preserve.links = false,
+            TreeId::Acls => (preserve.acls, preserve.mode) = (true, true),
+            TreeId::NoAcls => preserve.acls = false,
+            TreeId::Xattrs => preserve.xattrs = Xattrs::Required,
+            TreeId::NoXattrs => preserve.xattrs = Xattrs::Ignore,
+            TreeId::OmitDirTimes => options.untimed.directories = true,
+            TreeId::OmitLinkTimes => options.untimed.links = true,
+            TreeId::NoOmitDirTimes => options.untimed.directories = false,
+            TreeId::NoOmitLinkTimes => options.untimed.links = false,
         }
-        Ok(())
     }
 
-    fn take_choice(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
+    fn take_choice(&mut self, id: ChoiceId, option: &Occurrence<Id>) -> Result<(), Refused> {
         let options = &mut self.options;
-        match option.id {
-            Id::OneFileSystem if options.file_systems == FileSystems::One => {
+        match id {
+            ChoiceId::OneFileSystem if options.file_systems == FileSystems::One => {
                 let text = "-x twice is not supported; a single -x skips other file systems";
                 self.diagnostics.error(USAGE).text(text).send();
                 return Err(Refused);
             }
-            Id::OneFileSystem => options.file_systems = FileSystems::One,
-            Id::NoOneFileSystem => options.file_systems = FileSystems::All,
-            Id::Existing => options.missing = Missing::Skipped,
-            Id::IgnoreExisting => options.present = Present::Left,
-            Id::Update => options.newer = Newer::Kept,
-            Id::Checksum => options.comparison = Comparison::Contents,
-            Id::NoChecksum if options.comparison == Comparison::Contents => {
+            ChoiceId::OneFileSystem => options.file_systems = FileSystems::One,
+            ChoiceId::NoOneFileSystem => options.file_systems = FileSystems::All,
+            ChoiceId::Existing => options.missing = Missing::Skipped,
+            ChoiceId::IgnoreExisting => options.present = Present::Left,
+            ChoiceId::Update => options.newer = Newer::Kept,
+            ChoiceId::Checksum => options.comparison = Comparison::Contents,
+            ChoiceId::NoChecksum if options.comparison == Comparison::Contents => {
                 options.comparison = Comparison::SizeAndTime
             }
             // Of several, the first of contents, sizes and nothing decides.
-            Id::SizeOnly if options.comparison != Comparison::Contents => {
+            ChoiceId::SizeOnly if options.comparison != Comparison::Contents => {
                 options.comparison = Comparison::Size
             }
-            Id::IgnoreTimes if options.comparison == Comparison::SizeAndTime => {
+            ChoiceId::IgnoreTimes if options.comparison == Comparison::SizeAndTime => {
                 options.comparison = Comparison::None
             }
-            Id::NoChecksum | Id::SizeOnly | Id::IgnoreTimes => {}
-            Id::Sparse => options.sparse = Sparse::Always,
-            Id::NoSparse => options.sparse = Sparse::Auto,
-            Id::Force => options.conflicts = Conflicts::Removed,
-            Id::NoForce => options.conflicts = Conflicts::Kept,
-            Id::Verify => options.verification = Verification::Checksum,
-            Id::DryRun => options.execution = Execution::DryRun,
-            Id::Delete => _ = self.deletion.get_or_insert(Timing::After),
-            Id::DeleteBefore => self.deletion = Some(Timing::Before),
-            Id::DeleteExcluded => {
+            ChoiceId::NoChecksum | ChoiceId::SizeOnly | ChoiceId::IgnoreTimes => {}
+            ChoiceId::Sparse => options.sparse = Sparse::Always,
+            ChoiceId::NoSparse => options.sparse = Sparse::Auto,
+            ChoiceId::Force => options.conflicts = Conflicts::Removed,
+            ChoiceId::NoForce => options.conflicts = Conflicts::Kept,
+            ChoiceId::Verify => options.verification = Verification::Checksum,
+            ChoiceId::DryRun => options.execution = Execution::DryRun,
+            ChoiceId::Delete => _ = self.deletion.get_or_insert(Timing::After),
+            ChoiceId::DeleteBefore => self.deletion = Some(Timing::Before),
+            ChoiceId::DeleteExcluded => {
                 self.deletes_excluded = true;
                 self.deletion.get_or_insert(Timing::After);
             }
-            Id::DeleteDuring => {
+            ChoiceId::DeleteDuring => {
                 let text = ": deleting during the transfer is not supported, because an unreadable \
                             directory may be found only later; use --delete, which here means \
                             --delete-after, or --delete-before";
                 self.diagnostics.error(USAGE).text(&option.spelling.to_string()).text(text).send();
                 return Err(Refused);
             }
-            Id::IgnoreErrors => self.ignores_errors = true,
-            Id::From0 => self.separator = Separator::Nul,
-            Id::NoFrom0 => self.separator = Separator::Line,
-            Id::Verbose => self.verbose = true,
-            Id::NoVerbose => self.verbose = false,
-            Id::Itemize => self.items = self.items.saturating_add(1),
-            Id::NoItemize => self.items = 0,
-            Id::EightBit => self.prints_high_bytes = true,
-            Id::NoEightBit => self.prints_high_bytes = false,
-            Id::NoBandwidthLimit => options.bytes_per_second = None,
-            Id::Json => self.json = true,
-            Id::Stats => self.shows_stats = true,
-            Id::Exclude => self.filter.push(Part::Pattern(Effect::Exclude, option.bytes().to_vec())),
-            Id::Include => self.filter.push(Part::Pattern(Effect::Include, option.bytes().to_vec())),
-            Id::Filter => self.filter.push(Part::Rule(option.bytes().to_vec(), self.separator)),
-            Id::ExcludeFrom => {
+            ChoiceId::IgnoreErrors => self.ignores_errors = true,
+            ChoiceId::From0 => self.separator = Separator::Nul,
+            ChoiceId::NoFrom0 => self.separator = Separator::Line,
+            ChoiceId::Verbose => self.verbose = true,
+            ChoiceId::NoVerbose => self.verbose = false,
+            ChoiceId::Itemize => self.items = self.items.saturating_add(1),
+            ChoiceId::NoItemize => self.items = 0,
+            ChoiceId::EightBit => self.prints_high_bytes = true,
+            ChoiceId::NoEightBit => self.prints_high_bytes = false,
+            ChoiceId::NoBandwidthLimit => options.bytes_per_second = None,
+            ChoiceId::Json => self.json = true,
+            ChoiceId::Stats => self.shows_stats = true,
+            ChoiceId::Exclude => self.filter.push(Part::Pattern(Effect::Exclude, option.bytes().to_vec())),
+            ChoiceId::Include => self.filter.push(Part::Pattern(Effect::Include, option.bytes().to_vec())),
+            ChoiceId::Filter => self.filter.push(Part::Rule(option.bytes().to_vec(), self.separator)),
+            ChoiceId::ExcludeFrom => {
                 self.filter.push(Part::Patterns(Effect::Exclude, option.bytes().to_vec(), self.separator))
             }
-            Id::IncludeFrom => {
+            ChoiceId::IncludeFrom => {
                 self.filter.push(Part::Patterns(Effect::Include, option.bytes().to_vec(), self.separator))
             }
-            Id::FilesFrom => self.files_from = Some(option.bytes().to_vec()),
-            // See `spark`.
-            Id::Spark | Id::SparkConf | Id::Checkpoint | Id::Jar => {}
-            Id::Quiet => self.quiet = true,
-            Id::Unsupported => {
+            ChoiceId::FilesFrom => self.files_from = Some(option.bytes().to_vec()),
+            ChoiceId::Quiet => self.quiet = true,
+            ChoiceId::Unsupported => {
                 let text =
                     " is an rsync option that psync does not support; see --help for those that it does";
                 self.diagnostics.error(USAGE).text(&option.spelling.to_string()).text(text).send();
                 return Err(Refused);
             }
-            Id::Partial | Id::HumanReadable | Id::AllowsNothing => {}
-            _ => {
-                let taken = self.take_argument(option);
-                return taken.map_err(|error| self.diagnostics.usage_error(&error, USAGE));
-            }
+            ChoiceId::Partial | ChoiceId::HumanReadable | ChoiceId::AllowsNothing => {}
         }
         Ok(())
     }
 
-    fn take_argument(&mut self, option: &Occurrence<Id>) -> Result<(), UsageError> {
+    fn take_value(&mut self, id: ValueId, option: &Occurrence<Id>) -> Result<(), UsageError> {
         let text = option.bytes();
         let invalid = || {
             let quoted = self.diagnostics.quoted(text);
@@ -237,24 +244,23 @@ impl<'a> Settings<'a> {
             let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
             number.ok_or_else(invalid)
         };
-        match option.id {
-            Id::ModifyWindow => {
+        match id {
+            ValueId::ModifyWindow => {
                 self.options.time_accuracy = match number()? {
                     -1 => TimeAccuracy::Nanoseconds,
                     seconds => TimeAccuracy::Seconds(u32::try_from(seconds).map_err(|_| invalid())?),
                 }
             }
-            Id::MaxDelete => self.most_deletions = Some(u64::try_from(number()?).unwrap_or(0)),
-            Id::BandwidthLimit => {
+            ValueId::MaxDelete => self.most_deletions = Some(u64::try_from(number()?).unwrap_or(0)),
+            ValueId::BandwidthLimit => {
                 self.options.bytes_per_second = parse_rate(text).map_err(|()| invalid())?;
             }
-            Id::Threads => self.options.threads = parse_threads(text, self.diagnostics)?,
-            Id::Info => {
+            ValueId::Threads => self.options.threads = parse_threads(text, self.diagnostics)?,
+            ValueId::Info => {
                 for item in text.split(|&b| b == b',') {
                     self.take_info(item).ok_or_else(invalid)?;
                 }
             }
-            _ => {}
         }
         Ok(())
     }

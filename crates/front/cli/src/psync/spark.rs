@@ -11,7 +11,7 @@ use millstream_transfer::sync::{
 
 use super::USAGE;
 use super::operands::{is_url, of_host};
-use super::table::Id;
+use super::table::{ChoiceId, Id, SparkId, ValueId};
 use crate::diagnostics::{Diagnostics, Refused};
 use crate::options::Occurrence;
 use crate::submit::{Submission, present_jar_or_refuse, setting};
@@ -34,30 +34,37 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Takes note of an option.
+    /// Takes note of an option. The job gets what is not noted here from [`Options`].
     pub(super) fn note(&mut self, option: &Occurrence<Id>) {
         match option.id {
-            Id::Spark => {
-                self.is_wanted = true;
-                self.submission.master.clone_from(&option.value);
-                self.submission.waits = true;
-            }
-            Id::SparkConf => self.submission.spark_settings.extend(option.value.clone()),
-            Id::Checkpoint => self.checkpoint.clone_from(&option.value),
-            Id::Jar => self.jar.clone_from(&option.value),
-            Id::Json => self.submission.json = true,
-            Id::FilesFrom => self.files_from.clone_from(&option.value),
-            Id::From0 => self.is_nul_separated = true,
-            Id::DeleteExcluded => self.deletes_excluded = true,
-            Id::Threads => {
+            Id::Spark(id) => self.take(id, option),
+            Id::Choice(ChoiceId::Json) => self.submission.json = true,
+            Id::Choice(ChoiceId::FilesFrom) => self.files_from.clone_from(&option.value),
+            Id::Choice(ChoiceId::From0) => self.is_nul_separated = true,
+            Id::Choice(ChoiceId::NoFrom0) => self.is_nul_separated = false,
+            Id::Choice(ChoiceId::DeleteExcluded) => self.deletes_excluded = true,
+            Id::Value(ValueId::Threads) => {
                 let threads = setting("spark.millstream.sync.threads", OsStr::from_bytes(option.bytes()));
                 self.submission.spark_settings.push(threads);
             }
-            _ => {}
+            Id::Tree(_) | Id::Choice(_) | Id::Value(_) => {}
         }
-        if matches!(option.id, Id::SparkConf | Id::Checkpoint | Id::Jar) {
-            self.lonely.get_or_insert_with(|| option.spelling.to_string());
+    }
+
+    /// Handles an option of the job alone.
+    fn take(&mut self, id: SparkId, option: &Occurrence<Id>) {
+        match id {
+            SparkId::Spark => {
+                self.is_wanted = true;
+                self.submission.master.clone_from(&option.value);
+                self.submission.waits = true;
+                return;
+            }
+            SparkId::SparkConf => self.submission.spark_settings.extend(option.value.clone()),
+            SparkId::Checkpoint => self.checkpoint.clone_from(&option.value),
+            SparkId::Jar => self.jar.clone_from(&option.value),
         }
+        self.lonely.get_or_insert_with(|| option.spelling.to_string());
     }
 
     /// Whether the job is wanted: with a URL among the operands, it is, on this machine unless a master is given. Buckets (`s3:`)
@@ -136,7 +143,36 @@ impl Request {
                 "--spark needs exactly one source and one destination, both directories"
             });
         };
-        let is_recursive = options.recursion == Recursion::Recursive;
+        // All fields are here, so that a new one does not compile before it is clear what it means to the job. The job reads the
+        // list of files itself, and gets the number of workers as a setting of Spark's.
+        let Options {
+            recursion,
+            kinds,
+            filter,
+            file_systems,
+            comparison,
+            time_accuracy,
+            newer,
+            missing,
+            present,
+            deletion,
+            most_deletions,
+            conflicts,
+            preserve,
+            untimed,
+            sparse,
+            verification,
+            bytes_per_second,
+            execution,
+            report,
+            high_bytes,
+            files: _,
+            user: _,
+            threads: _,
+            cancellation: _,
+            temporaries: _,
+        } = options;
+        let is_recursive = *recursion == Recursion::Recursive;
         if !is_recursive && self.files_from.is_none() {
             return Err("--spark synchronizes directories with their contents, which needs -r or -a");
         }
@@ -144,43 +180,41 @@ impl Request {
         if let Some(advice) = others.into_iter().filter(|operand| !is_url(operand)).find_map(of_host) {
             return Err(advice.trim_start_matches(": "));
         }
-        if options.high_bytes == HighBytes::Printed {
+        if *high_bytes == HighBytes::Printed {
             return Err("--8-bit-output (-8) cannot be combined with --spark, which prints UTF-8");
         }
-        let preserve = &options.preserve;
-        let deletion = options.deletion;
         let flags = [
             ("delete", deletion.is_some()),
             ("delete-before", deletion.is_some_and(|deletion| deletion.timing == Timing::Before)),
             ("delete-excluded", self.deletes_excluded),
             ("ignore-errors", deletion.is_some_and(|deletion| deletion.errors == Errors::Ignored)),
-            ("force", options.conflicts == Conflicts::Removed),
-            ("checksum", options.comparison == Comparison::Contents),
-            ("size-only", options.comparison == Comparison::Size),
-            ("ignore-times", options.comparison == Comparison::None),
-            ("update", options.newer == Newer::Kept),
-            ("existing", options.missing == Missing::Skipped),
-            ("ignore-existing", options.present == Present::Left),
-            ("links", options.kinds.links),
-            ("devices", options.kinds.devices),
-            ("specials", options.kinds.specials),
+            ("force", *conflicts == Conflicts::Removed),
+            ("checksum", *comparison == Comparison::Contents),
+            ("size-only", *comparison == Comparison::Size),
+            ("ignore-times", *comparison == Comparison::None),
+            ("update", *newer == Newer::Kept),
+            ("existing", *missing == Missing::Skipped),
+            ("ignore-existing", *present == Present::Left),
+            ("links", kinds.links),
+            ("devices", kinds.devices),
+            ("specials", kinds.specials),
             ("hard-links", preserve.links),
             ("acls", preserve.acls),
             ("xattrs", preserve.xattrs != Xattrs::Ignore),
-            ("sparse", options.sparse == Sparse::Always),
-            ("one-file-system", options.file_systems == FileSystems::One),
+            ("sparse", *sparse == Sparse::Always),
+            ("one-file-system", *file_systems == FileSystems::One),
             ("perms", preserve.mode),
             ("times", preserve.timestamps),
             ("owner", preserve.owner),
             ("group", preserve.group),
-            ("omit-dir-times", options.untimed.directories),
-            ("omit-link-times", options.untimed.links),
-            ("verify", options.verification == Verification::Checksum),
-            ("dry-run", options.execution == Execution::DryRun),
-            ("names", options.report == Report::Names),
-            ("items", options.report == Report::Items),
-            ("all-items", options.report == Report::AllItems),
-            ("ascii-output", options.high_bytes == HighBytes::Escaped),
+            ("omit-dir-times", untimed.directories),
+            ("omit-link-times", untimed.links),
+            ("verify", *verification == Verification::Checksum),
+            ("dry-run", *execution == Execution::DryRun),
+            ("names", *report == Report::Names),
+            ("items", *report == Report::Items),
+            ("all-items", *report == Report::AllItems),
+            ("ascii-output", *high_bytes == HighBytes::Escaped),
         ];
         // The paths of a list are relative to the source, whatever it ends with.
         let takes_contents = means_contents(source.as_bytes()) || self.files_from.is_some();
@@ -197,18 +231,18 @@ impl Request {
             settings.push(setting("prefix", escaped(name_of(source.as_bytes())).as_ref()));
         }
         // Rules of files are among these: the job may run where the files are not.
-        let rules = options.filter.rules().map(|rule| escaped(&[b"f", &rule[..]].concat()));
+        let rules = filter.rules().map(|rule| escaped(&[b"f", &rule[..]].concat()));
         settings.extend(
             (0..).zip(rules).map(|(at, rule): (u32, _)| setting(&format!("filter-{at}"), rule.as_ref())),
         );
         settings.extend(flags.map(|(key, is_set)| setting(key, is_set.to_string().as_ref())));
-        if let Some(most) = options.most_deletions {
+        if let Some(most) = most_deletions {
             settings.push(setting("max-delete", most.to_string().as_ref()));
         }
-        if let Some(rate) = options.bytes_per_second {
+        if let Some(rate) = bytes_per_second {
             settings.push(setting("bytes-per-second", rate.to_string().as_ref()));
         }
-        match options.time_accuracy {
+        match time_accuracy {
             TimeAccuracy::AsStored => {}
             TimeAccuracy::Seconds(window) => {
                 settings.push(setting("modify-window", window.to_string().as_ref()))
@@ -257,6 +291,7 @@ fn is_master(operand: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Spelling;
     use millstream_rsync_rules::Separator;
     use millstream_rsync_rules::filter::Effect;
 
@@ -323,6 +358,20 @@ mod tests {
         let expected = ["source=/a/b", "destination=/c", "files-from=-", "recursive=false", "from0=true"];
         assert_eq!(made[..5], expected.map(OsString::from), "its paths are relative to the source");
         assert!(!made.iter().any(|setting| setting.as_bytes().starts_with(b"prefix")));
+    }
+
+    #[test]
+    fn the_last_of_from0_and_no_from0_wins() {
+        let mut request = Request::default();
+        for (id, is_nul_separated) in [(ChoiceId::From0, true), (ChoiceId::NoFrom0, false)] {
+            request.note(&Occurrence {
+                id: Id::Choice(id),
+                spelling: Spelling::Long("from0"),
+                value: None,
+                word: OsString::new(),
+            });
+            assert_eq!(request.is_nul_separated, is_nul_separated, "{id:?}");
+        }
     }
 
     #[test]
