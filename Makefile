@@ -97,7 +97,7 @@ test:
 	@tests/timed --begin
 	@status=0; $(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target test-parts || status=$$?; tests/timed --show; exit $$status
 
-# Those that take longest come first.
+# What takes longest comes early.
 test-parts: test-format test-spark test-rust test-spark-old test-jvm test-spark-remote test-tools test-beds test-gnu
 
 test-format: build/venv-format/ready

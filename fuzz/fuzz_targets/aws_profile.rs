@@ -3,4 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| millstream_bucket::aws::parse_profile(&String::from_utf8_lossy(bytes), "profile a"));
+fuzz_target!(|bytes: &[u8]| millstream_bucket::aws::parse_profile(
+    &String::from_utf8_lossy(bytes),
+    "profile a"
+));

@@ -2,8 +2,8 @@
 //! Any name is quoted in every style, never with a panic; what a shell is to read holds no bare control character.
 
 use libfuzzer_sys::fuzz_target;
-use millstream_text::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 use millstream_system::locale::Locale;
+use millstream_text::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 
 const STYLES: [QuotingStyle; 10] = [
     QuotingStyle::Literal,

@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use millstream_cli::pdu::fuzz_numbers;
-use millstream_text::size::SizeFormat;
 use millstream_system::locale::Locale;
+use millstream_text::size::SizeFormat;
 
 fuzz_target!(|bytes: &[u8]| {
     fuzz_numbers(bytes);

@@ -2,8 +2,8 @@
 //! Any format and any moment make a text, never a panic. The moment is in the first twelve bytes.
 
 use libfuzzer_sys::fuzz_target;
-use millstream_text::time::{Clock, TimeStyle};
 use millstream_system::locale::Locale;
+use millstream_text::time::{Clock, TimeStyle};
 use millstream_vfs::Timestamp;
 
 fuzz_target!(|bytes: &[u8]| {

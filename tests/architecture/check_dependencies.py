@@ -25,8 +25,8 @@ FLOORS = {
     "ops": {"base", "engine"},
     "front": {"base", "volumes", "engine", "ops"},
 }
-# And of its own floor these; cargo refuses circles.
-BESIDE = {
+# What a crate may know of its own floor; cargo refuses circles.
+SAME_FLOOR = {
     "millstream-text": {"millstream-system", "millstream-vfs"},
     "millstream-bucket": {"millstream-s3"},
     "millstream-scan": {"millstream-codec"},
@@ -38,7 +38,7 @@ BESIDE = {
 }
 # The only files in which `unsafe` may occur: system calls on files, the C library's other services, the JNI boundary,
 # inflate.
-UNSAFE_ROOMS = (
+UNSAFE_PLACES = (
     "crates/base/vfs/src/posix/",
     "crates/base/system/src/",
     "crates/front/jni/src/",
@@ -88,7 +88,7 @@ def forbidden_arrows(floors, dependencies):
             yield f"{crate}: {floors[crate]} is not a floor of tests/architecture/check_dependencies.py"
             continue
         below = {other for other, floor in floors.items() if floor in FLOORS[floors[crate]]}
-        for other in sorted(known - below - BESIDE.get(crate, set())):
+        for other in sorted(known - below - SAME_FLOOR.get(crate, set())):
             yield f"{crate} ({floors[crate]}) must not know {other} ({floors[other]})"
 
 
@@ -110,14 +110,14 @@ def forbidden_words(root=ROOT):
                     yield f"{path.relative_to(root)}:{number}: {line.strip()}"
 
 
-def unsafe_outside_its_rooms():
+def unsafe_elsewhere():
     for path in sorted((ROOT / "crates").rglob("src/**/*.rs")):
         relative = path.relative_to(ROOT).as_posix()
-        if relative.startswith(UNSAFE_ROOMS):
+        if relative.startswith(UNSAFE_PLACES):
             continue
         for number, line in code_lines(path):
             if re.search(r"\bunsafe\b(?!_)", line):
-                yield f"{relative}:{number}: unsafe outside its rooms"
+                yield f"{relative}:{number}: unsafe is not allowed here"
 
 
 def module_circles(crates=ROOT / "crates", known=KNOWN_CIRCLES):
@@ -216,7 +216,7 @@ def main():
         *forbidden_arrows(floors, dependencies),
         *forbidden_words(),
         *module_circles(),
-        *unsafe_outside_its_rooms(),
+        *unsafe_elsewhere(),
         *hadoop_knows_spark(),
         *write_packages(),
     ]

@@ -54,6 +54,8 @@ def share_of(option):
 
 def pytest_configure(config):
     if config.getoption("--write-seconds"):
+        if config.getoption("--share") != "1/1" or config.getoption("keyword"):
+            raise pytest.UsageError("--write-seconds measures whole modules: leave out --share and -k")
         config.pluginmanager.register(Stopwatch(), "stopwatch")
 
 
@@ -66,7 +68,9 @@ class Stopwatch:
     def pytest_runtest_logreport(self, report):
         self.seconds[Path(report.nodeid.partition("::")[0]).name] += report.duration
 
-    def pytest_sessionfinish(self):
+    def pytest_sessionfinish(self, exitstatus):
+        if exitstatus != pytest.ExitCode.OK:
+            return
         found = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
         found |= {module: round(seconds, 1) for module, seconds in self.seconds.items()}
         SECONDS.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n")
@@ -87,7 +91,7 @@ def pytest_collection_modifyitems(config, items):
     shared = [item for item in items if item.path.parent in SHARED]
     counts = Counter(item.path.name for item in shared)
     costs = [seconds.get(item.path.name, counts[item.path.name]) / counts[item.path.name] for item in shared]
-    left_out = {item for item, of in zip(shared, parts_of(costs, parts)) if of != part}
+    left_out = {item for item, part_of_item in zip(shared, parts_of(costs, parts)) if part_of_item != part}
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]

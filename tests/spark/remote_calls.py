@@ -389,7 +389,7 @@ def missing(spark, path):
 
 
 def hidden(spark, path):
-    """Hidden files and directories below a path, and those of unfinished uploads on S3."""
+    """Hidden files and directories below a path, and those of incomplete uploads on S3."""
     found, file_system = hadoop_path(spark, path)
     names = [status.getPath().getName() for status in file_system.listStatus(found)]
     uploads = (

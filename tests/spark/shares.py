@@ -2,8 +2,12 @@
 
 from itertools import accumulate
 
+# A test that takes no time is in a part, too.
+LEAST_S = 0.01
+
 
 def parts_of(costs: list[float], parts: int) -> list[int]:
     """The part of each test, from 0 on, given the seconds that each takes: all parts are runs of consecutive tests."""
+    costs = [max(cost, LEAST_S) for cost in costs]
     ends = list(accumulate(costs))
-    return [int((end - cost / 2) / ends[-1] * parts) for cost, end in zip(costs, ends)]
+    return [min(parts - 1, int((end - cost / 2) / ends[-1] * parts)) for cost, end in zip(costs, ends)]
