@@ -1,3 +1,4 @@
+#![forbid(unsafe_code)]
 //! The files of data sets, packed for Spark.
 //!
 //! ```text

@@ -24,7 +24,7 @@ const PART: u64 = 8 << 20;
 /// Largest one: the parts in which large files are copied are as large, and each of those is written in order.
 const LARGEST_PART: u64 = 64 << 20;
 const MOST_PARTS: u64 = 10_000;
-/// MemoryBudget for growth while a file is copied.
+/// Room for growth while a file is copied.
 const PLANNED_PARTS: u64 = 9_000;
 /// Largest object that the server copies at once.
 const MOST_COPIED: u64 = 5 << 30;

@@ -28,7 +28,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Makes outputs as files of a direct write, which no reader sees before its commit: hidden files, or unfinished uploads
+ * Makes outputs as files of a direct write, which no reader sees before its commit: hidden files, or incomplete uploads
  * on S3. Inputs may be on any file system.
  *
  * @param conf prepared for writers ([[Placement.prepare]])

@@ -714,7 +714,7 @@ final class Apply {
                 + " commit of "
                 + record.added().size()
                 + " files was in progress. Files not yet published are hidden in their destination"
-                + " directories, wherever these are now, or are unfinished uploads. After a rename, run"
+                + " directories, wherever these are now, or are incomplete uploads. After a rename, run"
                 + " `millstream recover` with the table's new name: it finishes the commit if its record"
                 + " has moved along, and otherwise removes the leftovers");
     }
@@ -786,12 +786,12 @@ final class Apply {
                 .toList();
     }
 
-    /** An unfinished upload is bound to the table's name at the time of writing. */
+    /** An incomplete upload is bound to the table's name at the time of writing. */
     private String hintOfRename() throws IOException {
         return record.root().equals(root())
                 ? ""
                 : ", or the table has since been renamed from " + record.root()
-                        + ": unfinished uploads can only be published under that name; rename the table back, recover it, and rename it again";
+                        + ": incomplete uploads can only be published under that name; rename the table back, recover it, and rename it again";
     }
 
     /** Publishes a file where it was staged, or in the directory that an exchange has moved it to. */

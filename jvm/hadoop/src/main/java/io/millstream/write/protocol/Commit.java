@@ -78,7 +78,7 @@ final class Commit {
                 && plan.readVersion.changed()
                         != Journal.of(table.store()).version().changed()) {
             throw new ConflictException("another statement has changed " + table.root()
-                    + " since this one began to read it: nothing is written, and this" + " statement can be run again");
+                    + " since this one began to read it: nothing is written, and this statement can be run again");
         }
         CommitRecord record = phases.time(Phase.LIST, () -> record(plan));
         return phases.time(Phase.RECORD, () -> {

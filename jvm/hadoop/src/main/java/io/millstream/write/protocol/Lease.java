@@ -52,7 +52,7 @@ public final class Lease {
         long silentMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - renewedNanos);
         if (silentMillis > table.options().leaseMillis) {
             throw new IOException("job " + job + " on " + table.root() + " has not renewed its lease for "
-                    + silentMillis + " ms, so another process may " + "have aborted it: it is not committed");
+                    + silentMillis + " ms, so another process may have aborted it: it is not committed");
         }
     }
 

@@ -121,7 +121,7 @@ public record ReadGuard(Path root, TableVersion version, boolean hasHelped) impl
         }
         if (isOverwritten) {
             throw new ConflictException("another statement has overwritten " + root
-                    + " since this one began to read it: nothing is written, and this" + " statement can be run again");
+                    + " since this one began to read it: nothing is written, and this statement can be run again");
         }
     }
 }

@@ -158,7 +158,7 @@ class S3aDirectJobTest extends DirectJobContract {
         S3TestServer.ask(
                 "faults",
                 "[{\"operation\": \"PutObject\", \"path\": \"" + name
-                        + "\", \"skip\": 1, \"count\": 1, \"do\": \"answer\"," + " \"status\": 200, \"body\": \" \"}]");
+                        + "\", \"skip\": 1, \"count\": 1, \"do\": \"answer\", \"status\": 200, \"body\": \" \"}]");
 
         UnsuitedException e = assertThrows(
                 UnsuitedException.class, () -> DirectJob.begin(table, TestTable.newId(), "", fixture.conf, null));

@@ -468,7 +468,7 @@ public final class S3aStore implements Store {
         return leftovers;
     }
 
-    /** Lists the unfinished uploads below the table. */
+    /** Lists the incomplete uploads below the table. */
     private void uploads(Consumer<MultipartUpload> each) throws IOException {
         String prefix = S3aUploads.prefix(fs, table);
         ListMultipartUploadsRequest.Builder request =
