@@ -8,8 +8,9 @@ SHELL := /bin/bash
 PYTHON  ?= python3
 QUICK   ?=
 # The Spark that tests, demo and benches run, and the oldest line that is supported.
-SPARK     := 4.3.0
-SPARK_OLD := 4.0.1
+release_of = $(shell awk -F'\t' '$$3 == "$(1)" { print $$2 }' testbed/spark-versions.tsv)
+SPARK     := $(call release_of,newest)
+SPARK_OLD := $(call release_of,oldest)
 
 PLATFORM := linux-$(shell uname -m)
 VENV     := build/venv-$(SPARK)

@@ -50,9 +50,9 @@ sys.path.insert(0, str(TESTBED))
 from bed_jars import HADOOP_WITH_LIBHADOOP, distcp_jars, hadoop_native_directory, s3a_jars
 from hdfs_bed import HADOOP_VERSION
 from s3_bed import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Bed, s3a_conf
+from spark_versions import NEWEST
 
-SPARK = "4.3.0"
-ENVIRONMENT = REPOSITORY / "build" / f"venv-{SPARK}"
+ENVIRONMENT = REPOSITORY / "build" / f"venv-{NEWEST}"
 MEMORY = "2g"  # of each JVM that does all the work itself
 FILE_BYTES = 1 << 20
 LINKED_BYTES = 1_000
@@ -261,7 +261,7 @@ class SparkSyncs:
         files, directories = self.sizes.objects
         s3a = {**s3a_conf("{url}"), "fs.s3a.connection.ssl.enabled": "false"}
         conf = [f"spark.hadoop.{key}={value}" for key, value in s3a.items()]
-        conf.append(f"spark.driver.extraClassPath={':'.join(map(str, s3a_jars(SPARK)))}")
+        conf.append(f"spark.driver.extraClassPath={':'.join(map(str, s3a_jars(NEWEST)))}")
         here, there = ("{}/from/", "to/") if upload else ("{}/to/", "from/")
 
         def sides(remote: str) -> list[str]:
@@ -406,8 +406,8 @@ class SparkSyncs:
     def missing(self) -> list[str]:
         """What the chosen cases need."""
         wanted = {
-            python(): f"make build/venv-{SPARK}/ready",
-            jar(): f"make build/venv-{SPARK}/ready",
+            python(): f"make build/venv-{NEWEST}/ready",
+            jar(): f"make build/venv-{NEWEST}/ready",
             RIVALS / "rclone": "testbed/setup bench",
             RIVALS / "s5cmd": "testbed/setup bench",
         }

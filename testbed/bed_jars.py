@@ -6,18 +6,11 @@ import zipfile
 from pathlib import Path
 
 from service import ServiceError, built_by_one, checked
+from spark_versions import line_of
 
 POMS = Path(__file__).resolve().parent / "jars"
 # What Spark has beside Hadoop's client, so that there are no two versions on a class path.
 SPARK_HAS = "io.netty,org.slf4j,commons-codec,commons-logging,org.apache.httpcomponents"
-HADOOP_OF_SPARK = {"4.0.1": "3.4.1", "4.3.0": "3.5.0"}
-# The magic committer's door into Spark; it is not released for every version.
-HADOOP_CLOUD_OF_SPARK = {"4.0.1": "4.0.1", "4.3.0": "4.1.1"}
-
-# Spark's Avro is not released for every version either.
-AVRO_OF_SPARK = {"4.0.1": "4.0.1", "4.3.0": "4.2.0"}
-# Iceberg has no runtime for other versions.
-ICEBERG_OF_SPARK = {"4.0.1": "iceberg-spark-runtime-4.0_2.13:1.10.1"}
 
 # The newest Hadoop for which there is a libhadoop.so.
 HADOOP_WITH_LIBHADOOP = "3.4.1"
@@ -69,22 +62,22 @@ def hadoop_native_directory() -> Path:
 
 def s3a_jars(spark_version: str) -> list[Path]:
     """S3A for a Spark, as its Hadoop's version wants it."""
-    return jars_by_pom("s3a", f"hadoop-{HADOOP_OF_SPARK[spark_version]}", SPARK_HAS)
+    return jars_by_pom("s3a", f"hadoop-{line_of(spark_version).hadoop}", SPARK_HAS)
 
 
 def hadoop_cloud_jar(spark_version: str) -> Path:
     """With it on the class path, Spark from 4.1 on writes to S3 by the magic committer."""
-    return jar_of(f"org.apache.spark:spark-hadoop-cloud_2.13:{HADOOP_CLOUD_OF_SPARK[spark_version]}")
+    return jar_of(f"org.apache.spark:spark-hadoop-cloud_2.13:{line_of(spark_version).hadoop_cloud}")
 
 
 def avro_jar(spark_version: str) -> Path:
     """The format `avro`; Spark has the library itself."""
-    return jar_of(f"org.apache.spark:spark-avro_2.13:{AVRO_OF_SPARK[spark_version]}")
+    return jar_of(f"org.apache.spark:spark-avro_2.13:{line_of(spark_version).avro}")
 
 
 def iceberg_jar(spark_version: str) -> Path | None:
     """Iceberg's catalogs and tables, with what they need."""
-    artifact = ICEBERG_OF_SPARK.get(spark_version)
+    artifact = line_of(spark_version).iceberg
     return artifact and jar_of(f"org.apache.iceberg:{artifact}")
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 TESTBED = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTBED))
 from metastore_bed import DerbyMetastore, PostgresMetastore  # noqa: E402
+from spark_versions import NEWEST  # noqa: E402
 
-PYTHON = TESTBED.parent / "build" / "checked" / "venv-4.3.0" / "bin" / "python"
+PYTHON = TESTBED.parent / "build" / "checked" / f"venv-{NEWEST}" / "bin" / "python"
 # A driver that reads statements as lines, and replies with their rows.
 DRIVER = """
 import json, sys

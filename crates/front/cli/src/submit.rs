@@ -300,6 +300,9 @@ pub(crate) fn spark_version() -> Option<SparkVersion> {
     jars.flatten().find_map(|jar| SparkVersion::of_core(jar.file_name().to_str()?))
 }
 
+/// The supported lines of Spark; testbed/spark-versions.tsv has them, too.
+const LINES: [&str; 4] = ["4.0", "4.1", "4.2", "4.3"];
+
 /// Versions as in the name of a jar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SparkVersion {
@@ -317,7 +320,9 @@ impl SparkVersion {
     /// Whether the jar is for them.
     pub(crate) fn is_supported(&self) -> bool {
         self.scala == "2.13"
-            && ["4.0.", "4.1.", "4.2.", "4.3."].iter().any(|line| self.spark.starts_with(line))
+            && LINES
+                .iter()
+                .any(|line| self.spark.strip_prefix(line).is_some_and(|release| release.starts_with('.')))
     }
 }
 
