@@ -169,7 +169,7 @@ impl Sink for Output<'_> {
 fn way_out(cause: &Cause) -> &'static str {
     match cause {
         Cause::Volume(error) if error.errno == Errno::NOSPC => {
-            "; free some space for the new file, which exists beside the old one until it is complete"
+            "; free some space for the new file, which exists next to the old one until it is complete"
         }
         Cause::Volume(error) if error.errno == Errno::FBIG => "; raise the limit on file sizes (ulimit -f)",
         Cause::Volume(_) => "",

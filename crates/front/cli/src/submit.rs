@@ -170,7 +170,7 @@ pub(crate) fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) 
     let found = named.or_else(of_environment).or_else(|| jar_of_installation().map(PathBuf::into_os_string));
     let Some(jar) = found else {
         let text = format!(
-            "cannot find {JAR_NAME} beside this program; it is part of Millstream's Python package: name it with \
+            "cannot find {JAR_NAME} next to this program; it is part of Millstream's Python package: name it with \
                  --jar=PATH or {JAR_VARIABLE}"
         );
         diagnostics.error(FAILURE).text(&text).send();
@@ -344,7 +344,7 @@ fn pyspark_of(python: &Path) -> Option<PathBuf> {
         .map(|path| OsStr::from_bytes(path).into())
 }
 
-/// That of SPARK_HOME, in PATH, beside this program, or of the pyspark that Python finds.
+/// That of SPARK_HOME, in PATH, next to this program, or of the pyspark that Python finds.
 fn spark_submit() -> Option<PathBuf> {
     if let Some(home) = env::var_os(SPARK_HOME).filter(|home| !home.is_empty()) {
         return Some(Path::new(&home).join("bin").join(SUBMIT));

@@ -290,7 +290,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             "DIR",
             INDEX,
             "keep indexes in DIR, the value of spark.millstream.index.directory in Spark; by default, in a \
-             directory _millstream beside each file",
+             directory _millstream next to each file",
         ),
         value(
             Id::MinSize,
@@ -324,7 +324,7 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["export"],
             "PROGRAM",
             INDEX,
-            "also write an index for another program beside each gzip file: 'gztool' writes NAME.gzi for \
+            "also write an index for another program next to each gzip file: 'gztool' writes NAME.gzi for \
              NAME.gz; a different file of that name is not replaced",
         )
         .words(EXPORTS),

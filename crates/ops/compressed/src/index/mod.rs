@@ -49,7 +49,7 @@ pub enum Task {
 /// Where indexes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a directory beside each file.
+    /// In a directory next to each file.
     Beside,
     /// All in one directory.
     Directory {
@@ -73,7 +73,7 @@ pub struct Options {
     pub threads: usize,
     /// Path of another program's index of the one file: several threads decode the file by it.
     pub import: Option<CString>,
-    /// Whether gztool's index is written beside each gzip file, too.
+    /// Whether gztool's index is written next to each gzip file, too.
     pub export: bool,
 }
 

@@ -138,7 +138,7 @@ private[sync] final class Listings(
         "left_anti")
       val directories =
         found.select("path").as[String].union(session.createDataset(Seq("").filterNot(files.names))).distinct()
-      work.save(s"$Destination-litter", directories.repartition(tasks).mapPartitions(litter(site, _)))
+      work.save(s"$Destination-litter", directories.repartition(tasks).mapPartitions(leftovers(site, _)))
     }
     if (delete) {
       // What only the destination has goes with all that is in it.
@@ -317,8 +317,8 @@ private[sync] object Listings {
     new InFlight[String, Option[Entry]](paths, site.threads, look).flatten
   }
 
-  /** What runs have left in directories. */
-  private def litter(site: Site, directories: Iterator[String]): Iterator[Entry] =
+  /** What interrupted runs have left in directories. */
+  private def leftovers(site: Site, directories: Iterator[String]): Iterator[Entry] =
     listing(site, Destination, None, Long.MaxValue, Descent.None, directories).filter(entry =>
       Set(Kind.Temporary, Kind.WorkingDirectory)(entry.kind))
 

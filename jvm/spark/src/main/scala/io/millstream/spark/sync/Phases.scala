@@ -12,7 +12,7 @@ import WorkingDirectory._
  * Carries the plan out. Each phase ends before the next one begins, and is a part of the manifest:
  *
  * {{{
- * litter ─► what is in the way of directories ─► directories ─► files and links ─► attributes ─► hard links ─► deletions
+ * leftovers ─► what is in the way of directories ─► directories ─► files and links ─► attributes ─► hard links ─► deletions
  *   ─► attributes of directories
  * }}}
  *
@@ -40,8 +40,8 @@ private[sync] final class Phases(
   private val shares = planning.shares
   private val isReal = !options.dryRun
 
-  def run(hasLitter: Boolean, hasFailures: Boolean): Unit = {
-    if (isReal && hasLitter) clean()
+  def run(hasLeftovers: Boolean, hasFailures: Boolean): Unit = {
+    if (isReal && hasLeftovers) clean()
     if (isReal) interrupted.foreach { names =>
       sweep("remove temporary files of the interrupted run", names)
       site.openDestination().deleteTree(names.working)
@@ -85,9 +85,9 @@ private[sync] final class Phases(
     // Only this machine knows which of its processes have ended.
     val ended = found.flatMap(entry => TemporaryNames.named(Paths.name(entry.path))).distinct().limit(
       MaxRuns).collect().filter(_.hasEnded).toSet
-    val litter = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry =>
+    val leftovers = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry =>
       Step(entry.path, Action.Delete, Counting.LeftBefore, None, Some(entry)))
-    each("litter", litter, 0, "remove leftovers of earlier runs")(removeLitter)
+    each("litter", leftovers, 0, "remove leftovers of earlier runs")(removeLeftovers)
   }
 
   private def makeDirectories(): Unit = {
@@ -374,7 +374,7 @@ private object Phases {
     else if (step.action == Action.Skip) Outcome.of(step, Status.Skipped)
     else Outcome.failed(step, "examine", step.reason)
 
-  private def removeLitter(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome =
+  private def removeLeftovers(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome =
     trying(step, "remove") {
       destination.deleteTree(step.path)
       Outcome.of(step, Status.Done)

@@ -300,7 +300,7 @@ private[spark] final class Synchronization(
       () => lost.exist,
       describing)
     phases.run(
-      hasLitter = ofDestination.of(Kind.Temporary) + ofDestination.of(Kind.WorkingDirectory) > 0,
+      hasLeftovers = ofDestination.of(Kind.Temporary) + ofDestination.of(Kind.WorkingDirectory) > 0,
       hasFailures = Seq(ofSource, ofDestination).exists(_.of(Kind.Failed) > 0))
     val counting = new Counting(work)
     counting.notices.foreach(notice)
