@@ -21,7 +21,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 PYTHON_SOURCES := $(shell find python -type f -not -path '*/dist/*' -not -path '*/__pycache__/*' -not -path '*/.*')
 
-.PHONY: build tools jar wheel checked-tools demo test test-parts test-format test-rust test-beds test-tools test-gnu test-jvm test-spark \
+.PHONY: build tools jar wheel checked-tools demo test test-parts test-format test-rust test-beds test-tools test-gnu test-jvm test-buckets test-spark \
   test-spark-remote test-spark-old test-changed python-of-tests test-group test-all package \
   packages release fuzz bench fmt clean
 
@@ -99,7 +99,7 @@ test:
 	@status=0; $(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target test-parts || status=$$?; tests/timed --show; exit $$status
 
 # What takes longest comes early.
-test-parts: test-format test-spark test-rust test-spark-old test-jvm test-spark-remote test-tools test-beds test-gnu
+test-parts: test-format test-spark test-rust test-spark-old test-jvm test-spark-remote test-buckets test-tools test-beds test-gnu
 
 test-format: build/venv-format/ready
 	testbed/setup build
@@ -138,17 +138,22 @@ SHARE_OLD := auto/12
 # First, in any case, the queries whose tasks get a plan, on a cluster: with a local master, executors have the driver's classes.
 test-spark: $(CHECKED)/ready
 	testbed/setup build test s3
-	tests/timed $@ testbed/in-memory $(CHECKED)/bin/python -m pytest -q tests/spark/test_switches.py -k executors_get_the_jar
+	tests/timed $@ testbed/in-memory $(CHECKED)/bin/python -m pytest -q tests/spark/cases/test_switches.py -k executors_get_the_jar
 	tests/timed $@ testbed/in-memory $(CHECKED)/bin/python -m pytest -q --share $(SHARE) --durations=20 python/tests tests/spark
 
 test-spark-remote: $(CHECKED)/ready
 	testbed/setup build test s3
-	tests/timed $@ testbed/in-memory $(CHECKED)/bin/python -m pytest -q --share $(SHARE_REMOTE) tests/spark/slow_remote_reads.py \
-	  tests/spark/slow_remote_same_as_stock.py tests/spark/slow_remote_compressed.py
+	tests/timed $@ testbed/in-memory $(CHECKED)/bin/python -m pytest -q --share $(SHARE_REMOTE) tests/spark/cases/slow_remote_reads.py \
+	  tests/spark/cases/slow_remote_same_as_stock.py tests/spark/cases/slow_remote_compressed.py
 
 test-spark-old: $(CHECKED_OLD)/ready
 	testbed/setup build test s3
 	tests/timed $@ testbed/in-memory $(CHECKED_OLD)/bin/python -m pytest -q --share $(SHARE_OLD) tests/spark
+
+# psync with S3 buckets; waits for retries most of the time.
+test-buckets: checked-tools $(CHECKED)/ready
+	testbed/setup build test s3
+	tests/timed $@ testbed/in-memory $(CHECKED)/bin/python -m pytest -q tests/buckets
 
 # What a change can affect, in a few minutes.
 test-changed: build/venv-format/ready

@@ -42,8 +42,11 @@ def runs(stat):
 class Groups(unittest.TestCase):
     def test_every_long_test_is_in_a_group(self):
         commands = "\n".join(command for group in groups.GROUPS for command in group.commands)
-        for path in HERE.glob("spark/slow_*.py"):
-            self.assertIn(f"tests/spark/{path.name}", commands)
+        for directory in ("spark/cases", "buckets"):
+            found = list(HERE.glob(f"{directory}/slow_*.py"))
+            self.assertTrue(found, directory)
+            for path in found:
+                self.assertIn(f"tests/{directory}/{path.name}", commands)
         for directory in ("testbed/tests", "tests/tools"):
             self.assertIn(f"-s {directory} -p 'slow_*.py'", commands)
         self.assertIn("tests/spark-suites/run", commands)

@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "spark"))
+sys.path.insert(0, str(HERE))
 from shares import parts_of  # noqa: E402
 
 

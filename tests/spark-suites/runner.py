@@ -14,7 +14,7 @@ from zipfile import ZipFile
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.append(str(ROOT / "tests" / "spark"))
+sys.path.append(str(ROOT / "tests/spark/beds"))
 from sessions import without_root_powers  # noqa: E402
 from suites import HIVE_SUITES  # noqa: E402
 

@@ -454,7 +454,7 @@ mod tests {
         }
     }
 
-    /// `tests/spark/test_wire.py` reads the same bytes.
+    /// `tests/spark/cases/test_wire.py` reads the same bytes.
     #[test]
     fn columns_are_the_shared_vector() {
         let numbers = Column { nulls: vec![0, 1, 0], values: ints(&[1, 0, -2]), offsets: vec![] };

@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// `tests/spark/test_wire.py` encodes the same request.
+    /// `tests/spark/cases/test_wire.py` encodes the same request.
     #[test]
     fn the_shared_vector_is_decoded() {
         let column = |name: &str, kind| ColumnRequest { name: name.into(), kind };

@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// `tests/spark/test_wire.py` encodes the same conditions.
+    /// `tests/spark/cases/test_wire.py` encodes the same conditions.
     #[test]
     fn the_shared_vector_is_decoded() {
         let Ok(Predicate::And(all)) = Predicate::decode(&vector("row-predicate.hex")) else {

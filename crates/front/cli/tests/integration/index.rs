@@ -1,4 +1,5 @@
-//! `millstream index` on local files. That Spark finds these indexes is shown by tests/spark/test_index_command.py.
+//! `millstream index` on local files. That Spark finds these indexes is shown by
+//! tests/spark/cases/test_index_command.py.
 
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::Write;

@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.Path;
 /**
  * Runs {@link DeathContract} on two mounts of one NFS export that share no cache. Drivers die on the first; readers,
  * recovery and the next writer use the second, as on another machine. This is a program because the guest of
- * testbed/kernel-nfs has no Maven; tests/spark/slow_kernel_nfs_writes.py runs it.
+ * testbed/kernel-nfs has no Maven; tests/spark/cases/slow_kernel_nfs_writes.py runs it.
  */
 final class TwoClients extends DeathContract {
     private final String first;

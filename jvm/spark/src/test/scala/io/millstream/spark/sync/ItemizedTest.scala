@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 import org.junit.jupiter.api.Assertions.{assertArrayEquals, assertEquals}
 import org.junit.jupiter.api.Test
 
-/** `tests/spark/test_sync.py` compares the lines with those of `psync` without Spark. */
+/** `tests/spark/cases/test_sync.py` compares the lines with those of `psync` without Spark. */
 class ItemizedTest {
   private val preserved =
     Preserved(
