@@ -22,7 +22,7 @@ JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 PYTHON_SOURCES := $(shell find python -type f -not -path '*/dist/*' -not -path '*/__pycache__/*' -not -path '*/.*')
 
 .PHONY: build tools jar wheel checked-tools demo test test-parts test-format test-rust test-beds test-tools test-gnu test-jvm test-buckets test-spark \
-  test-spark-remote test-spark-old test-changed python-of-tests test-group test-all package \
+  test-spark-remote test-spark-old test-changed python-of-tests seed-of-tests test-group test-all package \
   packages release fuzz bench fmt clean
 
 build: tools jar wheel
@@ -92,7 +92,8 @@ demo: tools $(VENV)/ready
 # Everything, two parts at a time, each with its output in one piece; in the end, where the time went. Random tests take their
 # seed from the commit, so that a run can be repeated; MILLSTREAM_SEED=N is another.
 JOBS := 2
-test: export MILLSTREAM_SEED ?= $(shell printf %d 0x$$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1))
+SEED = $(shell printf %d 0x$$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1))
+test: export MILLSTREAM_SEED ?= $(SEED)
 test:
 	testbed/setup build test gnu s3
 	@tests/timed --begin
@@ -162,6 +163,9 @@ test-changed: build/venv-format/ready
 
 python-of-tests:
 	@echo $(CHECKED)/bin/python
+
+seed-of-tests:
+	@echo $(SEED)
 
 # Tests that are too long for `make test`: one group of `tests/groups list`, or all of them, which takes hours.
 test-group: checked-tools $(CHECKED)/ready $(CHECKED_OLD)/ready

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import re
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from fnmatch import fnmatch
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 loader = SourceFileLoader("groups", str(HERE / "groups"))
@@ -80,6 +82,15 @@ class Groups(unittest.TestCase):
         self.assertEqual(
             last[-3:], ["groups passed: b", "groups failed: a c", "groups not run, for want of time: none"]
         )
+
+    def test_random_tests_take_their_seed_from_the_commit_unless_one_is_given(self):
+        commit = groups.git("rev-parse", "HEAD")
+        for given, expected in ({}, str(int(commit[:8], 16))), ({"MILLSTREAM_SEED": "7"}, "7"):
+            with tempfile.TemporaryDirectory() as top, mock.patch.dict(os.environ, given):
+                if not given:
+                    os.environ.pop("MILLSTREAM_SEED", None)
+                outcome([group("a", 1, f"echo $MILLSTREAM_SEED > {top}/seed")])
+                self.assertEqual(Path(top, "seed").read_text().strip(), expected)
 
     def test_what_does_not_fit_is_left_out_and_told(self):
         status, last = outcome([group("a", 2, "true"), group("b", 1, "true")], minutes=1.5)

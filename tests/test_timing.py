@@ -57,6 +57,18 @@ class Changed(unittest.TestCase):
         self.assertFalse(any("--share" in command for command in of_b), of_b)
         self.assertEqual(of_docs, of_b[:3])
 
+    def test_psync_with_buckets_is_tested_with_the_bucket(self):
+        users = {f"millstream-{name}": {f"millstream-{name}"} for name in ("bucket", "s3", "cli")}
+        users["millstream-s3"].add("millstream-bucket")
+        with mock.patch.object(changed, "output", return_value="venv/bin/python\n"):
+            for file, expected in (
+                ("crates/volumes/s3/src/lib.rs", True),
+                ("tests/buckets/test_psync.py", True),
+                ("crates/front/cli/src/lib.rs", False),
+            ):
+                commands = changed.commands_for([file], users)
+                self.assertEqual(any("tests/buckets" in command for command in commands), expected, commands)
+
     def test_the_crates_of_this_workspace_know_their_users(self):
         users = changed.users_of_crates()
         self.assertEqual(users["millstream-cli"], {"millstream-cli"})

@@ -4,7 +4,7 @@ the committed statements.
 
 A killed INSERT counts as run if its journal has the commit record. Drivers that stay alive and drivers to be killed
 share a metastore on PostgreSQL; stock Spark has another one. MILLSTREAM_SEQUENCES is the number of sequences for
-each store and visibility; MILLSTREAM_SEED=N repeats one. Run with `make test-group GROUP=kills`.
+each store and visibility, MILLSTREAM_SEED the seed of the first. Run with `make test-group GROUP=kills`.
 """
 
 import os
@@ -20,7 +20,17 @@ from faults import PostgresMetastore, StepTrap
 from sessions import Session
 from slow_kills_at_commit import S3, Hdfs, HdfsBed, Local, S3Bed
 from slow_random_statements import CASES, S3A
-from test_random_statements import CONF, START_WITHIN_S, Pair, home_below, is_of_the_server, logical, seeds, told_apart
+from test_random_statements import (
+    CONF,
+    START_WITHIN_S,
+    Pair,
+    home_below,
+    is_of_the_server,
+    logical,
+    repeated_by,
+    seeds,
+    told_apart,
+)
 
 # The metastore is shared, and a sequence that fails leaves its database.
 RUNS = count()
@@ -137,7 +147,7 @@ def place(request, metastore, kills, tmp_path_factory):
 def expect(answers, are_counted, sequence, done, statement):
     found = told_apart(answers, are_counted, sequence.visibility)
     assert not found, (
-        f"MILLSTREAM_SEED={sequence.seed} ({sequence.visibility}): not as stock Spark after {statement['text']}\n\n"
+        f"{repeated_by(sequence.seed)} ({sequence.visibility}): not as stock Spark after {statement['text']}\n\n"
         + "\n".join(found)
         + f"\n\nThe sequence so far:\n{sequence.script(done)}"
     )
@@ -199,5 +209,5 @@ def follow(pair, sequence):
 @pytest.mark.parametrize("statements_seed", seeds(2))
 def test_sequences_with_killed_drivers(place, visibility, statements_seed, capsys):
     with capsys.disabled():
-        print(f" MILLSTREAM_SEED={statements_seed} ({visibility}) ", end="", flush=True)
+        print(f" {repeated_by(statements_seed)} ({visibility}) ", end="", flush=True)
     follow(place, random_statements.sequence(statements_seed, visibility, kills=True))

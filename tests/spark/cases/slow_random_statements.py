@@ -1,7 +1,7 @@
 """Many random sequences of statements on local files, S3 and HDFS, in every visibility that these have: after each
 statement, the result is the same as with stock Spark.
 
-MILLSTREAM_SEQUENCES is the number for each store and visibility; MILLSTREAM_SEED=N repeats one. The servers are
+MILLSTREAM_SEQUENCES is the number for each store and visibility, MILLSTREAM_SEED the seed of the first. The servers are
 those of testbed/s3 and testbed/hdfs.
 """
 
@@ -13,7 +13,7 @@ from bed_jars import s3a_jars
 from hdfs_bed import HdfsBed
 from random_statements import SWAP
 from s3_bed import BUCKET, S3Bed
-from test_random_statements import CONF, VISIBILITIES, Pair, check, home_below, local_home, seeds
+from test_random_statements import CONF, VISIBILITIES, Pair, check, home_below, local_home, repeated_by, seeds
 
 S3A = {
     "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__))),
@@ -52,5 +52,5 @@ CASES = [("local", visibility) for visibility in VISIBILITIES] + [
 @pytest.mark.parametrize("statements_seed", seeds(13))
 def test_random_statements(place, visibility, statements_seed, capsys):
     with capsys.disabled():
-        print(f" MILLSTREAM_SEED={statements_seed} ({visibility}) ", end="", flush=True)
+        print(f" {repeated_by(statements_seed)} ({visibility}) ", end="", flush=True)
     check(*place, statements_seed, visibility)

@@ -1,9 +1,9 @@
 """Random sequences of statements: after each statement, tables and directories are the same as with stock Spark.
 
-Runs a few sequences on local files, different ones each time; MILLSTREAM_SEQUENCES is their number for each visibility.
-With `metastore-swap` files are elsewhere than in stock, so that only rows and partitions of tables are compared.
-MILLSTREAM_SEED=N repeats one exactly. If the sessions differ, the test prints both answers, the
-statements, and a minimal sequence that still differs.
+Runs a few sequences on local files, different ones each time; MILLSTREAM_SEQUENCES is their number for each visibility,
+and MILLSTREAM_SEED the seed of the first. With `metastore-swap` files are elsewhere than in stock, so that only rows and
+partitions of tables are compared. If the sessions differ, the test prints both answers, the statements, a minimal
+sequence that still differs, and the variables that repeat the sequence alone.
 """
 
 import os
@@ -37,10 +37,14 @@ SHRINK_WITHIN_S = 120
 
 
 def seeds(number):
-    """Seeds of the sequences to run: the requested one, or new ones."""
-    if seed := os.environ.get("MILLSTREAM_SEED"):
-        return [int(seed)]
-    return [random.randrange(2**32) for _ in range(int(os.environ.get("MILLSTREAM_SEQUENCES") or number))]
+    """Seeds of the sequences to run: consecutive ones."""
+    first = int(os.environ.get("MILLSTREAM_SEED") or random.randrange(2**32))
+    return [first + place for place in range(int(os.environ.get("MILLSTREAM_SEQUENCES") or number))]
+
+
+def repeated_by(seed):
+    """The variables with which a test runs this sequence alone."""
+    return f"MILLSTREAM_SEED={seed} MILLSTREAM_SEQUENCES=1"
 
 
 class Hung(Exception):
@@ -206,8 +210,8 @@ def check(pair, home_of, seed, visibility):
     least = shortest(pair, home_of, sequence, so_far)
     answers = "\n".join(how)
     pytest.fail(
-        f"MILLSTREAM_SEED={seed} ({visibility}): not as stock Spark after statement {number}\n\n{answers}\n\nThe sequence so far:\n"
-        f"{sequence.script(so_far)}\n\nThe fewest that differ:\n{sequence.script(least)}",
+        f"{repeated_by(seed)} ({visibility}): not as stock Spark after statement {number}\n\n{answers}\n\n"
+        f"The sequence so far:\n{sequence.script(so_far)}\n\nThe fewest that differ:\n{sequence.script(least)}",
         pytrace=False,
     )
 
@@ -223,5 +227,5 @@ def pair(tmp_path_factory):
 @pytest.mark.parametrize("statements_seed", seeds(1))
 def test_random_statements(pair, statements_seed, visibility, capsys):
     with capsys.disabled():
-        print(f" MILLSTREAM_SEED={statements_seed} ({visibility}) ", end="", flush=True)
+        print(f" {repeated_by(statements_seed)} ({visibility}) ", end="", flush=True)
     check(pair, local_home, statements_seed, visibility)
