@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.millstream.Seed;
 import java.io.EOFException;
 import java.io.File;
 import java.io.FileNotFoundException;
@@ -29,7 +30,6 @@ import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.functional.FutureIO;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -123,13 +123,16 @@ class MillstreamLocalFileSystemTest {
         assertSame("globStatus", fs -> Arrays.asList(fs.globStatus(new Path(directory, "*"))));
     }
 
-    /** The seed is in the name of the tree, and so in the message of a failure. */
-    @RepeatedTest(3)
+    /** The seed is in the names of the trees, and so in the message of a failure. */
+    @Test
     void randomTreesWithNastyNames() throws IOException {
-        long seed = Long.getLong("millstream.test.seed", System.nanoTime());
-        File root = new File(temp, "tree %é -Dmillstream.test.seed=" + seed);
-        Trees.random(root.toPath(), new Random(seed));
-        assertEveryCallSame(new Path(root.toURI()));
+        long seed = Seed.printed();
+        Random random = new Random(seed);
+        for (int number = 0; number < 3; number++) {
+            File root = new File(temp, "tree %é " + number + " MILLSTREAM_SEED=" + seed);
+            Trees.random(root.toPath(), random);
+            assertEveryCallSame(new Path(root.toURI()));
+        }
     }
 
     @Test

@@ -3,6 +3,7 @@ package io.millstream.hadoop;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.millstream.Seed;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -126,14 +127,11 @@ class PortableRegexTest {
     @TempDir
     Path directory;
 
-    private final long seed = Optional.ofNullable(System.getenv("MILLSTREAM_SEED"))
-            .map(Long::parseLong)
-            .orElseGet(System::nanoTime);
+    private final long seed = Seed.printed();
     private final Random random = new Random(seed);
 
     @Test
     void meansTheSameAsInJava() throws Exception {
-        System.out.println("MILLSTREAM_SEED=" + seed);
         int patterns = Integer.getInteger("patterns", 2000);
         int translated = 0;
         int wider = 0;
@@ -160,7 +158,6 @@ class PortableRegexTest {
 
     @Test
     void likeMeansTheSameAsInSpark() throws Exception {
-        System.out.println("MILLSTREAM_SEED=" + seed);
         int patterns = Integer.getInteger("patterns", 2000);
         for (int i = 0; i < patterns; i++) {
             StringBuilder like = new StringBuilder();
@@ -191,7 +188,6 @@ class PortableRegexTest {
 
     @Test
     void wordsAreThoseOfJava() throws Exception {
-        System.out.println("MILLSTREAM_SEED=" + seed);
         for (String separator : new String[] {" ", "a", "ab", "-"}) {
             List<byte[]> rows = rows(false);
             List<String> expected = new ArrayList<>();

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.millstream.Seed;
 import io.millstream.hadoop.DirectoryListing;
 import java.io.IOException;
 import java.net.URI;
@@ -88,9 +89,7 @@ class KeyListingTest {
     /** Whatever the keys are, each is listed once. */
     @Test
     void everyKeyIsListedOnce() throws IOException {
-        long seed = Long.getLong("millstream.seed", System.nanoTime());
-        System.out.println("millstream.seed=" + seed);
-        Random random = new Random(seed);
+        Random random = new Random(Seed.printed());
         String[] alphabets = {"01", "0123456789", "0123456789abcdef", "abz", "aZ9é\uD83D\uDE00\uFF21-", "/a0"};
         for (int round = 0; round < 300; round++) {
             Bucket bucket = new Bucket(1 + random.nextInt(30));

@@ -3,6 +3,7 @@ package io.millstream.write.protocol;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.millstream.Seed;
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.recovery.Recovery;
 import io.millstream.write.recovery.Recovery.Choices;
@@ -105,8 +106,7 @@ class InterleavingTest {
 
     /** Explores the actions of a state depth first; in random order if not all are explored. */
     private static void explore(Statement first, Statement second, int mostStates) {
-        long seed = Long.getLong("millstream.seed", System.nanoTime());
-        Random chance = new Random(seed);
+        Random chance = new Random(Seed.printed());
         Set<Long> seen = new HashSet<>();
         Set<Set<String>> outcomes = new HashSet<>();
         List<List<Action>> open = new ArrayList<>(List.of(List.of()));
@@ -135,8 +135,8 @@ class InterleavingTest {
                 }
             }
         }
-        System.out.println(first + " and " + second + ": " + seen.size() + " states, " + open.size()
-                + " ways not gone, -Dmillstream.seed=" + seed);
+        System.out.println(
+                first + " and " + second + ": " + seen.size() + " states, " + open.size() + " ways not gone");
         assertTrue(seen.size() > FEWEST_STATES, () -> seen.size() + " states");
         if (mostStates == MOST_STATES) {
             // Both orders occur, and so does the death of the first statement before its commit.
