@@ -104,7 +104,10 @@ impl DirentBatch {
     }
 
     /// Lets `read` fill the buffer with records in the kernel's format; it returns the number of bytes filled.
-    pub(crate) fn fill<E>(&mut self, read: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<usize, E> {
+    ///
+    /// # Errors
+    /// That of `read`; the batch is empty then.
+    pub fn fill<E>(&mut self, read: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<usize, E> {
         self.len = 0;
         self.len = read(&mut self.bytes)?.min(self.bytes.len());
         Ok(self.len)

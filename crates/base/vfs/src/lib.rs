@@ -1,3 +1,4 @@
+#![forbid(unsafe_code)]
 //! The engine's interface to file systems.
 //!
 //! A [`Volume`] hands out directory handles ([`Dir`]); every operation is relative to a handle and takes a single name.
@@ -12,8 +13,6 @@
 //!
 //! All calls block; the caller chooses the concurrency by its number of threads. Many threads may use one handle at once,
 //! but a cursor belongs to one reader at a time.
-//!
-//! `unsafe` occurs in [`posix`] only, for the system calls that `rustix` does not wrap.
 
 #[cfg(feature = "contract")]
 pub mod contract;
@@ -21,7 +20,6 @@ mod dirent;
 mod error;
 mod file;
 mod metadata;
-pub mod posix;
 
 use std::ffi::{CStr, CString};
 use std::fmt::Debug;
@@ -32,7 +30,6 @@ pub use dirent::{Dirent, DirentBatch, Iter as DirentIter};
 pub use error::{Error, Operation, Result, errno_text};
 pub use file::{Access, At, File};
 pub use metadata::{Fields, FileKind, Metadata, Timestamp};
-pub use posix::PosixVolume;
 pub use rustix::io::Errno;
 
 /// Whether an operation acts on a symbolic link or on what it points to.
@@ -332,7 +329,10 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
 }
 
 /// [`Dir::open_below`], one name after the other.
-fn open_by_names<D: Dir>(from: &D, path: &CStr, mounts: MountBehavior) -> Result<D> {
+///
+/// # Errors
+/// Those of [`Dir::open_below`].
+pub fn open_by_names<D: Dir>(from: &D, path: &CStr, mounts: MountBehavior) -> Result<D> {
     let failed = |errno| Error::new(Operation::OpenDir, errno);
     let mut reached = None;
     for name in path.to_bytes().split(|&b| b == b'/') {

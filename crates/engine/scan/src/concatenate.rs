@@ -151,7 +151,8 @@ mod tests {
     use std::path::Path;
     use std::time::UNIX_EPOCH;
 
-    use millstream_vfs::{Errno, PosixVolume};
+    use millstream_posix::PosixVolume;
+    use millstream_vfs::Errno;
 
     use super::*;
     use crate::error::Cause;

@@ -152,7 +152,8 @@ mod tests {
     use std::fs;
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    use millstream_vfs::{Access, Dir, PosixVolume, SymlinkBehavior, Volume};
+    use millstream_posix::PosixVolume;
+    use millstream_vfs::{Access, Dir, SymlinkBehavior, Volume};
 
     use super::*;
 

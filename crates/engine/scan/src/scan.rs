@@ -421,7 +421,8 @@ impl<S: Source> Shared<S> {
 
 #[cfg(test)]
 mod tests {
-    use millstream_vfs::{Dir, PosixVolume, Volume};
+    use millstream_posix::PosixVolume;
+    use millstream_vfs::{Dir, Volume};
 
     use super::*;
     use crate::source::Compression;

@@ -117,7 +117,8 @@ mod tests {
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt;
 
-    use millstream_vfs::{PosixVolume, SymlinkBehavior, Volume};
+    use millstream_posix::PosixVolume;
+    use millstream_vfs::{SymlinkBehavior, Volume};
 
     use super::*;
 

@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millstream_vfs::{Fields, FileKind, PosixVolume};
+use millstream_posix::PosixVolume;
+use millstream_vfs::{Fields, FileKind};
 use millstream_walk::{
     Chunk, Descend, Directory, FanOut, Fault, HandleRetention, Order, Place, Threads, Visitor, WalkOptions,
     walk,

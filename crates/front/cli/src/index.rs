@@ -9,10 +9,10 @@ use millstream_compressed::index::{
     Action, Cause, Effect, Event, Options, Place, Reason, Sink, Summary, Task, run,
 };
 use millstream_operation::activity::Activity;
+use millstream_posix::PosixVolume;
 use millstream_system::pace::cpus;
 use millstream_text::json::Object;
 use millstream_text::size::SizeFormat;
-use millstream_vfs::PosixVolume;
 
 use crate::compact::word;
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};

@@ -8,9 +8,10 @@ use std::time::Instant;
 use millstream_codec::Form;
 use millstream_compressed::recompress::{Action, Cause, Effect, Old, Options, Sink, run};
 use millstream_operation::activity::Activity;
+use millstream_posix::PosixVolume;
 use millstream_system::pace::cpus;
 use millstream_text::json::Object;
-use millstream_vfs::{Errno, PosixVolume};
+use millstream_vfs::Errno;
 
 use crate::compact::word;
 use crate::diagnostics::{Diagnostics, FAILURE, UsageError};

@@ -1,6 +1,7 @@
 //! The POSIX volume in a process that needs file descriptors for other things too.
 
-use millstream_vfs::{PosixVolume, Volume};
+use millstream_posix::PosixVolume;
+use millstream_vfs::Volume;
 
 /// Directory handles may take one in this many of the process's descriptors.
 const SHARE_OF_DESCRIPTORS: usize = 4;

@@ -117,7 +117,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
-    use millstream_vfs::PosixVolume;
+    use millstream_posix::PosixVolume;
 
     use super::*;
 

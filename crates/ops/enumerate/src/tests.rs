@@ -5,7 +5,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Instant;
 
-use millstream_vfs::{Errno, Metadata, PosixVolume};
+use millstream_posix::PosixVolume;
+use millstream_vfs::{Errno, Metadata};
 use millstream_walk::Threads;
 use millstream_wire::{Decoder, Malformed, vector};
 

@@ -130,8 +130,8 @@ fn least(list: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use millstream_vfs::posix::PosixFile;
-    use millstream_vfs::{Access, Dir, Fields, PosixVolume, SymlinkBehavior, Volume};
+    use millstream_posix::{PosixFile, PosixVolume};
+    use millstream_vfs::{Access, Dir, Fields, SymlinkBehavior, Volume};
 
     use super::*;
     use millstream_text::names::c_string;

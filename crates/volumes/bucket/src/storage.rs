@@ -6,10 +6,11 @@ use std::ffi::{CStr, CString};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use millstream_posix::PosixVolume;
 use millstream_vfs::{
     Access, At, Dir, DirentBatch, Errno, Error, Fields, File, Intended, Metadata, MountBehavior, NodeKind,
-    Operation, Ownership, Permission, PosixVolume, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp,
-    User, Volume,
+    Operation, Ownership, Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User,
+    Volume,
 };
 
 use crate::aws;

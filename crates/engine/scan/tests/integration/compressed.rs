@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use millstream_codec::{Codec, Crc32, Decoder, Encoder, Form, Index, Indexer, SPACING};
+use millstream_posix::PosixVolume;
 use millstream_scan::{
     Cause, Compression, Damage, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError,
     ScanOptions, Separator, Verification, VolumeSource,
 };
-use millstream_vfs::{Errno, PosixVolume};
+use millstream_vfs::Errno;
 use zlib_rs::{Deflate, DeflateFlush};
 
 /// Marsaglia's xorshift generator.

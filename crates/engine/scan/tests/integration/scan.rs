@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use millstream_posix::PosixVolume;
 use millstream_scan::{
     Batch, Cause, Compression, ConcatenateError, Damage, FileRange, Grouping, Header, Input, JoinedFiles,
     Missing, Output, Portions, Predicate, Rows, Scan, ScanError, ScanOptions, Separator, Source, SourceFile,
     Stamp, Verification, VolumeSource,
 };
-use millstream_vfs::{Errno, Error, Operation, PosixVolume};
+use millstream_vfs::{Errno, Error, Operation};
 
 fn local() -> VolumeSource<PosixVolume> {
     VolumeSource::new(&PosixVolume)

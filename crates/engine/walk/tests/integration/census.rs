@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use millstream_vfs::{FileKind, PosixVolume};
+use millstream_posix::PosixVolume;
+use millstream_vfs::FileKind;
 use millstream_walk::{
     Census, Chunk, Descend, Directory, FanOut, Fault, HandleRetention, Place, Threads, Visitor, WalkOptions,
     walk,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::recorder::{DescendAt, Event, Names, Recorder, check_order};
-use millstream_vfs::posix::PosixDir;
-use millstream_vfs::{Dir, FileKind, PosixVolume, RemoveKind, Volume};
+use millstream_posix::{PosixDir, PosixVolume};
+use millstream_vfs::{Dir, FileKind, RemoveKind, Volume};
 use millstream_walk::{
     Chunk, Descend, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Threads, Visitor,
     WalkOptions, walk,

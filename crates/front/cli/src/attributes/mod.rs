@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use millstream_change::attributes::{Attribute, Detail, Event, Options, Outcome, Problem, Sink, change};
 use millstream_operation::activity::Activity;
+use millstream_posix::PosixVolume;
 use millstream_text::json::{ErrorRecord, Object};
 use millstream_vfs::{
-    Dir, Errno, Fields, Metadata, Operation, PosixVolume, Result as VolumeResult, SymlinkBehavior, Volume,
+    Dir, Errno, Fields, Metadata, Operation, Result as VolumeResult, SymlinkBehavior, Volume,
 };
 
 use crate::diagnostics::{Diagnostics, FAILURE, Message, Refused};

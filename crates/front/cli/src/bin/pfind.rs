@@ -12,7 +12,7 @@ use millstream_cli::progress::{self, Progress, StdoutUse};
 use millstream_cli::standard_output::StandardOutput;
 use millstream_cli::startup::{restore_open_files, startup};
 use millstream_inspect::find::{Find, Refusal, Reporter, Verbosity};
-use millstream_vfs::PosixVolume;
+use millstream_posix::PosixVolume;
 
 /// The output of `-D help`.
 const DEBUG_HELP: &str = "Valid arguments for -D:

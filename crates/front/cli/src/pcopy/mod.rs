@@ -10,9 +10,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use millstream_operation::activity::Activity;
+use millstream_posix::PosixVolume;
 use millstream_system::process;
 use millstream_transfer::copy::{Backup, Destination, Options, Removal, copy};
-use millstream_vfs::{PosixVolume, Volume};
+use millstream_vfs::Volume;
 
 use crate::diagnostics::{Diagnostics, Refused};
 use crate::options::{Reference, take_options};

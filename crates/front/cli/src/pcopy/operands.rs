@@ -3,9 +3,10 @@
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 
+use millstream_posix::PosixVolume;
 use millstream_text::json::ErrorRecord;
 use millstream_transfer::copy::Destination;
-use millstream_vfs::{Dir, Errno, Fields, FileKind, PosixVolume, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, Errno, Fields, FileKind, SymlinkBehavior, Volume};
 
 use super::settings::Settings;
 use crate::diagnostics::{Diagnostics, Refused};

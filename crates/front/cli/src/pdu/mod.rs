@@ -13,8 +13,9 @@ use std::time::Instant;
 
 use millstream_inspect::du::{Problem, Sink, measure};
 use millstream_operation::activity::Activity;
+use millstream_posix::PosixVolume;
 use millstream_system::locale::Locale;
-use millstream_vfs::{Errno, Operation, PosixVolume};
+use millstream_vfs::{Errno, Operation};
 use millstream_walk::Cancellation;
 
 use crate::diagnostics::{Diagnostics, FAILURE, Refused};

@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use millstream_inspect::list::{Flush, Outcome, Sinks, TreeForm, list, print_trees};
 use millstream_operation::activity::Activity;
+use millstream_posix::PosixVolume;
 use millstream_system::locale::Locale;
-use millstream_vfs::PosixVolume;
 use rustix::fs::{FileType, fstat};
 
 use crate::diagnostics::{Diagnostics, Refused, UsageErrorKind};

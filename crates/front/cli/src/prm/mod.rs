@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millstream_change::remove::{Cause, Options, Problem, Question, Sink, Step, remove};
 use millstream_operation::activity::Activity;
+use millstream_posix::PosixVolume;
 use millstream_system::locale::Locale;
-use millstream_vfs::{FileKind, Operation, PosixVolume};
+use millstream_vfs::{FileKind, Operation};
 
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::operand::paths;

@@ -13,10 +13,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use millstream_operation::activity::Activity;
+use millstream_posix::PosixVolume;
 use millstream_system::locale::Encoding;
 use millstream_system::process;
 use millstream_transfer::sync::{Destination, Options, Report, sync};
-use millstream_vfs::{Errno, PosixVolume, Volume};
+use millstream_vfs::{Errno, Volume};
 
 use crate::diagnostics::{Diagnostics, Refused};
 use crate::options::{Reference, take_options};

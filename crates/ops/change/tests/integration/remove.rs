@@ -10,10 +10,10 @@ use millstream_change::remove::{
     remove,
 };
 use millstream_operation::activity::Activity;
-use millstream_vfs::posix::{PosixDir, PosixFile};
+use millstream_posix::{PosixDir, PosixFile, PosixVolume};
 use millstream_vfs::{
-    Access, Dir, DirentBatch, Fields, Metadata, NodeKind, Ownership, Permission, PosixVolume, ReadState,
-    RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume,
+    Access, Dir, DirentBatch, Fields, Metadata, NodeKind, Ownership, Permission, ReadState, RemoveKind,
+    Result, SymlinkBehavior, Timestamp, User, Volume,
 };
 use millstream_walk::Threads;
 

@@ -9,7 +9,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use millstream_vfs::{PosixVolume, Timestamp};
+use millstream_posix::PosixVolume;
+use millstream_vfs::Timestamp;
 use rustix::fs::{IFlags, ioctl_setflags};
 
 use super::*;

@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use millstream_memory::MemoryVolume;
-use millstream_vfs::{Errno, Operation, PosixVolume};
+use millstream_posix::PosixVolume;
+use millstream_vfs::{Errno, Operation};
 
 use super::*;
 use millstream_text::names::c_string;

@@ -256,7 +256,7 @@ fn divisible(name: &[u8]) -> Option<Codec> {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use millstream_vfs::PosixVolume;
+    use millstream_posix::PosixVolume;
 
     use super::*;
     use millstream_text::names::c_string;

@@ -203,7 +203,8 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use millstream_codec::Form;
-    use millstream_vfs::{Dir, PosixVolume, SymlinkBehavior, Volume};
+    use millstream_posix::PosixVolume;
+    use millstream_vfs::{Dir, SymlinkBehavior, Volume};
 
     use super::*;
     use millstream_text::names::c_string;

@@ -363,7 +363,8 @@ mod tests {
     use std::fs;
 
     use millstream_memory::MemoryVolume;
-    use millstream_vfs::{At, Operation, PosixVolume, Volume};
+    use millstream_posix::PosixVolume;
+    use millstream_vfs::{At, Operation, Volume};
 
     use super::*;
 

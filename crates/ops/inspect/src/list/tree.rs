@@ -312,7 +312,7 @@ impl<V: Volume> Visitor for TreePrinter<'_, '_, V> {
 
 #[cfg(test)]
 mod tests {
-    use millstream_vfs::PosixVolume;
+    use millstream_posix::PosixVolume;
 
     use super::*;
 

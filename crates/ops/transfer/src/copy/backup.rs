@@ -139,7 +139,8 @@ pub(super) fn destroys_source<D: Dir>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millstream_vfs::{PosixVolume, Volume};
+    use millstream_posix::PosixVolume;
+    use millstream_vfs::Volume;
 
     #[test]
     fn numbers_of_backups() {

@@ -266,7 +266,8 @@ impl<D> Drop for Place<D> {
 mod tests {
     use std::os::unix::ffi::OsStrExt;
 
-    use millstream_vfs::{Fields, PosixVolume, Volume};
+    use millstream_posix::PosixVolume;
+    use millstream_vfs::{Fields, Volume};
 
     use super::*;
 

@@ -193,7 +193,8 @@ fn is_zombie(stat: &[u8]) -> bool {
 mod tests {
     use std::path::Path;
 
-    use millstream_vfs::{Error, Operation, PosixVolume, SymlinkBehavior, Volume};
+    use millstream_posix::PosixVolume;
+    use millstream_vfs::{Error, Operation, SymlinkBehavior, Volume};
 
     use super::*;
 

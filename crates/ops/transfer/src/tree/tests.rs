@@ -6,7 +6,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use millstream_vfs::{Dir, Errno, FileKind, PosixVolume, SymlinkBehavior, Timestamp, Volume};
+use millstream_posix::PosixVolume;
+use millstream_vfs::{Dir, Errno, FileKind, SymlinkBehavior, Timestamp, Volume};
 
 use super::*;
 

@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use millstream_memory::MemoryVolume;
 use millstream_operation::activity::Activity;
+use millstream_posix::PosixVolume;
 use millstream_transfer::copy::*;
-use millstream_vfs::{Dir, Errno, NodeKind, Operation, PosixVolume, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, Errno, NodeKind, Operation, SymlinkBehavior, Volume};
 use millstream_walk::Threads;
 
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -7,7 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use millstream_vfs::{Access, Dir, File, PosixVolume, SymlinkBehavior, Timestamp, Volume};
+use millstream_posix::PosixVolume;
+use millstream_vfs::{Access, Dir, File, SymlinkBehavior, Timestamp, Volume};
 
 use super::kept_as;
 use crate::compact::tests::{Bed, Where, c_path, interrupted};

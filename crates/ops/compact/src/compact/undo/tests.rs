@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use millstream_vfs::{Dir, PosixVolume, SymlinkBehavior};
+use millstream_posix::PosixVolume;
+use millstream_vfs::{Dir, SymlinkBehavior};
 use rustix::fs::{IFlags, ioctl_setflags};
 
 use crate::compact::tests::{Bed, Where, c_path, interrupted};

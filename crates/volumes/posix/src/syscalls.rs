@@ -5,10 +5,9 @@ use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use millstream_vfs::SymlinkBehavior;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
-
-use crate::SymlinkBehavior;
 
 /// `listxattrat(2)`, the same number on every architecture that has it (Linux 6.13).
 const SYS_LISTXATTRAT: libc::c_long = 465;

@@ -3,8 +3,9 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 
+use millstream_posix::PosixVolume;
 use millstream_vfs::contract::{Subject, System, all};
-use millstream_vfs::{Dir, PosixVolume, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, SymlinkBehavior, Volume};
 
 #[test]
 fn posix_volume_keeps_the_contract() {

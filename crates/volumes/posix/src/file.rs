@@ -3,17 +3,17 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use millstream_vfs::{At, Error, Fields, File, Metadata, Operation, Result, Timestamp};
 use rustix::fs::{self, AtFlags, FallocateFlags, FlockOperation, Gid, Mode, SeekFrom, Uid, XattrFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::stat::{statx, times};
-use super::syscalls::{self, append_list};
-use crate::{At, Error, Fields, File, Metadata, Operation, Result, Timestamp};
+use crate::stat::{statx, times};
+use crate::syscalls::{self, append_list};
 
 /// A file descriptor.
 #[derive(Debug)]
 pub struct PosixFile {
-    pub(super) fd: OwnedFd,
+    pub(crate) fd: OwnedFd,
 }
 
 impl AsFd for PosixFile {

@@ -3,17 +3,16 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
+use millstream_vfs::{Error, Fields, Metadata, Operation, Result, Timestamp};
 use rustix::fs::{self, AtFlags, Statx, StatxAttributes, StatxFlags, StatxTimestamp, Timespec, Timestamps};
 use rustix::io::retry_on_intr;
 
-use crate::{Error, Fields, Metadata, Operation, Result, Timestamp};
-
-pub(super) fn statx(fd: BorrowedFd<'_>, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Metadata> {
+pub(crate) fn statx(fd: BorrowedFd<'_>, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Metadata> {
     statx_of_mounted(fd, name, flags | AtFlags::NO_AUTOMOUNT, fields)
 }
 
 /// Mounts what the kernel mounts when a directory is entered, and examines that.
-pub(super) fn statx_of_mounted(
+pub(crate) fn statx_of_mounted(
     fd: BorrowedFd<'_>,
     name: &CStr,
     flags: AtFlags,
@@ -51,7 +50,7 @@ fn timestamp(raw: &StatxTimestamp) -> Timestamp {
     Timestamp { sec: raw.tv_sec, nsec: raw.tv_nsec }
 }
 
-pub(super) fn times(atime: Timestamp, mtime: Timestamp) -> Timestamps {
+pub(crate) fn times(atime: Timestamp, mtime: Timestamp) -> Timestamps {
     let spec = |time: Timestamp| Timespec { tv_sec: time.sec, tv_nsec: time.nsec.into() };
     Timestamps { last_access: spec(atime), last_modification: spec(mtime) }
 }

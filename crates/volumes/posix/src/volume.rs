@@ -3,17 +3,17 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use millstream_vfs::{
+    Access, Dir, DirentBatch, Error, Fields, Metadata, MountBehavior, NodeKind, Operation, Ownership,
+    Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume, open_by_names,
+};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, XattrFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Gid, Resource, Uid, getrlimit};
 
-use super::file::PosixFile;
-use super::stat::{statx, statx_of_mounted, times};
-use super::syscalls;
-use crate::{
-    Access, Dir, DirentBatch, Error, Fields, Metadata, MountBehavior, NodeKind, Operation, Ownership,
-    Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume, open_by_names,
-};
+use crate::file::PosixFile;
+use crate::stat::{statx, statx_of_mounted, times};
+use crate::syscalls;
 
 /// The file systems that the kernel has mounted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -324,7 +324,7 @@ impl Dir for PosixDir {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::FileKind;
+    use millstream_vfs::FileKind;
 
     type OpenBelow = fn(&PosixDir, &CStr, MountBehavior) -> Result<PosixDir>;
 
