@@ -13,7 +13,11 @@
 //!
 //! All calls block; the caller chooses the concurrency by its number of threads. Many threads may use one handle at once,
 //! but a cursor belongs to one reader at a time.
+//!
+//! The traits have no default methods: whoever implements or forwards them cannot forget one. Where volumes differ, a
+//! traversal or an operation asks for [`Capabilities`], never for the kind of volume.
 
+mod capabilities;
 #[cfg(feature = "contract")]
 pub mod contract;
 mod dirent;
@@ -24,6 +28,7 @@ mod metadata;
 use std::ffi::{CStr, CString};
 use std::fmt::Debug;
 
+pub use capabilities::Capabilities;
 #[cfg(feature = "fuzzing")]
 pub use dirent::fuzz_records;
 pub use dirent::{Dirent, DirentBatch, Iter as DirentIter};
@@ -139,10 +144,8 @@ pub trait Volume: Debug + Send + Sync + 'static {
     /// How many directory handles may be open at once.
     fn max_open_dirs(&self) -> usize;
 
-    /// Whether it is known that calls wait for a server, so that many at once are worth having from the beginning.
-    fn waits(&self) -> bool {
-        false
-    }
+    /// What can be done everywhere on it.
+    fn capabilities(&self) -> Capabilities;
 }
 
 /// An open directory. Dropping it closes it.
@@ -172,9 +175,7 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// `ENOTDIR` or `ELOOP` if a name is a symbolic link or another file that is no directory, `EXDEV` if something is mounted on
     /// one and must not be entered.
-    fn open_below(&self, path: &CStr, mounts: MountBehavior) -> Result<Self> {
-        open_by_names(self, path, mounts)
-    }
+    fn open_below(&self, path: &CStr, mounts: MountBehavior) -> Result<Self>;
 
     /// Opens the directory that holds this one now.
     fn open_parent(&self) -> Result<Self>;
@@ -184,9 +185,7 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
 
     /// The device that the contents of the directory `name` are on. Unlike [`Dir::metadata`], this mounts what the kernel
     /// mounts when a directory is entered: submounts of NFSv4, automounts.
-    fn device_within(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<u64> {
-        self.metadata(name, symlinks, Fields::INO).map(|metadata| metadata.dev)
-    }
+    fn device_within(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<u64>;
 
     /// Device and inode number of this directory. They cannot change while it is open, so no server is asked.
     fn identity(&self) -> Result<(u64, u64)>;
@@ -235,33 +234,17 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
 
     /// [`Dir::create_file`] for a file that gets another name in this directory by [`Dir::rename`] when it is complete. A volume
     /// that cannot rename writes it under that name then.
-    fn create_staged(&self, name: &CStr, mode: u32, intended: &Intended<'_>) -> Result<Self::File> {
-        let _ = intended;
-        self.create_file(name, mode)
-    }
+    fn create_staged(&self, name: &CStr, mode: u32, intended: &Intended<'_>) -> Result<Self::File>;
 
     /// Says that everything is done in this directory, which the process has made. On a volume where a directory exists by what
     /// is in it, an empty one becomes visible then.
-    fn complete(&self) -> Result<()> {
-        Ok(())
-    }
+    fn complete(&self) -> Result<()>;
 
-    /// Whether files are renamed here. Where they are not, a name that was only used to stage a file is never an entry, and a file
-    /// and a directory of the same name can exist beside each other.
-    fn renames(&self) -> bool {
-        true
-    }
+    /// What can be done where `path` leads to, whether something is there or not; `.` is this directory.
+    fn capabilities(&self, path: &CStr) -> Capabilities;
 
     /// This directory again, for the removal of a directory: if a file has the same name, too, a name means the directory.
-    fn beside_files(&self) -> Result<Self> {
-        self.open_dir_for_names(c".", SymlinkBehavior::NoFollow)
-    }
-
-    /// Whether the directories that lead to `path` must exist before something is made there.
-    fn needs_parents(&self, path: &CStr) -> bool {
-        let _ = path;
-        true
-    }
+    fn beside_files(&self) -> Result<Self>;
 
     /// This directory as an open file, to access its attributes.
     fn as_file(&self) -> Result<Self::File>;
@@ -302,14 +285,6 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// If that cannot be determined; `EROFS` on a read-only volume.
     fn permits(&self, name: &CStr, permission: Permission, user: User) -> Result<bool>;
 
-    /// Whether the effective user may write `name`: see [`Dir::permits`].
-    ///
-    /// # Errors
-    /// Those of [`Dir::permits`].
-    fn is_writable(&self, name: &CStr) -> Result<bool> {
-        self.permits(name, Permission::Write, User::Effective)
-    }
-
     /// A path by which a child process reaches this directory while it is open, even after it has moved: commands can be
     /// started in it.
     ///
@@ -326,6 +301,14 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Sets owner and group of `name`, or of the link itself if it is one that must not be followed. The system then clears
     /// set-user-ID and set-group-ID bits and capabilities of the file, even if nothing changes.
     fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()>;
+}
+
+/// Whether the effective user may write `name` in `dir`: see [`Dir::permits`].
+///
+/// # Errors
+/// Those of [`Dir::permits`].
+pub fn is_writable(dir: &impl Dir, name: &CStr) -> Result<bool> {
+    dir.permits(name, Permission::Write, User::Effective)
 }
 
 /// [`Dir::open_below`], one name after the other.

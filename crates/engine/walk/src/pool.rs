@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-use millstream_vfs::{Dir, DirentBatch, Errno, Error, Operation, ReadState, Result, Volume};
+use millstream_vfs::{Capabilities, Dir, DirentBatch, Errno, Error, Operation, ReadState, Result, Volume};
 
 use crate::frontier::{Ahead, Frontier, Local, Part, Reading, Task};
 use crate::handles::{HandleBudget, RECENT, Recent};
@@ -82,7 +82,7 @@ pub fn walk_from<X: Visitor>(
     let handles = volume.max_open_dirs().saturating_sub(options.reserved_handles);
     // A third at least is left for directories to keep.
     let most = (handles * 2 / 3 / HANDLES_PER_WORKER).max(1);
-    let pace = Pace::new(options.threads, most, volume.waits());
+    let pace = Pace::new(options.threads, most, !volume.capabilities().contains(Capabilities::PROMPT));
     let budget = HandleBudget::new(handles.saturating_sub(pace.max() * HANDLES_PER_WORKER));
     let (frontier, sequence) = match options.order {
         Order::Completion => (Frontier::stealing(pace.max()), None),

@@ -1,7 +1,7 @@
 //! The POSIX volume in a process that needs file descriptors for other things too.
 
 use millstream_posix::PosixVolume;
-use millstream_vfs::Volume;
+use millstream_vfs::{Capabilities, Volume};
 
 /// Directory handles may take one in this many of the process's descriptors.
 const SHARE_OF_DESCRIPTORS: usize = 4;
@@ -21,5 +21,9 @@ impl Volume for SharedProcessVolume {
 
     fn max_open_dirs(&self) -> usize {
         (self.0.max_open_dirs() / SHARE_OF_DESCRIPTORS).clamp(4, MAX_OPEN_DIRS)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
     }
 }

@@ -4,8 +4,9 @@ use std::ffi::{CStr, CString};
 use std::sync::{Arc, Mutex};
 
 use millstream_vfs::{
-    Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Intended, Metadata, NodeKind, Operation,
-    Ownership, Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User,
+    Access, Capabilities, Dir, DirentBatch, Errno, Error, Fields, FileKind, Intended, Metadata,
+    MountBehavior, NodeKind, Operation, Ownership, Permission, ReadState, RemoveKind, Result,
+    SymlinkBehavior, Timestamp, User, open_by_names,
 };
 
 use crate::bucket::{Bucket, lock, time_of};
@@ -14,6 +15,9 @@ use crate::listing::{Cursor, Known, Listed, Memory};
 use crate::location::below;
 use crate::reader::ObjectReader;
 use crate::upload::{Staging, Upload};
+
+/// An object is written once, as a whole, and has nothing of what the mode of a file means.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities::empty();
 
 /// A directory of a bucket: a prefix of keys.
 #[derive(Clone, Debug)]
@@ -104,6 +108,10 @@ impl Dir for BucketDir {
         Ok(if key == self.own_key() { self.clone() } else { self.at(&key) })
     }
 
+    fn open_below(&self, path: &CStr, mounts: MountBehavior) -> Result<Self> {
+        open_by_names(self, path, mounts)
+    }
+
     fn open_parent(&self) -> Result<Self> {
         Ok(self.at(&below(&self.prefix, b"..")))
     }
@@ -136,6 +144,10 @@ impl Dir for BucketDir {
         }
         let is_object = is_directory && self.bucket.object(EXAMINING, &key)?.is_some();
         Err(Error::new(EXAMINING, if is_object { Errno::NOTDIR } else { Errno::NOENT }))
+    }
+
+    fn device_within(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<u64> {
+        self.metadata(name, symlinks, Fields::INO).map(|metadata| metadata.dev)
     }
 
     fn identity(&self) -> Result<(u64, u64)> {
@@ -214,16 +226,12 @@ impl Dir for BucketDir {
         self.bucket.complete_directory(self.own_key())
     }
 
-    fn renames(&self) -> bool {
-        false
+    fn capabilities(&self, _: &CStr) -> Capabilities {
+        CAPABILITIES
     }
 
     fn beside_files(&self) -> Result<Self> {
         Ok(BucketDir { is_beside_files: true, ..self.without_listing() })
-    }
-
-    fn needs_parents(&self, _: &CStr) -> bool {
-        false
     }
 
     fn as_file(&self) -> Result<ObjectFile> {

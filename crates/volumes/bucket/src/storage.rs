@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 
 use millstream_posix::PosixVolume;
 use millstream_vfs::{
-    Access, At, Dir, DirentBatch, Errno, Error, Fields, File, Intended, Metadata, MountBehavior, NodeKind,
-    Operation, Ownership, Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User,
-    Volume,
+    Access, At, Capabilities, Dir, DirentBatch, Errno, Error, Fields, File, Intended, Metadata,
+    MountBehavior, NodeKind, Operation, Ownership, Permission, ReadState, RemoveKind, Result,
+    SymlinkBehavior, Timestamp, User, Volume,
 };
 
 use crate::aws;
 use crate::bucket::{Bucket, Reads, Tell, lock};
-use crate::directory::BucketDir;
+use crate::directory::{BucketDir, CAPABILITIES};
 use crate::file::ObjectFile;
 use crate::listing;
 use crate::location::split;
@@ -87,8 +87,8 @@ impl Volume for Storage {
         PosixVolume.max_open_dirs()
     }
 
-    fn waits(&self) -> bool {
-        true
+    fn capabilities(&self) -> Capabilities {
+        PosixVolume.capabilities() & CAPABILITIES
     }
 }
 
@@ -317,8 +317,8 @@ impl Dir for StorageDir {
         on_self!(self, dir => dir.complete())
     }
 
-    fn renames(&self) -> bool {
-        on_self!(self, dir => dir.renames())
+    fn capabilities(&self, path: &CStr) -> Capabilities {
+        on_name!(self, path, dir => dir.capabilities(path))
     }
 
     fn beside_files(&self) -> Result<Self> {
@@ -326,10 +326,6 @@ impl Dir for StorageDir {
             StorageDir::Bucket(dir) => dir.beside_files().map(StorageDir::Bucket),
             _ => self.open_dir_for_names(c".", SymlinkBehavior::NoFollow),
         }
-    }
-
-    fn needs_parents(&self, path: &CStr) -> bool {
-        on_name!(self, path, dir => dir.needs_parents(path))
     }
 
     fn as_file(&self) -> Result<StorageFile> {

@@ -5,8 +5,9 @@ use std::ops::Bound;
 use std::sync::{Arc, MutexGuard};
 
 use millstream_vfs::{
-    Access, Dir, Dirent, DirentBatch, Errno, Error, Fields, FileKind, Metadata, NodeKind, Operation,
-    Ownership, Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User,
+    Access, Capabilities, Dir, Dirent, DirentBatch, Errno, Error, Fields, FileKind, Intended, Metadata,
+    MountBehavior, NodeKind, Operation, Ownership, Permission, ReadState, RemoveKind, Result,
+    SymlinkBehavior, Timestamp, User, open_by_names,
 };
 
 use crate::Shared;
@@ -98,6 +99,10 @@ impl Dir for MemoryDir {
         self.open_dir(name, symlinks)
     }
 
+    fn open_below(&self, path: &CStr, mounts: MountBehavior) -> Result<Self> {
+        open_by_names(self, path, mounts)
+    }
+
     fn open_parent(&self) -> Result<Self> {
         let parent = self.shared.tree().parent(self.ino);
         Ok(MemoryDir::new(Arc::clone(&self.shared), parent))
@@ -107,6 +112,10 @@ impl Dir for MemoryDir {
         self.attempt(Operation::Stat, name.to_bytes(), |tree| {
             Ok(tree.metadata(tree.find(self.ino, name.to_bytes(), symlinks)?))
         })
+    }
+
+    fn device_within(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<u64> {
+        self.metadata(name, symlinks, Fields::INO).map(|metadata| metadata.dev)
     }
 
     fn identity(&self) -> Result<(u64, u64)> {
@@ -213,6 +222,22 @@ impl Dir for MemoryDir {
             tree.create(self.ino, name.to_bytes(), FileKind::File, mode, Content::Data(Vec::new()))
         })?;
         Ok(self.file(name.to_bytes(), ino))
+    }
+
+    fn create_staged(&self, name: &CStr, mode: u32, _: &Intended<'_>) -> Result<MemoryFile> {
+        self.create_file(name, mode)
+    }
+
+    fn complete(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn capabilities(&self, _: &CStr) -> Capabilities {
+        Capabilities::all()
+    }
+
+    fn beside_files(&self) -> Result<Self> {
+        self.open_dir_for_names(c".", SymlinkBehavior::NoFollow)
     }
 
     fn as_file(&self) -> Result<MemoryFile> {

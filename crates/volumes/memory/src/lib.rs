@@ -22,7 +22,7 @@ mod tree;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millstream_vfs::{Errno, FileKind, Metadata, NodeKind, Operation, SymlinkBehavior, Volume};
+use millstream_vfs::{Capabilities, Errno, FileKind, Metadata, NodeKind, Operation, SymlinkBehavior, Volume};
 
 pub use dir::{Cursor, MemoryDir};
 pub use file::MemoryFile;
@@ -207,5 +207,9 @@ impl Volume for MemoryVolume {
 
     fn max_open_dirs(&self) -> usize {
         self.max_open_dirs
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::all()
     }
 }

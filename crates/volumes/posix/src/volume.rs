@@ -4,8 +4,9 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use millstream_vfs::{
-    Access, Dir, DirentBatch, Error, Fields, Metadata, MountBehavior, NodeKind, Operation, Ownership,
-    Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume, open_by_names,
+    Access, Capabilities, Dir, DirentBatch, Error, Fields, Intended, Metadata, MountBehavior, NodeKind,
+    Operation, Ownership, Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User,
+    Volume, open_by_names,
 };
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, XattrFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -34,6 +35,10 @@ impl Volume for PosixVolume {
     fn max_open_dirs(&self) -> usize {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(UNLIMITED_FDS);
         usize::try_from(limit.saturating_sub(RESERVED_FDS).max(4)).unwrap_or(usize::MAX)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::all()
     }
 }
 
@@ -217,6 +222,22 @@ impl Dir for PosixDir {
         retry_on_intr(|| fs::openat(self, name, flags, Mode::from_bits_truncate(mode)))
             .map(|fd| PosixFile { fd })
             .map_err(|errno| Error::new(Operation::CreateFile, errno))
+    }
+
+    fn create_staged(&self, name: &CStr, mode: u32, _: &Intended<'_>) -> Result<PosixFile> {
+        self.create_file(name, mode)
+    }
+
+    fn complete(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn capabilities(&self, _: &CStr) -> Capabilities {
+        PosixVolume.capabilities()
+    }
+
+    fn beside_files(&self) -> Result<Self> {
+        self.open_dir_for_names(c".", SymlinkBehavior::NoFollow)
     }
 
     fn as_file(&self) -> Result<PosixFile> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::recorder::{DescendAt, Event, Names, Recorder, check_order};
 use millstream_posix::{PosixDir, PosixVolume};
-use millstream_vfs::{Dir, FileKind, RemoveKind, Volume};
+use millstream_vfs::{Capabilities, Dir, FileKind, RemoveKind, Volume};
 use millstream_walk::{
     Chunk, Descend, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Threads, Visitor,
     WalkOptions, walk,
@@ -30,6 +30,10 @@ impl Volume for Narrow {
 
     fn max_open_dirs(&self) -> usize {
         self.max_open_dirs
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        PosixVolume.capabilities()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use millstream_vfs::{
     Dir, DirentBatch, Errno, Error, Fields, FileKind, Operation, ReadState, RemoveKind, Result,
-    SymlinkBehavior, Volume,
+    SymlinkBehavior, Volume, is_writable,
 };
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Visitor};
 
@@ -483,7 +483,7 @@ fn is_not_empty(error: Error) -> bool {
 
 /// If permissions do not tell, the removal will.
 fn is_write_protected(handle: &impl Dir, name: &CStr) -> bool {
-    handle.is_writable(name) == Ok(false)
+    is_writable(handle, name) == Ok(false)
 }
 
 fn device_within<V: Volume>(entry: &Entry<'_, V, Node>) -> Result<u64> {

@@ -12,8 +12,8 @@ use millstream_change::remove::{
 use millstream_operation::activity::Activity;
 use millstream_posix::{PosixDir, PosixFile, PosixVolume};
 use millstream_vfs::{
-    Access, Dir, DirentBatch, Fields, Metadata, NodeKind, Ownership, Permission, ReadState, RemoveKind,
-    Result, SymlinkBehavior, Timestamp, User, Volume,
+    Access, Capabilities, Dir, DirentBatch, Fields, Intended, Metadata, MountBehavior, NodeKind, Ownership,
+    Permission, ReadState, RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume,
 };
 use millstream_walk::Threads;
 
@@ -36,6 +36,10 @@ impl Volume for Shifting {
 
     fn max_open_dirs(&self) -> usize {
         40
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        PosixVolume.capabilities()
     }
 }
 
@@ -64,12 +68,20 @@ impl Dir for ShiftingDir {
         self.0.open_dir_for_names(name, symlinks).map(ShiftingDir)
     }
 
+    fn open_below(&self, path: &CStr, mounts: MountBehavior) -> Result<Self> {
+        self.0.open_below(path, mounts).map(ShiftingDir)
+    }
+
     fn open_parent(&self) -> Result<Self> {
         self.0.open_parent().map(ShiftingDir)
     }
 
     fn metadata(&self, name: &CStr, symlinks: SymlinkBehavior, fields: Fields) -> Result<Metadata> {
         self.0.metadata(name, symlinks, fields)
+    }
+
+    fn device_within(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<u64> {
+        self.0.device_within(name, symlinks)
     }
 
     fn identity(&self) -> Result<(u64, u64)> {
@@ -134,6 +146,22 @@ impl Dir for ShiftingDir {
 
     fn create_file(&self, name: &CStr, mode: u32) -> Result<PosixFile> {
         self.0.create_file(name, mode)
+    }
+
+    fn create_staged(&self, name: &CStr, mode: u32, intended: &Intended<'_>) -> Result<PosixFile> {
+        self.0.create_staged(name, mode, intended)
+    }
+
+    fn complete(&self) -> Result<()> {
+        self.0.complete()
+    }
+
+    fn capabilities(&self, path: &CStr) -> Capabilities {
+        self.0.capabilities(path)
+    }
+
+    fn beside_files(&self) -> Result<Self> {
+        self.0.beside_files().map(ShiftingDir)
     }
 
     fn as_file(&self) -> Result<PosixFile> {

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{
-    Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume,
+    Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume, is_writable,
 };
 
 use super::CompactError;
@@ -47,7 +47,7 @@ impl<V: Volume> Work<'_, V> {
         due: &[Due<'_>],
         applied: &mut Applied,
     ) -> Done<Exchange> {
-        if !place.parent.is_writable(place.name).unwrap_or(false) {
+        if !is_writable(&*place.parent, place.name).unwrap_or(false) {
             return Ok(Exchange::NotPossible);
         }
         let Ok(listed) = entries(&place.dir) else { return Ok(Exchange::NotPossible) };

@@ -2,7 +2,9 @@
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Access, Dir, Errno, Fields, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume};
+use millstream_vfs::{
+    Access, Dir, Errno, Fields, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume, is_writable,
+};
 use millstream_walk::{Entry, FollowPolicy};
 
 use super::backup::destroys_source;
@@ -236,7 +238,7 @@ impl<V: Volume> Copier<'_, V> {
                     || item
                         .place
                         .handle(&self.budget)
-                        .and_then(|place| place.is_writable(item.name))
+                        .and_then(|place| is_writable(&*place, item.name))
                         .unwrap_or(false);
                 let destination = item.destination_path(self.targets);
                 let unwritable = (!writable).then_some(present.link.mode & 0o7777);

@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use millstream_vfs::{
-    Dir, DirentBatch, Errno, Error, Fields, File, FileKind, Metadata, Operation, ReadState, RemoveKind,
-    SymlinkBehavior, Volume,
+    Capabilities, Dir, DirentBatch, Errno, Error, Fields, File, FileKind, Metadata, Operation, ReadState,
+    RemoveKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::Threads;
 
@@ -94,7 +94,11 @@ impl<V: Volume> Deleter<'_, '_, V> {
     pub(super) fn run(&self) {
         let reader = match self.deletions.take_records() {
             Ok(reader) => {
-                let most = if self.volume.waits() { CHUNK } else { usize::MAX };
+                let most = if self.volume.capabilities().contains(Capabilities::PROMPT) {
+                    usize::MAX
+                } else {
+                    CHUNK
+                };
                 Mutex::new(Queue { reader, rest: None, most })
             }
             Err(error) => return self.lost(&error),
@@ -288,7 +292,8 @@ impl<V: Volume> Removing<'_, '_, '_, V> {
         }
         // What another run is about to complete, or has just left.
         let temporaries = &self.deleter.options.temporaries;
-        let is_temporary = self.open.destination.last().renames() && temporaries.is_temporary(&name);
+        let has_renames = self.open.destination.last().capabilities(c".").contains(Capabilities::RENAME);
+        let is_temporary = has_renames && temporaries.is_temporary(&name);
         if is_temporary && !temporaries.is_abandoned(&name, found.ctime) {
             return;
         }

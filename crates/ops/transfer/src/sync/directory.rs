@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use millstream_vfs::{
-    Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, RemoveKind, SymlinkBehavior, Volume,
+    Capabilities, Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, RemoveKind,
+    SymlinkBehavior, Volume,
 };
 use millstream_walk::{Entry, Other};
 
@@ -369,7 +370,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn remove_litter(&self, level: &Level<'p, V::Dir>, other: &Other<'_>) {
         let temporaries = &self.options.temporaries;
         let renames = OnceCell::new();
-        let has_renames = || level.place.handle(self.budget).is_ok_and(|place| place.renames());
+        let has_renames = || {
+            level
+                .place
+                .handle(self.budget)
+                .is_ok_and(|place| place.capabilities(c".").contains(Capabilities::RENAME))
+        };
         let is_litter = |name: &CStr| temporaries.is_temporary(name) && *renames.get_or_init(has_renames);
         for (name, _) in other.take_those(is_litter) {
             let is_abandoned = level.place.handle(self.budget).is_ok_and(|place| {

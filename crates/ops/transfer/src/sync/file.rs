@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use millstream_vfs::{
-    Access, Dir, Errno, Error, Fields, File, FileKind, Intended, Metadata, Operation, RemoveKind,
-    SymlinkBehavior, Volume,
+    Access, Capabilities, Dir, Errno, Error, Fields, File, FileKind, Intended, Metadata, Operation,
+    RemoveKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::Entry;
 
@@ -395,7 +395,13 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         };
         let found = plan.found.as_ref();
         let is_in_the_way = found.is_some_and(|found| found.kind() == FileKind::Directory);
-        if is_in_the_way && item.level.place.handle(self.budget).is_ok_and(|place| !place.renames()) {
+        if is_in_the_way
+            && item
+                .level
+                .place
+                .handle(self.budget)
+                .is_ok_and(|place| !place.capabilities(c".").contains(Capabilities::UNIQUE_NAMES))
+        {
             match self.take_name(item, temporary) {
                 Ok(()) => return self.make_way_for(buffers, item, found),
                 // They cannot.

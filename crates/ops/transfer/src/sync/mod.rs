@@ -50,7 +50,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
-use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Operation, SymlinkBehavior, Volume};
+use millstream_vfs::{Capabilities, Dir, Errno, Error, Fields, FileKind, Operation, SymlinkBehavior, Volume};
 use millstream_walk::{Pairing, WalkOptions, walk};
 
 use chain::Chain;
@@ -391,7 +391,7 @@ fn first_mode<V: Volume>(base: &V::Dir, sources: &[CString], options: &Options) 
 
 /// Fails if the path that leads to a destination leads to no directory, and has to.
 fn require_parent<V: Volume>(base: &V::Dir, destination: &CString) -> Result<(), Error> {
-    if !base.needs_parents(destination) {
+    if !base.capabilities(destination).contains(Capabilities::DIRECTORIES) {
         return Ok(());
     }
     let path = parent(destination);
