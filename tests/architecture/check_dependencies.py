@@ -50,10 +50,6 @@ FORBIDDEN_WORDS = {
     "crates/engine/scan/src": r"\bPosix(Volume|Dir)\b|\b(jni|spark)::",
     "crates/ops": r"\bPosix(Volume|Dir)\b|\b(jni|spark)::|\b(access|open|stat|unlink)at\(|\bDir(:| \+) AsFd\b",
 }
-# Modules that import each other although they should not.
-KNOWN_CIRCLES = {
-    ("transfer/copy", ("copier", "existing", "job", "transfer")),
-}
 # Java below, Scala above: the Hadoop module knows neither Spark nor Scala.
 HADOOP_FORBIDDEN = r"^import (org\.apache\.spark|scala)\b"
 # Packages of direct writes -> the others of them that they may know. One kind of store knows no other.
@@ -120,12 +116,9 @@ def unsafe_elsewhere():
                 yield f"{relative}:{number}: unsafe is not allowed here"
 
 
-def module_circles(crates=ROOT / "crates", known=KNOWN_CIRCLES):
-    found = set(import_circles(crates))
-    for parent, modules in sorted(found - known):
+def module_circles(crates=ROOT / "crates"):
+    for parent, modules in import_circles(crates):
         yield f"{parent}: {', '.join(modules)} import each other"
-    for parent, modules in sorted(known - found):
-        yield f"{parent}: {', '.join(modules)} import each other no longer: take them off KNOWN_CIRCLES"
 
 
 def hadoop_knows_spark():
@@ -199,11 +192,9 @@ def self_test_of_circles():
             path = Path(root) / "floor/some-crate/src" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        circle = ("some-crate", ("one", "two"))
-        assert list(module_circles(root, set())) == ["some-crate: one, two import each other"]
-        assert list(module_circles(root, {circle})) == []
+        assert list(module_circles(root)) == ["some-crate: one, two import each other"]
         (Path(root) / "floor/some-crate/src/two.rs").write_text("fn f() {}\n")
-        assert len(list(module_circles(root, {circle}))) == 1
+        assert list(module_circles(root)) == []
 
 
 def main():

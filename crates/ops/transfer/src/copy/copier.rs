@@ -2,39 +2,23 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use millstream_vfs::{Errno, Error, FileKind, Volume};
 
 use super::item::{Copied, Item, Target};
-use super::job::Job;
+use super::job::{Job, Load};
 use super::options::{DirectoryLinks, Options, Trace};
-use super::report::{Problem, Sink, Trouble};
+use super::report::{Problem, Trouble};
 use super::trace::{Action, Step};
-use super::transfer::Load;
+use super::watchers::Watchers;
 use crate::transfer::Identity;
 use crate::transfer::attributes::Attributes;
-use crate::transfer::carriers::Carriers;
+use crate::transfer::buffers::Buffers;
+use crate::transfer::carriers::{AbandonOnPanic, Carriers};
 use crate::transfer::data::Mover;
 use crate::transfer::links::Links;
 use crate::transfer::place::{Budget, Place, Shares};
-use millstream_operation::activity::Activity;
-
-/// A failure that has already been reported.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reported;
-
-/// The outcome of an operation that reports its own errors.
-pub(super) type Done<T> = Result<T, Reported>;
-
-/// Buffers of a thread.
-#[derive(Debug, Default)]
-pub(super) struct Buffers {
-    /// Lines and records not written yet.
-    pub(super) lines: Vec<u8>,
-    /// Data being copied.
-    pub(super) data: Vec<u8>,
-}
+use crate::transfer::report::Reported;
 
 /// The source or destination directory of an operand.
 #[derive(Debug)]
@@ -64,11 +48,9 @@ pub(super) struct Progress {
 }
 
 /// A copy operation in progress.
-#[derive(Debug)]
 pub(super) struct Copier<'a, V: Volume> {
     pub(super) options: &'a Options,
     pub(super) targets: &'a [Target<V::Dir>],
-    pub(super) activity: &'a Activity,
     pub(super) attributes: Attributes,
     pub(super) budget: Budget,
     pub(super) links: Links<Copied<V::Dir>>,
@@ -76,48 +58,11 @@ pub(super) struct Copier<'a, V: Volume> {
     pub(super) carriers: Carriers<Load<V>>,
     /// Held while an existing file with several names is written to; the number of a lock is that of the inode.
     several_names: [Mutex<()>; NAME_LOCKS],
+    pub(super) watchers: Watchers<'a>,
     progress: Mutex<Progress>,
-    sink: Shared<'a>,
     base: V::Dir,
 }
 
-/// Counts and reports a problem.
-pub(super) fn report(problem: &Problem<'_>, trace: Trace, sink: &dyn Sink, activity: &Activity) -> Reported {
-    activity.add_error();
-    sink.problem(problem);
-    let mut record = Vec::new();
-    trace.problem(problem, &mut record);
-    if !record.is_empty() {
-        sink.lines(&record);
-    }
-    Reported
-}
-
-/// Releases the waiters if a thread panics; otherwise they would wait for ever for work that it had begun.
-#[derive(Debug)]
-pub(super) struct AbandonOnPanic<'s, 'a, V: Volume>(pub(super) &'s Copier<'a, V>);
-
-impl<V: Volume> Drop for AbandonOnPanic<'_, '_, V> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.options.cancellation.cancel();
-            self.0.links.abandon();
-            self.0.carriers.abandon();
-        }
-    }
-}
-
-/// A sink with a `Debug` implementation.
-struct Shared<'a>(&'a dyn Sink);
-
-impl std::fmt::Debug for Shared<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Sink")
-    }
-}
-
-/// Lines are written once they reach this many bytes.
-const LINES: usize = 8 << 10;
 /// Files with several names that can be written to at the same time.
 const NAME_LOCKS: usize = 64;
 
@@ -126,29 +71,23 @@ impl<'a, V: Volume> Copier<'a, V> {
         volume: &V,
         targets: &'a [Target<V::Dir>],
         options: &'a Options,
-        sink: &'a dyn Sink,
-        activity: &'a Activity,
+        watchers: Watchers<'a>,
         budget: Budget,
     ) -> Self {
         let shares = Shares::of(volume);
         Copier {
             options,
             targets,
-            activity,
             attributes: Attributes::new(options.attributes()),
             budget,
             links: Links::default(),
-            mover: Mover::new(options.data(), activity),
+            mover: Mover::new(options.data(), watchers.activity),
             carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
             several_names: std::array::from_fn(|_| Mutex::default()),
             progress: Mutex::default(),
-            sink: Shared(sink),
+            watchers,
             base: volume.base(),
         }
-    }
-
-    pub(super) fn sink(&self) -> &'a dyn Sink {
-        self.sink.0
     }
 
     /// The handle that operand paths are relative to.
@@ -175,15 +114,10 @@ impl<'a, V: Volume> Copier<'a, V> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports a problem with known paths.
-    pub(super) fn problem(&self, problem: &Problem<'_>) -> Reported {
-        report(problem, self.options.trace, self.sink(), self.activity)
-    }
-
     /// Reports a failure that concerns an entry.
     pub(super) fn trouble(&self, item: &Item<'_, V>, trouble: Trouble, errno: Option<Errno>) -> Reported {
         let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
-        self.problem(&Problem { trouble, source: &source, destination: &destination, errno })
+        self.watchers.problem(&Problem { trouble, source: &source, destination: &destination, errno })
     }
 
     /// Reports the error of a call.
@@ -219,16 +153,20 @@ impl<'a, V: Volume> Copier<'a, V> {
 
     /// Writes the lines if there are enough of them.
     pub(super) fn write_some(&self, buffers: &mut Buffers) {
-        if buffers.lines.len() >= LINES {
-            self.write(buffers);
-        }
+        buffers.write_some(|lines| self.watchers.sink.lines(lines));
     }
 
     /// Writes the lines.
     pub(super) fn write(&self, buffers: &mut Buffers) {
-        if !buffers.lines.is_empty() {
-            self.sink().lines(&buffers.lines);
-            buffers.lines.clear();
+        buffers.write(|lines| self.watchers.sink.lines(lines));
+    }
+
+    /// What every thread of the operation holds.
+    pub(super) fn abandon_on_panic(&self) -> AbandonOnPanic<'_, Load<V>, Copied<V::Dir>> {
+        AbandonOnPanic {
+            cancellation: &self.options.cancellation,
+            links: &self.links,
+            carriers: &self.carriers,
         }
     }
 

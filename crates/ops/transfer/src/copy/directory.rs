@@ -5,14 +5,16 @@ use std::ffi::CStr;
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Metadata, Operation, SymlinkBehavior, Volume};
 use millstream_walk::FollowPolicy;
 
-use super::copier::{Buffers, Copier, Done, Reported, Role, Top};
-use super::existing::Present;
+use super::copier::{Copier, Role, Top};
 use super::item::{Item, State, joined, split};
+use super::job::Present;
 use super::options::{Directories, DirectoryLinks, Execution, FileSystems, Method, Trace};
 use super::report::{Problem, Trouble};
 use super::trace::Action;
 use crate::transfer::attributes::Before;
+use crate::transfer::buffers::Buffers;
 use crate::transfer::place::{Origin, Place};
+use crate::transfer::report::{Done, Reported};
 
 impl<V: Volume> Copier<'_, V> {
     /// Creates the copy of a directory; returns the destination of its entries if they are to be copied.
@@ -36,7 +38,7 @@ impl<V: Volume> Copier<'_, V> {
             };
         }
         if self.is_copied_there(item, source, present.map(|(found, _)| found)) {
-            self.sink().given_twice(self.targets[item.operand].source.to_bytes(), true);
+            self.watchers.sink.given_twice(self.targets[item.operand].source.to_bytes(), true);
             return Ok(None);
         }
         self.refuse_cycles(item, source)?;
@@ -169,7 +171,7 @@ impl<V: Volume> Copier<'_, V> {
         let destination = item.destination_path(self.targets);
         let source = &self.targets[operand].path;
         let trouble = Trouble::DirectoryHardLink;
-        self.problem(&Problem { trouble, source, destination: &destination, errno: None })
+        self.watchers.problem(&Problem { trouble, source, destination: &destination, errno: None })
     }
 
     /// An operand holds a copy that this command has made, of the operand itself or of an earlier one. That is reported
@@ -179,7 +181,7 @@ impl<V: Volume> Copier<'_, V> {
         if !self.progress().into_itself.insert(item.operand) {
             return Reported;
         }
-        self.problem(&Problem {
+        self.watchers.problem(&Problem {
             trouble: Trouble::IntoItself,
             source: target.source.to_bytes(),
             destination: &target.path,
@@ -283,7 +285,12 @@ impl<V: Volume> Copier<'_, V> {
 
     fn directory_trouble(&self, place: &Place<V::Dir>, trouble: Trouble, errno: Errno) -> Reported {
         let (source, destination) = self.directory_paths(place);
-        self.problem(&Problem { trouble, source: &source, destination: &destination, errno: Some(errno) })
+        self.watchers.problem(&Problem {
+            trouble,
+            source: &source,
+            destination: &destination,
+            errno: Some(errno),
+        })
     }
 
     /// Paths of a source directory and its copy.

@@ -8,23 +8,22 @@ use millstream_vfs::{
 };
 use millstream_walk::{Descend, Entry};
 
-use super::copier::{Buffers, Copier, Done};
+use super::copier::Copier;
 use super::existing::{Decision, Skipped};
 use super::item::{Item, State, split};
-use super::job::{Job, NameState};
+use super::job::{FileOf, Job, NameState, Transfer};
 use super::names::Linked;
 use super::options::{
     Contents, Directories, Execution, Existing, Explanation, Method, Specials, Trace, Update,
 };
 use super::report::Trouble;
 use super::trace::Action;
-use super::transfer::Transfer;
 use crate::transfer::Identity;
+use crate::transfer::buffers::Buffers;
 use crate::transfer::carriers::Crew;
 use crate::transfer::links::Claim;
 use crate::transfer::place::Origin;
-
-type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
+use crate::transfer::report::Done;
 
 impl<V: Volume> Copier<'_, V> {
     /// Copies an entry, and descends into directories.
@@ -103,7 +102,7 @@ impl<V: Volume> Copier<'_, V> {
         known.push(item.operand);
         drop(progress);
         if is_known {
-            self.sink().given_twice(&item.source_path(self.targets), is_directory);
+            self.watchers.sink.given_twice(&item.source_path(self.targets), is_directory);
         }
         is_known
     }
@@ -340,12 +339,9 @@ impl<V: Volume> Copier<'_, V> {
     /// A file created for one operand must not be overwritten for another.
     pub(super) fn note_made(&self, item: &Item<'_, V>) {
         if item.is_operand() && self.targets.len() > 1 {
-            let found = item
-                .place
-                .handle(&self.budget)
-                .and_then(|place| place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::INO));
+            let found = item.place.identity_of(item.name, &self.budget);
             let path = item.destination_path(self.targets);
-            self.progress().made.extend(found.map(|found| (found.identity(), path)));
+            self.progress().made.extend(found.map(|identity| (identity, path)));
         }
     }
 

@@ -8,40 +8,19 @@ use millstream_vfs::{
 use millstream_walk::{Entry, FollowPolicy};
 
 use super::backup::destroys_source;
-use super::copier::{Buffers, Copier, Done};
+use super::copier::Copier;
 use super::item::{Item, State, split};
+use super::job::Present;
 use super::options::{
     Contents, Dangling, Execution, Existing, Method, Placement, Removal, Trace, Update, Verification,
 };
 use super::report::{Question, Trouble};
 use super::trace::Action;
-use super::transfer::rename_new;
 use crate::transfer::Identity;
-use crate::transfer::place::Origin;
-use crate::transfer::verify::checksum;
-
-/// The existing file at the destination.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Present {
-    /// Metadata of the name itself.
-    pub(super) link: Metadata,
-    /// Metadata of its target; [`None`] for a dangling symbolic link.
-    pub(super) target: Option<Metadata>,
-    /// Whether it is a symbolic link to a name that does not exist.
-    pub(super) dangles: bool,
-    /// Why the target of a symbolic link could not be examined.
-    unreachable: Option<Errno>,
-}
-
-impl Present {
-    pub(super) fn is_link(&self) -> bool {
-        self.link.kind() == FileKind::Symlink
-    }
-
-    fn is_directory(&self) -> bool {
-        self.link.kind() == FileKind::Directory
-    }
-}
+use crate::transfer::buffers::Buffers;
+use crate::transfer::place::{Origin, rename_new};
+use crate::transfer::report::Done;
+use crate::transfer::verify::has_same_data;
 
 /// What to do about an entry that is not a directory.
 #[derive(Clone, Debug)]
@@ -219,14 +198,9 @@ impl<V: Volume> Copier<'_, V> {
         source: &Metadata,
     ) -> Done<bool> {
         let original = self.open_source(item, entry, source)?;
-        let expected = checksum(&original, &mut buffers.data).map_err(self.failed(item, Trouble::Read))?;
-        let found = item
-            .place
-            .handle(&self.budget)
-            .and_then(|place| place.open_file(item.name, Access::Read, SymlinkBehavior::NoFollow))
-            .and_then(|copy| checksum(&copy, &mut buffers.data));
-        // A file that cannot be read counts as incomplete.
-        Ok(found.is_ok_and(|found| found == expected))
+        let open_copy =
+            || item.place.handle(&self.budget)?.open_file(item.name, Access::Read, SymlinkBehavior::NoFollow);
+        has_same_data(&original, open_copy, &mut buffers.data).map_err(self.failed(item, Trouble::Read))
     }
 
     fn may_overwrite(&self, buffers: &mut Buffers, item: &Item<'_, V>, present: &Present) -> bool {
@@ -242,7 +216,7 @@ impl<V: Volume> Copier<'_, V> {
                         .unwrap_or(false);
                 let destination = item.destination_path(self.targets);
                 let unwritable = (!writable).then_some(present.link.mode & 0o7777);
-                self.sink().confirm(&Question { destination: &destination, unwritable })
+                self.watchers.sink.confirm(&Question { destination: &destination, unwritable })
             }
         }
     }

@@ -1,21 +1,40 @@
-//! The copy of one entry that is not a directory, from the decision to the end.
-//!
-//! A small file ends on the thread that began it; a large one ends on the last of its copy workers. In both cases
-//! [`Copier::finish_copy`] runs exactly once: without a copy it restores the backup, and in any case it releases the
-//! tasks that wait to link further names of the source.
+//! The state of one copy, from the decision to the end.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
-use millstream_vfs::{Dir, Errno, Error, Fields, Metadata, Result, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, Volume};
 
-use super::copier::{Buffers, Copier, Done};
-use super::existing::Present;
-use super::item::{Copied, Item};
-use super::options::{Execution, Trace};
-use super::report::Trouble;
+use super::item::OwnedItem;
 use crate::transfer::Identity;
+use crate::transfer::carriers;
+use crate::transfer::data::Pair;
+use crate::transfer::file::FileCopy;
+use crate::transfer::temporaries::Temporary;
 
-type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
+pub(super) type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
+
+/// The existing file at the destination.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Present {
+    /// Metadata of the name itself.
+    pub(super) link: Metadata,
+    /// Metadata of its target; [`None`] for a dangling symbolic link.
+    pub(super) target: Option<Metadata>,
+    /// Whether it is a symbolic link to a name that does not exist.
+    pub(super) dangles: bool,
+    /// Why the target of a symbolic link could not be examined.
+    pub(super) unreachable: Option<Errno>,
+}
+
+impl Present {
+    pub(super) fn is_link(&self) -> bool {
+        self.link.kind() == FileKind::Symlink
+    }
+
+    pub(super) fn is_directory(&self) -> bool {
+        self.link.kind() == FileKind::Directory
+    }
+}
 
 /// Whether the name of a copy is in use by something that the copy replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,80 +69,36 @@ impl<V: Volume> Job<V> {
     }
 }
 
-impl<V: Volume> Copier<'_, V> {
-    /// Ends a copy, whether it is complete or failed. `inode` is the inode of the copy, as far as it was created.
-    pub(super) fn finish_copy(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        job: &Job<V>,
-        inode: Option<Identity>,
-        done: Done<()>,
-    ) -> Done<()> {
-        if self.options.effect == Execution::DryRun {
-            return done;
-        }
-        if done.is_err() {
-            self.put_back(buffers, item, job.backup.as_deref(), inode);
-        }
-        if job.is_claimed {
-            self.resolve_claim(item, &job.metadata, inode, done);
-        }
-        done
-    }
+/// The making of a copy whose two ends are open.
+#[derive(Debug)]
+pub(super) struct Transfer<V: Volume> {
+    pub(super) job: Job<V>,
+    pub(super) copy: FileCopy<FileOf<V>>,
+    /// The name until all is done.
+    pub(super) temporary: Option<Temporary>,
+}
 
-    /// Releases the tasks that wait to link other names of the source.
-    fn resolve_claim(&self, item: &Item<'_, V>, source: &Metadata, inode: Option<Identity>, done: Done<()>) {
-        let inode = match (done, inode) {
-            (Err(_), _) => None,
-            (Ok(()), Some(inode)) => Some(inode),
-            // If the copy cannot be examined, the next name of the source is copied again.
-            (Ok(()), None) => self.identity_of(item).ok(),
-        };
-        match inode {
-            Some(inode) => {
-                let place = std::sync::Arc::clone(item.place);
-                let copied = Copied { place, name: item.name.into(), operand: item.operand, inode };
-                self.links.made(source.identity(), copied);
-            }
-            None => self.links.failed(source.identity()),
+impl<V: Volume> Transfer<V> {
+    /// The inode that the name of the copy stands for: a link that was written through stays.
+    pub(super) fn inode(&self) -> Option<Identity> {
+        match &self.job.reused {
+            Some(present) if present.is_link() => Some(present.link.identity()),
+            _ => self.copy.before.fields.contains(Fields::INO).then(|| self.copy.before.identity()),
         }
     }
+}
 
-    fn identity_of(&self, item: &Item<'_, V>) -> Result<Identity> {
-        let place = item.place.handle(&self.budget)?;
-        place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::INO).map(|found| found.identity())
-    }
+/// A large file that the copy workers get.
+#[derive(Debug)]
+pub(super) struct Load<V: Volume> {
+    pub(super) transfer: Transfer<V>,
+    pub(super) item: OwnedItem<V>,
+}
 
-    /// The copy failed: the backup replaces what there is of the copy. If another file has taken the name meanwhile,
-    /// the backup stays a backup.
-    pub(super) fn put_back(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        backup: Option<&CStr>,
-        torn: Option<Identity>,
-    ) {
-        let Some(backup) = backup else { return };
-        let is_free = match self.identity_of(item) {
-            Ok(found) => Some(found) == torn,
-            Err(error) => error.errno == Errno::NOENT,
-        };
-        if !is_free {
-            return;
-        }
-        let renamed =
-            item.place.handle(&self.budget).and_then(|place| place.rename(backup, &place, item.name));
-        match renamed {
-            Ok(()) => self.tell_put_back(buffers, item, backup),
-            Err(Error { errno, .. }) => drop(self.trouble(item, Trouble::PutBack, Some(errno))),
-        }
-    }
+impl<V: Volume> carriers::Load for Load<V> {
+    type File = FileOf<V>;
 
-    fn tell_put_back(&self, buffers: &mut Buffers, item: &Item<'_, V>, backup: &CStr) {
-        if self.options.trace != Trace::Nothing {
-            let (backup, destination) = (self.backup_path(item, backup), item.destination_path(self.targets));
-            self.options.trace.put_back(&backup, &destination, &mut buffers.lines);
-        }
+    fn pair(&self) -> Pair<'_, FileOf<V>> {
+        self.transfer.copy.pair()
     }
 }

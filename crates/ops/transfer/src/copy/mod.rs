@@ -23,6 +23,7 @@ mod copier;
 mod directory;
 mod entry;
 mod existing;
+mod finish;
 mod item;
 mod job;
 mod names;
@@ -32,6 +33,7 @@ mod report;
 mod trace;
 mod transfer;
 mod visitor;
+mod watchers;
 
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
@@ -52,6 +54,7 @@ use millstream_operation::activity::Activity;
 use millstream_text::operands::side_by_side;
 use parents::Parents;
 use visitor::Pass;
+use watchers::Watchers;
 
 /// Destination of the copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +98,7 @@ pub fn copy<V: Volume>(
     sink: &dyn Sink,
     activity: &Activity,
 ) -> Result<Outcome, Error> {
+    let watchers = Watchers { trace: options.trace, sink, activity };
     let base = Place::holding(volume.base());
     let budget = Budget::new(Shares::of(volume).places);
     let place = match destination {
@@ -118,13 +122,13 @@ pub fn copy<V: Volume>(
             (sources.iter().map(into).collect(), Parents::default())
         }
         Destination::IntoWithParents(directory) => {
-            Parents::make(volume, sources, directory, &place, &budget, (options, sink, activity))
+            Parents::make(volume, sources, directory, &place, &budget, (options, watchers))
         }
     };
     activity.expect(targets.len());
     // The destination directory stays incomplete until its operands are done.
     targets.iter().for_each(|target| target.place.begin());
-    let copier = Copier::new(volume, &targets, options, sink, activity, budget);
+    let copier = Copier::new(volume, &targets, options, watchers, budget);
     if let Destination::Exactly(path) = destination {
         let (directory, _) = split(path.to_bytes());
         copier.attributes.look_for_default_acl(&volume.base(), &directory, &targets[0].place);
@@ -150,16 +154,13 @@ fn run<V: Volume>(volume: &V, copier: &Copier<'_, V>, first: usize, count: usize
         follow: options.follow,
         reserved_handles: Shares::of(volume).reserved,
         cancellation: options.cancellation.clone(),
-        census: copier.activity.census(),
+        census: copier.watchers.activity.census(),
         ..WalkOptions::default()
     };
-    copier.carriers.reopen();
     thread::scope(|scope| {
         let pass = Pass { copier, scope, first };
-        let stats = walk(volume, &sources, &pass, &walk_options);
-        copier.carriers.close();
-        copier.carry_on(&pass);
-        stats.threads_peak
+        let traverse = || walk(volume, &sources, &pass, &walk_options);
+        copier.carriers.during(traverse, || copier.carry_on(&pass)).threads_peak
     })
 }
 

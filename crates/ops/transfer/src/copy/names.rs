@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use millstream_vfs::{Dir, Errno, Error, Fields, Operation, RemoveKind, SymlinkBehavior, Volume};
 
-use super::copier::{Buffers, Copier, Done};
-use super::existing::{Decision, Present};
+use super::copier::Copier;
+use super::existing::Decision;
 use super::item::{Copied, Item, joined};
-use super::job::{Job, NameState};
+use super::job::{Job, NameState, Present};
 use super::options::{Existing, Removal, Trace};
 use super::report::{Problem, Trouble};
 use super::trace::Action;
+use crate::transfer::buffers::Buffers;
+use crate::transfer::report::Done;
 use crate::transfer::temporaries::Temporary;
 
 /// The outcome of linking a further name to a copy.
@@ -111,7 +113,7 @@ impl<V: Volume> Copier<'_, V> {
         let linked = linked.map_err(|error| {
             let (source, destination) = (self.copied_path(copied), item.destination_path(self.targets));
             let trouble = Trouble::CreateHardLink;
-            self.problem(&Problem {
+            self.watchers.problem(&Problem {
                 trouble,
                 source: &source,
                 destination: &destination,

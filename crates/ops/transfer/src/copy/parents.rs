@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata, SymlinkBehavior, Volume};
 
-use super::copier::{Copier, Done, Reported, report};
+use super::copier::Copier;
 use super::item::{Target, joined};
 use super::options::{Directories, Execution, Options};
-use super::report::{Problem, Sink, Trouble};
+use super::report::{Problem, Trouble};
+use super::watchers::Watchers;
 use crate::transfer::attributes::{Attributes, Before, XattrValues};
 use crate::transfer::place::{Budget, Origin, Place};
-use millstream_operation::activity::Activity;
+use crate::transfer::report::{Done, Reported};
 
 /// A directory that leads to an operand.
 #[derive(Debug)]
@@ -44,8 +45,7 @@ struct Maker<'a, V: Volume> {
     budget: &'a Budget,
     attributes: Attributes,
     options: &'a Options,
-    sink: &'a dyn Sink,
-    activity: &'a Activity,
+    watchers: Watchers<'a>,
     made: Vec<Parent<V::Dir>>,
 }
 
@@ -58,15 +58,14 @@ impl<D: Dir> Parents<D> {
         directory: &CStr,
         place: &Arc<Place<D>>,
         budget: &Budget,
-        (options, sink, activity): (&Options, &dyn Sink, &Activity),
+        (options, watchers): (&Options, Watchers<'_>),
     ) -> (Vec<Target<D>>, Self) {
         let mut maker = Maker::<V> {
             base: volume.base(),
             budget,
             attributes: Attributes::new(options.attributes()),
             options,
-            sink,
-            activity,
+            watchers,
             made: Vec::new(),
         };
         let targets = sources.iter().filter_map(|source| maker.target(source, directory, place)).collect();
@@ -85,7 +84,7 @@ impl<D: Dir> Parents<D> {
                 continue;
             }
             let mut report = |trouble, errno| {
-                copier.problem(&Problem {
+                copier.watchers.problem(&Problem {
                     trouble,
                     source: &parent.source,
                     destination: &parent.destination,
@@ -232,13 +231,12 @@ impl<V: Volume> Maker<'_, V> {
         let mut line = Vec::new();
         self.options.trace.parent(source, destination, self.options.effect, &mut line);
         if !line.is_empty() {
-            self.sink.lines(&line);
+            self.watchers.sink.lines(&line);
         }
         Ok(origin)
     }
 
     fn problem(&self, trouble: Trouble, source: &[u8], destination: &[u8], errno: Option<Errno>) -> Reported {
-        let problem = Problem { trouble, source, destination, errno };
-        report(&problem, self.options.trace, self.sink, self.activity)
+        self.watchers.problem(&Problem { trouble, source, destination, errno })
     }
 }

@@ -3,8 +3,7 @@
 use millstream_system::locale::Locale;
 
 use super::options::{Execution, Trace};
-use super::report::Problem;
-use millstream_text::json::{ErrorRecord, Object};
+use millstream_text::json::Object;
 use millstream_text::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 
 /// What was done.
@@ -151,15 +150,6 @@ impl Trace {
                     .string("path", destination)
                     .end();
             }
-        }
-    }
-
-    /// Appends the record of a problem.
-    pub(super) fn problem(self, problem: &Problem<'_>, out: &mut Vec<u8>) {
-        if self == Trace::Json {
-            let path = if problem.is_about_source() { problem.source } else { problem.destination };
-            let errno = problem.errno.unwrap_or(problem.trouble.nearest_errno());
-            ErrorRecord { errno, operation: problem.trouble.operation(), path }.write(out);
         }
     }
 }

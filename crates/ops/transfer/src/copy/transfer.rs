@@ -3,63 +3,26 @@
 //! Small files are copied at once. Large ones go to the copy workers, which may share the work ([`crate::transfer::carriers`]).
 
 use std::ffi::{CStr, CString};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use millstream_vfs::{
     Access, Dir, Errno, Error, Fields, File, FileKind, RemoveKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::Entry;
 
-use super::copier::{AbandonOnPanic, Buffers, Copier, Done};
-use super::existing::Present;
-use super::item::{Item, OwnedItem, State};
-use super::job::Job;
+use super::copier::Copier;
+use super::item::{Item, State};
+use super::job::{FileOf, Job, Load, Present, Transfer};
 use super::options::{Contents, Placement, Reflink, Removal, Update, Verification};
 use super::report::Trouble;
 use super::trace::Action;
-use crate::transfer::Identity;
-use crate::transfer::carriers::{self, Carried, Crew, LARGE};
-use crate::transfer::data::{EarlyEnd, Pair};
-use crate::transfer::file::{CopyError, Expected, FileCopy};
-use crate::transfer::methods::{Means, Methods};
+use crate::transfer::buffers::Buffers;
+use crate::transfer::carriers::{Carried, Crew, LARGE};
+use crate::transfer::file::{CopyError, Destination, Expected, FileCopy, Source};
+use crate::transfer::methods::Means;
+use crate::transfer::place::rename_new;
+use crate::transfer::report::Done;
 use crate::transfer::temporaries::Temporary;
-use millstream_text::names::is_unsupported;
-
-type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
-
-/// The making of a copy whose two ends are open.
-#[derive(Debug)]
-pub(super) struct Transfer<V: Volume> {
-    pub(super) job: Job<V>,
-    pub(super) copy: FileCopy<FileOf<V>>,
-    /// The name until all is done.
-    pub(super) temporary: Option<Temporary>,
-}
-
-impl<V: Volume> Transfer<V> {
-    /// The inode that the name of the copy stands for: a link that was written through stays.
-    fn inode(&self) -> Option<Identity> {
-        match &self.job.reused {
-            Some(present) if present.is_link() => Some(present.link.identity()),
-            _ => self.copy.before.fields.contains(Fields::INO).then(|| self.copy.before.identity()),
-        }
-    }
-}
-
-/// A large file that the copy workers get.
-#[derive(Debug)]
-pub(super) struct Load<V: Volume> {
-    transfer: Transfer<V>,
-    item: OwnedItem<V>,
-}
-
-impl<V: Volume> carriers::Load for Load<V> {
-    type File = FileOf<V>;
-
-    fn pair(&self) -> Pair<'_, FileOf<V>> {
-        self.transfer.copy.pair()
-    }
-}
 
 /// An opened destination.
 struct Opened<V: Volume> {
@@ -78,21 +41,19 @@ impl<V: Volume> Copier<'_, V> {
         job: &mut Job<V>,
     ) -> Done<(FileCopy<FileOf<V>>, Option<Temporary>)> {
         let metadata = job.metadata;
-        let source = match job.source.take() {
-            Some(source) => source,
+        let file = match job.source.take() {
+            Some(file) => file,
             None => self.open_source(item, entry, &metadata)?,
         };
-        let mut lacks_attribute = false;
-        let xattrs = self.attributes.gather(&source, &mut |trouble, errno| {
-            lacks_attribute = true;
+        let source = Source::gather(file, metadata, &self.attributes, &mut |trouble, errno| {
             self.trouble(item, trouble, Some(errno));
         });
-        let expected = Expected::of(&self.attributes, item.place, &self.budget, &metadata, &xattrs);
-        let Opened { file: destination, fresh, temporary } =
+        let expected = Expected::of(&self.attributes, item.place, &self.budget, &source);
+        let Opened { file, fresh, temporary } =
             self.open_destination(buffers, item, expected.mode, job.reused)?;
         let before = match expected.metadata {
             Some(known) if fresh && !job.is_claimed => known,
-            _ => destination.metadata(Fields::STAT).map_err(|error| {
+            _ => file.metadata(Fields::STAT).map_err(|error| {
                 self.discard(item, temporary.as_ref());
                 self.trouble(item, Trouble::StatDestination, Some(error.errno))
             })?,
@@ -103,19 +64,8 @@ impl<V: Volume> Copier<'_, V> {
         if temporary.is_none() {
             self.note_made(item);
         }
-        let copy = FileCopy {
-            source,
-            metadata,
-            xattrs,
-            lacks_attribute,
-            destination,
-            before,
-            fresh,
-            methods: Methods::default(),
-            moved: AtomicU64::new(0),
-            end: EarlyEnd::default(),
-        };
-        Ok((copy, temporary))
+        let destination = Destination { file, metadata: before, fresh };
+        Ok((FileCopy::new(source, destination), temporary))
     }
 
     fn open_destination(
@@ -190,7 +140,7 @@ impl<V: Volume> Copier<'_, V> {
         let Transfer { job, copy, .. } = &transfer;
         let are_files = copy.are_files();
         if self.options.contents == Contents::Copy && are_files {
-            self.activity.begun_bytes.fetch_add(job.metadata.size, Ordering::Relaxed);
+            self.watchers.activity.begun_bytes.fetch_add(job.metadata.size, Ordering::Relaxed);
         }
         if self.options.contents == Contents::Copy
             && are_files
@@ -221,15 +171,12 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Works as a carrier until there is nothing left to carry.
     pub(super) fn carry_on(&self, crew: &dyn Crew) {
-        let _abandon = AbandonOnPanic(self);
-        let mut buffers = Buffers::default();
-        self.carriers.carry_on(&self.mover, crew, &mut |load, data, moved| {
-            std::mem::swap(&mut buffers.data, data);
+        let _abandon = self.abandon_on_panic();
+        self.carriers.carry_on(&self.mover, crew, &mut |load, buffers, moved| {
             // What went wrong has been reported.
-            let _ = self.finish_transfer(&mut buffers, &load.item.borrow(), &load.transfer, moved);
-            std::mem::swap(&mut buffers.data, data);
+            let _ = self.finish_transfer(buffers, &load.item.borrow(), &load.transfer, moved);
             self.done_in(&load.item.place);
-            self.write(&mut buffers);
+            self.write(buffers);
         });
     }
 
@@ -245,7 +192,7 @@ impl<V: Volume> Copier<'_, V> {
             self.tell_explained(buffers, item, transfer, moved.is_ok());
         }
         if self.options.contents == Contents::Copy && transfer.copy.are_files() {
-            self.activity.spared_bytes.fetch_add(transfer.copy.spared(), Ordering::Relaxed);
+            self.watchers.activity.spared_bytes.fetch_add(transfer.copy.spared(), Ordering::Relaxed);
         }
         let done = self.complete(buffers, item, transfer, moved);
         if done.is_err() {
@@ -272,8 +219,7 @@ impl<V: Volume> Copier<'_, V> {
     /// Removes what has been made under a temporary name and will not get its own.
     fn discard(&self, item: &Item<'_, V>, temporary: Option<&Temporary>) {
         if let Some(temporary) = temporary {
-            // If it cannot be removed the first error told why.
-            let _ = item.place.handle(&self.budget).and_then(|p| p.remove(&temporary.name, RemoveKind::File));
+            item.place.discard(&temporary.name, &self.budget);
         }
     }
 
@@ -348,14 +294,6 @@ impl<V: Volume> Copier<'_, V> {
             return Err(self.trouble(item, Trouble::Differs, None));
         }
         copy.compare(&written, &mut buffers.data).map(drop).map_err(failed)
-    }
-}
-
-/// Renames to a name under which nothing was found; what has come there since stays, where the volume can do that.
-pub(super) fn rename_new<D: Dir>(place: &D, name: &CStr, new_name: &CStr) -> Result<(), Error> {
-    match place.rename_new(name, place, new_name) {
-        Err(error) if is_unsupported(&error) => place.rename(name, place, new_name),
-        renamed => renamed,
     }
 }
 

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use millstream_vfs::{Operation, Volume};
+use millstream_vfs::Volume;
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
 use std::thread::Scope;
 use std::time::Duration;
 
-use super::copier::{AbandonOnPanic, Buffers, Copier};
-use super::item::{Item, State};
+use super::copier::Copier;
+use super::item::{Copied, Item, State};
+use super::job::Load;
 use super::report::{Problem, Trouble};
-use crate::transfer::carriers::Crew;
+use crate::transfer::buffers::Buffers;
+use crate::transfer::carriers::{AbandonOnPanic, Crew, start_in};
 use crate::transfer::place::Place;
 use crate::transfer::throttle::slept;
 
@@ -33,33 +35,28 @@ impl<V: Volume> Copy for Pass<'_, '_, '_, V> {}
 impl<'s, 'e, 'c, V: Volume> Crew for Pass<'s, 'e, 'c, V> {
     fn start_carrier(&self) -> bool {
         let pass = *self;
-        let Some(permit) = pass.copier.options.threads.leave() else { return false };
-        let carrier = move || {
-            let _permit = permit;
-            pass.copier.carry_on(&pass);
-        };
-        std::thread::Builder::new().spawn_scoped(pass.scope, carrier).is_ok()
+        start_in(self.scope, self.copier.options.threads, move || pass.copier.carry_on(&pass))
     }
 }
 
 /// What a worker of the traversal has for itself.
-pub(super) struct Hands<'s, 'c, V: Volume> {
+pub(super) struct Hands<'s, V: Volume> {
     buffers: Buffers,
-    _abandon: AbandonOnPanic<'s, 'c, V>,
+    _abandon: AbandonOnPanic<'s, Load<V>, Copied<V::Dir>>,
 }
 
 impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
     type Volume = V;
     type State = State<V>;
-    type Worker = Hands<'s, 'c, V>;
+    type Worker = Hands<'s, V>;
 
     fn root_state(&self) -> State<V> {
         Arc::clone(&self.copier.targets[self.first].place)
     }
 
     fn worker(&self) -> Self::Worker {
-        self.copier.activity.add_thread();
-        Hands { buffers: Buffers::default(), _abandon: AbandonOnPanic(self.copier) }
+        self.copier.watchers.activity.add_thread();
+        Hands { buffers: Buffers::default(), _abandon: self.copier.abandon_on_panic() }
     }
 
     fn fan_out(&self) -> FanOut {
@@ -73,7 +70,7 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
         descend: &mut Descend<'_, V, State<V>>,
     ) {
         let buffers = &mut hands.buffers;
-        let mut tally = self.copier.activity.tally();
+        let mut tally = self.copier.watchers.activity.tally();
         for entry in chunk.entries() {
             if self.copier.options.cancellation.is_cancelled() {
                 break;
@@ -99,7 +96,7 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
         _block: &mut Vec<u8>,
     ) {
         if directory.parent().is_some() {
-            self.copier.activity.add_directory();
+            self.copier.watchers.activity.add_directory();
             self.copier.gather_directory(directory);
         }
     }
@@ -119,14 +116,8 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
         let mut path = Vec::new();
         spot.write_path(&mut path);
         let source = target.map_or(path.clone(), |target| target.source_path(&path));
-        let (trouble, errno) = match fault {
-            Fault::Volume(error) if error.operation == Operation::Stat => {
-                (Trouble::StatSource, Some(error.errno))
-            }
-            Fault::Volume(error) => (Trouble::ReadDirectory, Some(error.errno)),
-            Fault::Loop { .. } => (Trouble::Cycle, None),
-        };
-        self.copier.problem(&Problem { trouble, source: &source, destination: b"", errno });
+        let (trouble, errno) = Trouble::of_fault(fault);
+        self.copier.watchers.problem(&Problem { trouble, source: &source, destination: b"", errno });
     }
 
     fn slept(&self) -> Duration {

@@ -145,7 +145,7 @@ impl<V: Volume> Deleter<'_, '_, V> {
 
     fn problem(&self, trouble: Trouble, source: &[u8], destination: &[u8], errno: Errno) {
         let problem = Problem { trouble, source, destination, errno: Some(errno) };
-        self.watchers.problem(self.options.report, &problem);
+        self.watchers.problem(&problem);
     }
 
     /// A problem with an entry of the destination.

@@ -20,11 +20,12 @@ use super::pass::Purpose;
 use super::removal::Removals;
 use super::report::{Notice, Problem, Trouble};
 use super::stats::count;
-use super::syncer::{Buffers, Syncer};
-use super::watchers::Done;
+use super::syncer::Syncer;
 use crate::transfer::Identity;
 use crate::transfer::attributes::Before;
+use crate::transfer::buffers::Buffers;
 use crate::transfer::place::{Origin, Place};
+use crate::transfer::report::Done;
 use millstream_rsync_rules::files::Standing;
 
 impl<'p, V: Volume> Syncer<'_, 'p, V> {
@@ -193,17 +194,17 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             let mode = if is_left { 0o777 } else { self.attributes_of(source).creation_mode(source) & kept };
             let made = self.within(item.level, |place| place.create_dir(item.name, mode));
             if is_destination && made.is_err() {
-                count(&self.counters.unmade);
+                count(&self.watchers.counters.unmade);
             }
             made.map_err(self.failed(item, Trouble::CreateDirectory))?;
             origin = Origin::Made;
         }
         if is_destination {
-            self.write(&mut buffers.lines);
+            self.write(buffers);
             self.notice(&Notice::Created(&item.target.path));
         }
         if !is_left {
-            count(&self.counters.created);
+            count(&self.watchers.counters.created);
             self.tell_change(buffers, item, FileKind::Directory, Update::Create, Difference::NEW, None);
         }
         Ok(origin)
@@ -328,7 +329,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let (source, destination) = self.directory_paths(level);
         let errno = Some(error.errno);
         let problem = Problem { trouble, source: &source, destination: &destination, errno };
-        self.watchers().problem(self.options.report, &problem);
+        self.watchers.problem(&problem);
     }
 
     /// Paths of a directory and its copy.
@@ -392,7 +393,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     /// Nothing is deleted at all: what the other sources do not have may be what this one lacks.
     fn refuse_empty_source(&self, target: &Target<'p, V::Dir>) {
         self.has_empty_source.store(true, Ordering::Relaxed);
-        count(&self.counters.errors);
+        count(&self.watchers.counters.errors);
         self.notice(&Notice::EmptySource(target.source.to_bytes()));
     }
 
@@ -429,7 +430,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let removals = Removals {
             options: self.options,
             deletions: self.deletions,
-            watchers: self.watchers(),
+            watchers: self.watchers,
             target,
             directory: &directory,
             is_operand: false,

@@ -19,13 +19,14 @@ use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion, 
 use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
 use super::stats::count;
-use super::syncer::{Buffers, Syncer};
-use super::watchers::Done;
+use super::syncer::Syncer;
 use crate::transfer::Identity;
 use crate::transfer::attributes::XattrValues;
+use crate::transfer::buffers::Buffers;
 use crate::transfer::carriers::Crew;
 use crate::transfer::links::Claim;
-use crate::transfer::verify::checksum;
+use crate::transfer::report::Done;
+use crate::transfer::verify::has_same_data;
 
 /// What is to be done about an entry.
 enum Decision {
@@ -110,7 +111,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 if let (true, Some(found)) = (self.is_real(), found) {
                     self.amend(item, (source, &xattrs), (found, &found_xattrs));
                 }
-                count(&self.counters.amended);
+                count(&self.watchers.counters.amended);
                 self.tell_change(buffers, item, source.kind(), Update::Attributes, differs, told);
                 self.resolve(item, claim, found.map(Metadata::identity));
             }
@@ -126,7 +127,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                     self.make_way_for(buffers, item, found)?;
                 }
                 if differs.contains(Difference::NEW) {
-                    count(&self.counters.created);
+                    count(&self.watchers.counters.created);
                 }
                 self.tell_change(buffers, item, source.kind(), Update::Create, differs, told);
                 self.resolve(item, claim, self.made(item));
@@ -228,13 +229,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
         let original = entry.handle().open_file(entry.name(), Access::Read, LINK);
         let original = original.map_err(self.failed(item, Trouble::OpenSource))?;
-        let expected = checksum(&original, &mut buffers.data).map_err(self.failed(item, Trouble::Read))?;
-        let place = item.level.place.handle(self.budget);
-        let found = place
-            .and_then(|place| place.open_file(item.name, Access::Read, LINK))
-            .and_then(|copy| checksum(&copy, &mut buffers.data));
-        // A file that cannot be read counts as different.
-        Ok(found.is_ok_and(|found| found == expected))
+        let open_copy = || item.level.place.handle(self.budget)?.open_file(item.name, Access::Read, LINK);
+        has_same_data(&original, open_copy, &mut buffers.data).map_err(self.failed(item, Trouble::Read))
     }
 
     /// The extended attributes of the source, and those of the destination, which exists.
@@ -319,13 +315,13 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 _ => failed(error),
             });
         }
-        self.write(&mut buffers.lines);
+        self.write(buffers);
         // What is in the way is removed from it.
         self.open_up(item.level, 0o300);
         let removals = Removals {
             options: self.options,
             deletions: self.deletions,
-            watchers: self.watchers(),
+            watchers: self.watchers,
             target: item.target,
             directory: parent_of(item.below),
             is_operand: item.below.is_empty(),
@@ -337,7 +333,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         // One worker: others are at work already.
         if remove_tree(self.volume, base, item.name, &removals, Threads::Fixed(1)) {
             Ok(())
-        } else if !self.counters.is_within_bound() {
+        } else if !self.watchers.counters.is_within_bound() {
             Err(self.trouble(item, Trouble::DirectoryKept, None))
         } else {
             Err(self.trouble(item, Trouble::DirectoryInTheWay, None))
@@ -442,7 +438,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return Ok(false);
         }
         if found.is_none() {
-            count(&self.counters.created);
+            count(&self.watchers.counters.created);
         }
         let target = Some(&*leader.transfer_name);
         self.tell_change(buffers, item, source.kind(), Update::Link, differs, target);
@@ -488,9 +484,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if !self.is_real() {
             return None;
         }
-        let place = item.level.place.handle(self.budget).ok()?;
-        let found = place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::INO);
-        found.ok().map(|found| found.identity())
+        item.level.place.identity_of(item.name, self.budget).ok()
     }
 
     /// Releases those who wait to link other names of a source to its copy.
@@ -519,7 +513,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         target: Option<&[u8]>,
     ) {
         let name = item.target.transfer_name(item.below);
-        self.tell(&mut buffers.lines, &Change { update, kind, differs, name: &name, target, bytes: None });
+        self.tell(buffers, &Change { update, kind, differs, name: &name, target, bytes: None });
     }
 
     /// Reports that a directory is not synchronized.

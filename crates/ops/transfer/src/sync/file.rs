@@ -6,11 +6,11 @@
 
 use std::ffi::CStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use millstream_vfs::{
     Access, Capabilities, Dir, Errno, Error, Fields, File, FileKind, Intended, Metadata, Operation,
-    RemoveKind, SymlinkBehavior, Volume,
+    SymlinkBehavior, Volume,
 };
 use millstream_walk::Entry;
 
@@ -21,15 +21,14 @@ use super::load::{Ends, Load, Plan};
 use super::options::Missing;
 use super::report::{Notice, Trouble};
 use super::stats::count;
-use super::syncer::{Buffers, Syncer};
-use super::watchers::Done;
+use super::syncer::Syncer;
 use crate::transfer::Identity;
 use crate::transfer::attributes::Attributes;
+use crate::transfer::buffers::Buffers;
 use crate::transfer::carriers::{Carried, Crew, LARGE};
-use crate::transfer::data::EarlyEnd;
-use crate::transfer::file::{CopyError, Expected, FileCopy, SourceChange};
-use crate::transfer::methods::Methods;
+use crate::transfer::file::{CopyError, Destination, Expected, FileCopy, Source, SourceChange};
 use crate::transfer::options::Verification;
+use crate::transfer::report::Done;
 
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
 
@@ -76,7 +75,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 },
             };
             let ends = self.open_destination(item, file, metadata)?;
-            self.activity.begun_bytes.fetch_add(metadata.size, Ordering::Relaxed);
+            self.watchers.activity.begun_bytes.fetch_add(metadata.size, Ordering::Relaxed);
             if metadata.size >= LARGE {
                 return self.offer(buffers, item, *plan, ends, crew);
             }
@@ -109,7 +108,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if self.options.preserve.links && source.nlink > 1 {
             return Ok(false);
         }
-        self.counters.meet(FileKind::File, source.size);
+        self.watchers.counters.meet(FileKind::File, source.size);
         let plan = Plan { found: None, differs: Difference::NEW, claim: None };
         self.transfer(buffers, item, entry, (&source, Some(file)), &plan, crew).map(|()| true)
     }
@@ -141,16 +140,14 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
 
     /// Works as a carrier until there is nothing left to carry.
     pub(super) fn carry_on(&self, crew: &dyn Crew) {
-        let mut buffers = Buffers::default();
-        self.carriers.carry_on(&self.mover, crew, &mut |load, data, moved| {
-            std::mem::swap(&mut buffers.data, data);
+        let _abandon = self.abandon_on_panic();
+        self.carriers.carry_on(&self.mover, crew, &mut |load, buffers, moved| {
             let item = load.item.borrow(self.targets);
-            if self.finish_large(&mut buffers, &item, &load.plan, &load.ends, moved).is_err() {
+            if self.finish_large(buffers, &item, &load.plan, &load.ends, moved).is_err() {
                 self.forsake(&load.plan);
             }
-            std::mem::swap(&mut buffers.data, data);
             self.done_in(&load.item.level);
-            self.write(&mut buffers.lines);
+            self.write(buffers);
         });
     }
 
@@ -183,17 +180,15 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn open_destination(
         &self,
         item: &Item<'_, 'p, V>,
-        source: FileOf<V>,
+        file: FileOf<V>,
         metadata: Metadata,
     ) -> Done<Ends<FileOf<V>>> {
         let attributes = self.attributes_of(&metadata);
-        let mut lacks_attribute = false;
-        let xattrs = attributes.gather(&source, &mut |trouble, errno| {
-            lacks_attribute = true;
+        let source = Source::gather(file, metadata, &attributes, &mut |trouble, errno| {
             self.trouble(item, trouble, Some(errno));
         });
         let place = &item.level.place;
-        let expected = Expected::of(&attributes, place, self.budget, &metadata, &xattrs);
+        let expected = Expected::of(&attributes, place, self.budget, &source);
         let temporaries = &self.options.temporaries;
         let mtime = attributes.options.preserve.timestamps.then_some(metadata.mtime);
         let intended = Intended { name: item.name, size: metadata.size, mtime };
@@ -201,28 +196,17 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             temporaries.make(place, item.name, |name| place.create_staged(name, expected.mode, &intended))
         };
         let made = self.within(item.level, make);
-        let (temporary, destination) = made.map_err(self.failed(item, Trouble::CreateFile))?;
+        let (temporary, file) = made.map_err(self.failed(item, Trouble::CreateFile))?;
         let before = match expected.metadata {
             Some(known) => known,
-            None => destination.metadata(Fields::STAT).map_err(|error| {
-                self.discard(item, &temporary.name);
+            None => file.metadata(Fields::STAT).map_err(|error| {
+                place.discard(&temporary.name, self.budget);
                 self.trouble(item, Trouble::StatDestination, Some(error.errno))
             })?,
         };
         expected.note(&attributes, place, &before);
-        let copy = FileCopy {
-            source,
-            metadata,
-            xattrs,
-            lacks_attribute,
-            destination,
-            before,
-            fresh: true,
-            methods: Methods::default(),
-            moved: AtomicU64::new(0),
-            end: EarlyEnd::default(),
-        };
-        Ok(Ends { copy, temporary })
+        let destination = Destination { file, metadata: before, fresh: true };
+        Ok(Ends { copy: FileCopy::new(source, destination), temporary })
     }
 
     /// The data of a small file has been moved, or could not be; whether the copy has its name. If it has not, the source changed.
@@ -235,7 +219,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         moved: Result<u64, Error>,
         is_last_attempt: bool,
     ) -> Done<bool> {
-        self.activity.spared_bytes.fetch_add(ends.copy.spared(), Ordering::Relaxed);
+        self.watchers.activity.spared_bytes.fetch_add(ends.copy.spared(), Ordering::Relaxed);
         let Ends { copy, temporary } = ends;
         let end = self.check(buffers, item, plan, &copy, moved, is_last_attempt).and_then(|bytes| {
             let Some(bytes) = bytes else { return Ok(false) };
@@ -258,7 +242,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.name(buffers, item, plan, &temporary.name, bytes, inode).map(|()| true)
         });
         if !matches!(end, Ok(true)) {
-            self.discard(item, &temporary.name);
+            item.level.place.discard(&temporary.name, self.budget);
         }
         end
     }
@@ -273,7 +257,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         moved: Result<u64, Error>,
     ) -> Done<()> {
         let Ends { copy, temporary } = ends;
-        self.activity.spared_bytes.fetch_add(copy.spared(), Ordering::Relaxed);
+        self.watchers.activity.spared_bytes.fetch_add(copy.spared(), Ordering::Relaxed);
         let end = self.check(buffers, item, plan, copy, moved, true).and_then(|bytes| {
             let Some(bytes) = bytes else { return Ok(false) };
             copy.flush().map_err(|error| self.trouble(item, error.trouble, error.errno))?;
@@ -281,7 +265,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.name(buffers, item, plan, &temporary.name, bytes, self.inode(plan, copy)).map(|()| true)
         });
         if !matches!(end, Ok(true)) {
-            self.discard(item, &temporary.name);
+            item.level.place.discard(&temporary.name, self.budget);
         }
         end.map(|_| ())
     }
@@ -414,18 +398,11 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     fn count_copy(&self, plan: &Plan, bytes: u64) {
-        count(&self.counters.copied_files);
-        self.counters.copied_bytes.fetch_add(bytes, Ordering::Relaxed);
+        count(&self.watchers.counters.copied_files);
+        self.watchers.counters.copied_bytes.fetch_add(bytes, Ordering::Relaxed);
         if plan.found.is_none_or(|found| found.kind() != FileKind::File) {
-            count(&self.counters.created);
+            count(&self.watchers.counters.created);
         }
-    }
-
-    /// Removes what has been made under a temporary name and will not get its own.
-    fn discard(&self, item: &Item<'_, 'p, V>, temporary: &CStr) {
-        // If it cannot be removed the first error told why, and the next run removes it.
-        let place = item.level.place.handle(self.budget);
-        let _ = place.and_then(|place| place.remove(temporary, RemoveKind::File));
     }
 
     fn tell_transfer(&self, buffers: &mut Buffers, item: &Item<'_, 'p, V>, plan: &Plan, bytes: u64) {
@@ -436,6 +413,6 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
         let (update, kind) = (Update::Transfer, FileKind::File);
         let change = Change { update, kind, differs, name: &name, target: None, bytes: Some(bytes) };
-        self.tell(&mut buffers.lines, &change);
+        self.tell(buffers, &change);
     }
 }

@@ -110,14 +110,14 @@ pub fn sync<V: Volume>(
     let pairing = Pairing::new(NAMES);
     let deletions = Deletions::new(options.most_deletions);
     let counters = Counters::default();
-    let watchers = Watchers { sink, activity, counters: &counters };
+    let watchers = Watchers { report: options.report, sink, activity, counters: &counters };
     let base = volume.base();
     let exists = |source: &&CString| match base.metadata(source, SymlinkBehavior::NoFollow, Fields::KIND) {
         Ok(_) => true,
         Err(error) => {
             let (trouble, errno) = (Trouble::StatSource, Some(error.errno));
             let problem = Problem { trouble, source: source.to_bytes(), destination: b"", errno };
-            watchers.problem(options.report, &problem);
+            watchers.problem(&problem);
             false
         }
     };
@@ -200,7 +200,7 @@ fn report_missing<D: Dir>(base: &D, target: &Target<'_, D>, watchers: Watchers<'
         let source = target.source_path(unmet);
         let problem =
             Problem { trouble: Trouble::StatSource, source: &source, destination: b"", errno: Some(errno) };
-        watchers.problem(options.report, &problem);
+        watchers.problem(&problem);
     }
 }
 
@@ -255,16 +255,13 @@ fn run<V: Volume>(
         threads: options.threads,
         reserved_handles: Shares::of(volume).reserved,
         cancellation: options.cancellation.clone(),
-        census: syncer.activity.census(),
+        census: syncer.watchers.activity.census(),
         ..WalkOptions::default()
     };
-    syncer.carriers.reopen();
     thread::scope(|scope| {
         let pass = Pass { syncer, scope, purpose, first };
-        let stats = walk(volume, &sources, &pass, &walk_options);
-        syncer.carriers.close();
-        syncer.carry_on(&pass);
-        stats.threads_peak
+        let traverse = || walk(volume, &sources, &pass, &walk_options);
+        syncer.carriers.during(traverse, || syncer.carry_on(&pass)).threads_peak
     })
 }
 

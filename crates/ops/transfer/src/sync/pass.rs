@@ -5,19 +5,21 @@ use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
 
-use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Operation, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, SymlinkBehavior, Volume};
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
 
 use super::chain::Chain;
 use super::difference::Difference;
-use super::item::{Item, State};
+use super::item::{Item, Leader, State};
 use super::level::Level;
+use super::load::Load;
 use super::options::{Missing, Recursion};
 use super::report::{Notice, Problem, Trouble};
-use super::syncer::{Buffers, Syncer};
-use super::watchers::Done;
-use crate::transfer::carriers::Crew;
+use super::syncer::Syncer;
+use crate::transfer::buffers::Buffers;
+use crate::transfer::carriers::{AbandonOnPanic, Crew, start_in};
 use crate::transfer::place::{Origin, Place};
+use crate::transfer::report::Done;
 use crate::transfer::throttle::slept;
 use millstream_rsync_rules::files::Standing;
 use millstream_rsync_rules::filter::{Side, Subject};
@@ -53,26 +55,7 @@ impl<V: Volume> Copy for Pass<'_, '_, '_, '_, V> {}
 impl<'s, 'e, 'a, 'p, V: Volume> Crew for Pass<'s, 'e, 'a, 'p, V> {
     fn start_carrier(&self) -> bool {
         let pass = *self;
-        let Some(permit) = pass.syncer.options.threads.leave() else { return false };
-        let carrier = move || {
-            let _permit = permit;
-            let _abandon = AbandonOnPanic(pass.syncer);
-            pass.syncer.carry_on(&pass);
-        };
-        std::thread::Builder::new().spawn_scoped(pass.scope, carrier).is_ok()
-    }
-}
-
-/// Releases the waiters if a thread panics; otherwise they would wait for ever for work that it had begun.
-pub(super) struct AbandonOnPanic<'s, 'a, 'p, V: Volume>(pub(super) &'s Syncer<'a, 'p, V>);
-
-impl<V: Volume> Drop for AbandonOnPanic<'_, '_, '_, V> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.options.cancellation.cancel();
-            self.0.links.abandon();
-            self.0.carriers.abandon();
-        }
+        start_in(self.scope, self.syncer.options.threads, move || pass.syncer.carry_on(&pass))
     }
 }
 
@@ -88,25 +71,26 @@ enum Rank {
 }
 
 /// What a worker of the traversal has for itself.
-pub(super) struct Hands<'s, 'a, 'p, V: Volume> {
+pub(super) struct Hands<'s, 'p, V: Volume> {
     buffers: Buffers,
     /// The directories of operands, to look something up in.
     operands: HashMap<usize, Chain<V::Dir>>,
-    _abandon: AbandonOnPanic<'s, 'a, 'p, V>,
+    _abandon: AbandonOnPanic<'s, Load<'p, V>, Leader<V::Dir>>,
 }
 
 impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
     type Volume = V;
     type State = State<'p, V>;
-    type Worker = Hands<'s, 'a, 'p, V>;
+    type Worker = Hands<'s, 'p, V>;
 
     fn root_state(&self) -> Self::State {
         Arc::clone(&self.syncer.targets[self.first].level)
     }
 
     fn worker(&self) -> Self::Worker {
-        self.syncer.activity.add_thread();
-        Hands { buffers: Buffers::default(), operands: HashMap::new(), _abandon: AbandonOnPanic(self.syncer) }
+        self.syncer.watchers.activity.add_thread();
+        let (buffers, operands) = (Buffers::default(), HashMap::new());
+        Hands { buffers, operands, _abandon: self.syncer.abandon_on_panic() }
     }
 
     fn fan_out(&self) -> FanOut {
@@ -121,7 +105,7 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
     ) {
         let mut below = self.below(chunk.directory());
         let length = below.len();
-        let mut tally = self.syncer.activity.tally();
+        let mut tally = self.syncer.watchers.activity.tally();
         for entry in chunk.entries() {
             if self.syncer.options.cancellation.is_cancelled() {
                 break;
@@ -146,7 +130,7 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
             tally.add();
         }
         // Lines of a directory come before those of what is in it.
-        self.syncer.write(&mut hands.buffers.lines);
+        self.syncer.write(&mut hands.buffers);
     }
 
     fn end_of_directory(
@@ -159,7 +143,7 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
         if directory.parent().is_none() {
             return;
         }
-        self.syncer.activity.add_directory();
+        self.syncer.watchers.activity.add_directory();
         let operand = self.first + directory.operand().unwrap_or_default() as usize;
         let mut below = self.below(directory);
         below.pop();
@@ -178,18 +162,11 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
         if let Spot::Directory(directory) = spot {
             directory.state().note_unlisted();
         }
-        let (trouble, errno) = match fault {
-            Fault::Volume(error) if error.errno == Errno::NOENT => {
-                return self.syncer.notice(&Notice::Vanished(&path));
-            }
-            Fault::Volume(error) if error.operation == Operation::Stat => {
-                (Trouble::StatSource, Some(error.errno))
-            }
-            Fault::Volume(error) => (Trouble::ReadDirectory, Some(error.errno)),
-            Fault::Loop { .. } => (Trouble::Cycle, None),
-        };
-        let problem = Problem { trouble, source: &path, destination: b"", errno };
-        self.syncer.watchers().problem(self.syncer.options.report, &problem);
+        let (trouble, errno) = Trouble::of_fault(fault);
+        if errno == Some(Errno::NOENT) {
+            return self.syncer.notice(&Notice::Vanished(&path));
+        }
+        self.syncer.watchers.problem(&Problem { trouble, source: &path, destination: b"", errno });
     }
 
     fn slept(&self) -> Duration {
@@ -197,7 +174,7 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
     }
 
     fn finish(&self, mut hands: Self::Worker) {
-        self.syncer.write(&mut hands.buffers.lines);
+        self.syncer.write(&mut hands.buffers);
     }
 }
 
@@ -214,7 +191,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
 
     fn entry(
         &self,
-        hands: &mut Hands<'_, '_, 'p, V>,
+        hands: &mut Hands<'_, 'p, V>,
         item: &Item<'_, 'p, V>,
         entry: &Entry<'_, V, State<'p, V>>,
         descend: &mut Descend<'_, V, State<'p, V>>,
@@ -234,7 +211,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
             return Ok(());
         }
         let Some(source) = self.syncer.source_of(item, entry)? else { return Ok(()) };
-        self.syncer.counters.meet(source.kind(), source.size);
+        self.syncer.watchers.counters.meet(source.kind(), source.size);
         let rank = if is_alone {
             Rank::First
         } else {
@@ -257,12 +234,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     }
 
     /// How an entry ranks among those that other operands have under its name: a directory comes before all else.
-    fn rank(
-        &self,
-        hands: &mut Hands<'_, '_, 'p, V>,
-        item: &Item<'_, 'p, V>,
-        is_directory: bool,
-    ) -> Done<Rank> {
+    fn rank(&self, hands: &mut Hands<'_, 'p, V>, item: &Item<'_, 'p, V>, is_directory: bool) -> Done<Rank> {
         let name = item.target.transfer_name(item.below);
         for &other in &item.target.others {
             let is_earlier = other < item.operand;
@@ -280,7 +252,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     /// The kind of what another operand has under the name of an entry in the transfer, if that takes part.
     fn kind_in(
         &self,
-        hands: &mut Hands<'_, '_, 'p, V>,
+        hands: &mut Hands<'_, 'p, V>,
         item: &Item<'_, 'p, V>,
         name: &[u8],
         operand: usize,
@@ -315,7 +287,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     }
 
     /// Whether a listed path below a directory exists, and takes part. One that cannot be examined may; its turn will tell.
-    fn leads_to_any(&self, hands: &mut Hands<'_, '_, 'p, V>, item: &Item<'_, 'p, V>) -> bool {
+    fn leads_to_any(&self, hands: &mut Hands<'_, 'p, V>, item: &Item<'_, 'p, V>) -> bool {
         let Some(files) = &self.syncer.options.files else { return true };
         let filter = &self.syncer.options.filter;
         for path in files.below(item.below) {
@@ -339,7 +311,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     /// The kind of what is at a path below an operand, if there is anything.
     fn look_up(
         &self,
-        hands: &mut Hands<'_, '_, 'p, V>,
+        hands: &mut Hands<'_, 'p, V>,
         operand: usize,
         below: &[u8],
     ) -> Result<Option<FileKind>, Error> {

@@ -128,7 +128,7 @@ impl<D: Sync + Send> remove::Sink for Removals<'_, '_, D> {
         };
         let trouble = Trouble::Remove;
         let problem = Problem { trouble, source: &source, destination: &destination, errno };
-        self.watchers.problem(self.options.report, &problem);
+        self.watchers.problem(&problem);
     }
 
     fn approve(&self, _question: &remove::Question<'_>) -> bool {

@@ -14,37 +14,24 @@ use super::itemize::Change;
 use super::level::{Level, Target};
 use super::load::Load;
 use super::options::{Execution, Options};
-use super::report::{Notice, Problem, Sink, Trouble};
-use super::stats::{Counters, count};
-use super::watchers::{Done, Reported, Watchers};
+use super::report::{Notice, Problem, Trouble};
+use super::stats::count;
+use super::watchers::Watchers;
 use crate::transfer::Identity;
 use crate::transfer::attributes::Attributes;
-use crate::transfer::carriers::Carriers;
+use crate::transfer::buffers::Buffers;
+use crate::transfer::carriers::{AbandonOnPanic, Carriers};
 use crate::transfer::data::Mover;
 use crate::transfer::links::Links;
 use crate::transfer::options::Preserve;
 use crate::transfer::place::{Budget, Origin, Shares};
-use millstream_operation::activity::Activity;
-
-/// Lines are written once they reach this many bytes.
-const LINES: usize = 8 << 10;
-
-/// Buffers of a thread.
-#[derive(Debug, Default)]
-pub(super) struct Buffers {
-    /// Lines and records not written yet.
-    pub(super) lines: Vec<u8>,
-    /// Data being copied.
-    pub(super) data: Vec<u8>,
-}
+use crate::transfer::report::{Done, Reported};
 
 /// A synchronization that runs.
-#[derive(Debug)]
 pub(super) struct Syncer<'a, 'p, V: Volume> {
     pub(super) volume: &'a V,
     pub(super) options: &'a Options,
     pub(super) targets: &'a [Target<'p, V::Dir>],
-    pub(super) activity: &'a Activity,
     pub(super) attributes: Attributes,
     untimed: Attributes,
     pub(super) budget: &'a Budget,
@@ -63,17 +50,7 @@ pub(super) struct Syncer<'a, 'p, V: Volume> {
     pub(super) mover: Mover<'a>,
     pub(super) carriers: Carriers<Load<'p, V>>,
     pub(super) deletions: &'a Deletions,
-    pub(super) counters: &'a Counters,
-    sink: Shared<'a>,
-}
-
-/// A sink with a `Debug` implementation.
-struct Shared<'a>(&'a dyn Sink);
-
-impl std::fmt::Debug for Shared<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Sink")
-    }
+    pub(super) watchers: Watchers<'a>,
 }
 
 impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
@@ -93,7 +70,6 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
             volume,
             options,
             targets,
-            activity: watchers.activity,
             attributes,
             untimed,
             budget,
@@ -107,8 +83,7 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
             mover: Mover::new(options.data(), watchers.activity),
             carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
             deletions,
-            counters: watchers.counters,
-            sink: Shared(watchers.sink),
+            watchers,
         }
     }
 
@@ -124,15 +99,11 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         attributes
     }
 
-    pub(super) fn watchers(&self) -> Watchers<'a> {
-        Watchers { sink: self.sink.0, activity: self.activity, counters: self.counters }
-    }
-
     pub(super) fn notice(&self, notice: &Notice<'_>) {
         if matches!(notice, Notice::Vanished(_) | Notice::Grown(_) | Notice::Changing(_)) {
-            count(&self.counters.moving);
+            count(&self.watchers.counters.moving);
         }
-        self.sink.0.notice(notice);
+        self.watchers.sink.notice(notice);
     }
 
     /// Reports a failure that concerns an entry.
@@ -140,7 +111,7 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         let source = item.target.source_path(item.below);
         let destination = item.target.destination_path(item.below);
         let problem = Problem { trouble, source: &source, destination: &destination, errno };
-        self.watchers().problem(self.options.report, &problem)
+        self.watchers.problem(&problem)
     }
 
     /// Reports the error of a call.
@@ -150,18 +121,23 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
     }
 
     /// Reports a change.
-    pub(super) fn tell(&self, lines: &mut Vec<u8>, change: &Change<'_>) {
-        self.options.report.change(change, self.options.execution, self.options.high_bytes, lines);
-        if lines.len() >= LINES {
-            self.write(lines);
-        }
+    pub(super) fn tell(&self, buffers: &mut Buffers, change: &Change<'_>) {
+        let Options { report, execution, high_bytes, .. } = *self.options;
+        report.change(change, execution, high_bytes, &mut buffers.lines);
+        buffers.write_some(|lines| self.watchers.sink.lines(lines));
     }
 
     /// Writes the lines.
-    pub(super) fn write(&self, lines: &mut Vec<u8>) {
-        if !lines.is_empty() {
-            self.sink.0.lines(lines);
-            lines.clear();
+    pub(super) fn write(&self, buffers: &mut Buffers) {
+        buffers.write(|lines| self.watchers.sink.lines(lines));
+    }
+
+    /// What every thread of the synchronization holds.
+    pub(super) fn abandon_on_panic(&self) -> AbandonOnPanic<'_, Load<'p, V>, Leader<V::Dir>> {
+        AbandonOnPanic {
+            cancellation: &self.options.cancellation,
+            links: &self.links,
+            carriers: &self.carriers,
         }
     }
 

@@ -3,19 +3,13 @@
 use super::options::Report;
 use super::report::{Problem, Sink, Trouble};
 use super::stats::{Counters, count};
+use crate::transfer::report::Reported;
 use millstream_operation::activity::Activity;
-use millstream_text::json::ErrorRecord;
-
-/// A failure that has already been reported.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reported;
-
-/// The outcome of an operation that reports its own errors.
-pub(super) type Done<T> = Result<T, Reported>;
 
 /// What a synchronization reports to, and counts on.
 #[derive(Clone, Copy)]
 pub(super) struct Watchers<'a> {
+    pub(super) report: Report,
     pub(super) sink: &'a dyn Sink,
     pub(super) activity: &'a Activity,
     pub(super) counters: &'a Counters,
@@ -23,7 +17,7 @@ pub(super) struct Watchers<'a> {
 
 impl Watchers<'_> {
     /// Counts and reports a problem.
-    pub(super) fn problem(&self, report: Report, problem: &Problem<'_>) -> Reported {
+    pub(super) fn problem(&self, problem: &Problem<'_>) -> Reported {
         count(&self.counters.errors);
         let is_about_attributes =
             matches!(problem.trouble, Trouble::Times | Trouble::Mode | Trouble::Ownership | Trouble::Xattr);
@@ -32,11 +26,9 @@ impl Watchers<'_> {
         }
         self.activity.add_error();
         self.sink.problem(problem);
-        if report == Report::Json {
-            let path = if problem.is_about_source() { problem.source } else { problem.destination };
-            let errno = problem.errno.unwrap_or(problem.trouble.nearest_errno());
+        if self.report == Report::Json {
             let mut record = Vec::new();
-            ErrorRecord { errno, operation: problem.trouble.operation(), path }.write(&mut record);
+            problem.write_record(&mut record);
             self.sink.lines(&record);
         }
         Reported

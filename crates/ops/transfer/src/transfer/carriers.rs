@@ -9,13 +9,16 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
 use std::time::Duration;
 
 use millstream_system::pace::{Lap, Meter, cpus};
 use millstream_vfs::{Error, File, Result};
-use millstream_walk::Threads;
+use millstream_walk::{Cancellation, Threads};
 
+use super::buffers::Buffers;
 use super::data::{Mover, Pair};
+use super::links::Links;
 use super::throttle::slept;
 
 /// Files from this size on are left to the carriers.
@@ -86,13 +89,45 @@ impl<L: Load> Carried<L> {
     }
 }
 
-/// Takes a file that a carrier is done with, the buffer of the carrier, and the length of its data or what failed.
-pub(crate) type Deliver<'d, L> = &'d mut dyn FnMut(&L, &mut Vec<u8>, Result<u64>);
+/// Takes a file that a carrier is done with, the buffers of the carrier, and the length of its data or what failed.
+pub(crate) type Deliver<'d, L> = &'d mut dyn FnMut(&L, &mut Buffers, Result<u64>);
 
 /// Whoever can start another carrier.
 pub(crate) trait Crew {
     /// Starts a thread that calls [`Carriers::carry_on`]; whether there is one.
     fn start_carrier(&self) -> bool;
+}
+
+/// Starts a thread of `scope` that runs `carry_on`, if `threads` allows one more; whether it did.
+pub(crate) fn start_in<'s>(
+    scope: &'s Scope<'s, '_>,
+    threads: Threads,
+    carry_on: impl FnOnce() + Send + 's,
+) -> bool {
+    let Some(permit) = threads.leave() else { return false };
+    let carrier = move || {
+        let _permit = permit;
+        carry_on();
+    };
+    thread::Builder::new().spawn_scoped(scope, carrier).is_ok()
+}
+
+/// Releases the waiters if a thread panics; otherwise they would wait for ever for work that it had begun.
+#[derive(Debug)]
+pub(crate) struct AbandonOnPanic<'a, L: Load, C> {
+    pub(crate) cancellation: &'a Cancellation,
+    pub(crate) links: &'a Links<C>,
+    pub(crate) carriers: &'a Carriers<L>,
+}
+
+impl<L: Load, C> Drop for AbandonOnPanic<'_, L, C> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.cancellation.cancel();
+            self.links.abandon();
+            self.carriers.abandon();
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -171,14 +206,23 @@ impl<L: Load> Carriers<L> {
         }
     }
 
+    /// Runs a traversal that leaves files here, and then works as a carrier by `carry_on` until none is left.
+    pub(crate) fn during<R>(&self, traverse: impl FnOnce() -> R, carry_on: impl FnOnce()) -> R {
+        self.reopen();
+        let result = traverse();
+        self.close();
+        carry_on();
+        result
+    }
+
     /// The traversal is over: carriers end when there is nothing left.
-    pub(crate) fn close(&self) {
+    fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
 
     /// A thread is gone, and what it carried with it: nothing more is carried.
-    pub(crate) fn abandon(&self) {
+    fn abandon(&self) {
         let mut queue = self.lock();
         queue.waiting.clear();
         queue.active.clear();
@@ -187,7 +231,7 @@ impl<L: Load> Carriers<L> {
     }
 
     /// Lets the next traversal leave files here.
-    pub(crate) fn reopen(&self) {
+    fn reopen(&self) {
         let mut queue = self.lock();
         (queue.is_closed, queue.carriers) = (false, 0);
     }
@@ -262,12 +306,12 @@ impl Watch {
 impl<L: Load> Carriers<L> {
     /// Works as a carrier until there is nothing left to carry. `deliver` is given each file that is done with.
     pub(crate) fn carry_on(&self, mover: &Mover<'_>, crew: &dyn Crew, deliver: Deliver<'_, L>) {
-        let mut buffer = Vec::new();
+        let mut buffers = Buffers::default();
         while let Some(carried) = self.take() {
-            self.lend_a_hand(mover, &mut buffer, &carried, crew);
+            self.lend_a_hand(mover, &mut buffers.data, &carried, crew);
             if self.put_down(&carried) {
-                let moved = carried.end(mover, &mut buffer);
-                deliver(&carried.load, &mut buffer, moved);
+                let moved = carried.end(mover, &mut buffers.data);
+                deliver(&carried.load, &mut buffers, moved);
                 self.changed.notify_all();
             }
         }

@@ -72,7 +72,59 @@ pub(crate) struct FileCopy<F> {
     pub(crate) end: EarlyEnd,
 }
 
+/// A source that is open, with the attributes that its copy gets.
+#[derive(Debug)]
+pub(crate) struct Source<F> {
+    pub(crate) file: F,
+    pub(crate) metadata: Metadata,
+    pub(crate) xattrs: XattrValues,
+    /// Whether an attribute could not be read.
+    pub(crate) lacks_attribute: bool,
+}
+
+impl<F: File> Source<F> {
+    /// Reads the extended attributes of a source. What fails is reported, and ends nothing.
+    pub(crate) fn gather(file: F, metadata: Metadata, attributes: &Attributes, report: Report<'_>) -> Self {
+        let mut lacks_attribute = false;
+        let xattrs = attributes.gather(&file, &mut |trouble, errno| {
+            lacks_attribute = true;
+            report(trouble, errno);
+        });
+        Source { file, metadata, xattrs, lacks_attribute }
+    }
+
+    /// A source whose extended attributes are of no interest.
+    pub(crate) fn without_xattrs(file: F, metadata: Metadata) -> Self {
+        Source { file, metadata, xattrs: XattrValues::new(), lacks_attribute: false }
+    }
+}
+
+/// A destination that is open, and has none of the source's data yet.
+#[derive(Debug)]
+pub(crate) struct Destination<F> {
+    pub(crate) file: F,
+    pub(crate) metadata: Metadata,
+    /// Whether this run made it.
+    pub(crate) fresh: bool,
+}
+
 impl<F: File> FileCopy<F> {
+    /// A copy of which nothing has been moved.
+    pub(crate) fn new(source: Source<F>, destination: Destination<F>) -> Self {
+        FileCopy {
+            source: source.file,
+            metadata: source.metadata,
+            xattrs: source.xattrs,
+            lacks_attribute: source.lacks_attribute,
+            destination: destination.file,
+            before: destination.metadata,
+            fresh: destination.fresh,
+            methods: Methods::default(),
+            moved: AtomicU64::new(0),
+            end: EarlyEnd::default(),
+        }
+    }
+
     /// Whether both ends are regular files.
     pub(crate) fn are_files(&self) -> bool {
         self.metadata.kind() == FileKind::File && self.before.kind() == FileKind::File
@@ -192,19 +244,20 @@ pub(crate) struct Expected {
 impl Expected {
     /// What a file is like that is made in `place` for `source`. In a directory that this run made, without a list of
     /// permissions for what is made in it, all files are made like the first one.
-    pub(crate) fn of<D: Dir>(
+    pub(crate) fn of<D: Dir, F>(
         attributes: &Attributes,
         place: &Place<D>,
         budget: &Budget,
-        source: &Metadata,
-        xattrs: &XattrValues,
+        source: &Source<F>,
     ) -> Self {
-        let careful = Expected { mode: attributes.creation_mode(source), metadata: None };
+        let Source { metadata, xattrs, .. } = source;
+        let careful = Expected { mode: attributes.creation_mode(metadata), metadata: None };
         let new_file = place.new_file.get().copied().flatten();
         let is_uniform =
             place.origin == Origin::Made && new_file.is_some() && !attributes.inherits_acl(place, budget);
         let Some(new_file) = new_file.filter(|_| is_uniform) else { return careful };
-        let mode = if xattrs.is_empty() { attributes.mode_at_once(source, &new_file) } else { careful.mode };
+        let mode =
+            if xattrs.is_empty() { attributes.mode_at_once(metadata, &new_file) } else { careful.mode };
         let found = new_file.mode & !0o7777 | mode & !attributes.umask;
         let fields = new_file.fields - Fields::INO;
         Expected { mode, metadata: Some(Metadata { fields, mode: found, ..new_file }) }

@@ -11,6 +11,7 @@
 //! for both.
 
 pub(crate) mod attributes;
+pub(crate) mod buffers;
 pub(crate) mod carriers;
 pub(crate) mod data;
 pub(crate) mod file;

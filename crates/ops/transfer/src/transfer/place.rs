@@ -9,7 +9,12 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use millstream_vfs::{Dir, Errno, Error, Fields, Metadata, Operation, Result, SymlinkBehavior, Volume};
+use millstream_text::names::is_unsupported;
+use millstream_vfs::{
+    Dir, Errno, Error, Fields, Metadata, Operation, RemoveKind, Result, SymlinkBehavior, Volume,
+};
+
+use super::Identity;
 
 /// Origin of a destination directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +73,7 @@ pub(crate) struct Place<D> {
     /// The permission bits it was created with, if they locked out its owner.
     made_with: OnceLock<u32>,
     slot: Mutex<Option<Arc<D>>>,
-    identity: OnceLock<(u64, u64)>,
+    identity: OnceLock<Identity>,
     /// Metadata of the source directory; [`None`] for directories that only hold operands.
     pub(crate) source: Option<Metadata>,
     /// Device of the operand.
@@ -220,8 +225,23 @@ impl<D: Dir> Place<D> {
     }
 
     /// Device and inode number, if the directory has been opened.
-    pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+    pub(crate) fn identity(&self) -> Option<Identity> {
         self.identity.get().copied()
+    }
+
+    /// Device and inode number of an entry.
+    ///
+    /// # Errors
+    /// Those of opening the directory and of examining the entry.
+    pub(crate) fn identity_of(&self, name: &CStr, budget: &Budget) -> Result<Identity> {
+        let entry = self.handle(budget)?.metadata(name, SymlinkBehavior::NoFollow, Fields::INO)?;
+        Ok(entry.identity())
+    }
+
+    /// Removes a file that was made under a temporary name and will not get its own.
+    pub(crate) fn discard(&self, temporary: &CStr, budget: &Budget) {
+        // If it cannot be removed the first error told why.
+        let _ = self.handle(budget).and_then(|directory| directory.remove(temporary, RemoveKind::File));
     }
 
     /// Adds an unfinished item. The directory itself is one item of its parent.
@@ -249,6 +269,14 @@ impl<D: Dir> Place<D> {
     /// This directory and its ancestors.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |place| place.parent.as_deref())
+    }
+}
+
+/// Renames to a name under which nothing was found; what has come there since stays, where the volume can do that.
+pub(crate) fn rename_new<D: Dir>(directory: &D, name: &CStr, new_name: &CStr) -> Result<()> {
+    match directory.rename_new(name, directory, new_name) {
+        Err(error) if is_unsupported(&error) => directory.rename(name, directory, new_name),
+        renamed => renamed,
     }
 }
 

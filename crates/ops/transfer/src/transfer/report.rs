@@ -1,6 +1,15 @@
 //! What can go wrong with a copy.
 
-use millstream_vfs::Errno;
+use millstream_text::json::ErrorRecord;
+use millstream_vfs::{Errno, Operation};
+use millstream_walk::Fault;
+
+/// A failure that has already been reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reported;
+
+/// The outcome of an operation that reports its own errors.
+pub(crate) type Done<T> = Result<T, Reported>;
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +120,17 @@ pub struct Problem<'a> {
 }
 
 impl Trouble {
+    /// What went wrong with the traversal of the source, and the error of the call that failed, if any.
+    pub(crate) fn of_fault(fault: &Fault) -> (Self, Option<Errno>) {
+        match fault {
+            Fault::Volume(error) if error.operation == Operation::Stat => {
+                (Trouble::StatSource, Some(error.errno))
+            }
+            Fault::Volume(error) => (Trouble::ReadDirectory, Some(error.errno)),
+            Fault::Loop { .. } => (Trouble::Cycle, None),
+        }
+    }
+
     /// The operation that failed, for records.
     pub fn operation(self) -> &'static str {
         match self {
@@ -186,5 +206,12 @@ impl Problem<'_> {
                 | Trouble::Cycle
                 | Trouble::ParentAttributes
         )
+    }
+
+    /// Appends the JSON record of the problem.
+    pub(crate) fn write_record(&self, out: &mut Vec<u8>) {
+        let path = if self.is_about_source() { self.source } else { self.destination };
+        let errno = self.errno.unwrap_or(self.trouble.nearest_errno());
+        ErrorRecord { errno, operation: self.trouble.operation(), path }.write(out);
     }
 }

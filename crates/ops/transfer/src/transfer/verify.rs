@@ -3,6 +3,20 @@
 use millstream_vfs::{At, File, Result};
 use xxhash_rust::xxh3::Xxh3;
 
+/// Whether a copy has the contents of `original`. One that cannot be opened or read does not count as the same.
+///
+/// # Errors
+/// Those of reading the original.
+pub(crate) fn has_same_data<F: File>(
+    original: &F,
+    open_copy: impl FnOnce() -> Result<F>,
+    buffer: &mut Vec<u8>,
+) -> Result<bool> {
+    let expected = checksum(original, buffer)?;
+    let found = open_copy().and_then(|copy| checksum(&copy, buffer));
+    Ok(found.is_ok_and(|found| found == expected))
+}
+
 /// The checksum and the length of a file's contents.
 pub(crate) fn checksum<F: File>(file: &F, buffer: &mut Vec<u8>) -> Result<(u128, u64)> {
     const BUFFER: usize = 256 << 10;

@@ -1,7 +1,6 @@
 //! Copies of files from one tree to another.
 
 use std::ffi::CStr;
-use std::sync::atomic::AtomicU64;
 
 use millstream_vfs::{At, Error, Fields, File, Metadata, Volume};
 
@@ -9,9 +8,7 @@ use super::attributes::{Wanted, first_supported, operation_of};
 use super::error::TreeError;
 use super::root::Tree;
 use super::staged::Staged;
-use crate::transfer::data::EarlyEnd;
-use crate::transfer::file::{FileCopy, SourceChange};
-use crate::transfer::methods::Methods;
+use crate::transfer::file::{Destination, FileCopy, Source, SourceChange};
 use crate::transfer::options::Verification;
 
 /// What is known of a source from an earlier look at it.
@@ -92,18 +89,8 @@ impl<V: Volume> Tree<V> {
         gathered.map_err(TreeError::of(path))?;
         staged.attributes = attributes;
         let Some(destination) = staged.file.take() else { unreachable!("it has just been staged") };
-        let copy = FileCopy {
-            source,
-            metadata,
-            xattrs: Vec::new(),
-            lacks_attribute: false,
-            destination,
-            before: staged.before,
-            fresh: true,
-            methods: Methods::default(),
-            moved: AtomicU64::new(0),
-            end: EarlyEnd::default(),
-        };
+        let destination = Destination { file: destination, metadata: staged.before, fresh: true };
+        let copy = FileCopy::new(Source::without_xattrs(source, metadata), destination);
         let filled = self.copier.fill(&copy, verification).map_err(|error| match error.errno {
             Some(errno) => TreeError::of(path)(Error::new(operation_of(error.trouble), errno)),
             None => TreeError::Differs { path: path.to_owned() },
