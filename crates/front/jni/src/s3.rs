@@ -9,7 +9,7 @@ use jni::objects::{GlobalRef, JByteArray, JClass, JObject, JObjectArray, JString
 use jni::sys::{JNI_FALSE, jboolean, jbyteArray, jint, jlong};
 use jni::{JNIEnv, JavaVM};
 use millstream_s3::{
-    Address, Client, Counts, CredentialSource, Credentials, Page, PageRequest, Role, Settings,
+    Address, Client, Counts, CredentialSource, Credentials, Page, PageRequest, Policy, Settings,
 };
 use millstream_wire::Encoder;
 
@@ -113,7 +113,7 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_open<'local>(
             throttle_retries: u32::try_from(throttle_retries).unwrap_or(0),
             connections: usize::try_from(connections).unwrap_or(0),
             certificates: trusted,
-            role: Role::Beside,
+            policy: Policy::WITH_FALLBACK,
         };
         let credentials =
             JavaCredentials { vm: env.get_java_vm()?, source: env.new_global_ref(&credentials)? };

@@ -406,7 +406,7 @@ fn checksum(bytes: &[u8]) -> String {
 mod tests {
     use std::time::Duration;
 
-    use millstream_s3::{Address, CredentialSource, Credentials, Role, Settings};
+    use millstream_s3::{Address, CredentialSource, Credentials, Policy, Settings};
 
     use super::*;
     use crate::bucket::Reads;
@@ -432,7 +432,7 @@ mod tests {
             throttle_retries: 0,
             connections: 1,
             certificates: Vec::new(),
-            role: Role::Beside,
+            policy: Policy::WITH_FALLBACK,
         };
         let client = Client::new(settings, Box::new(Nobody));
         let bucket =

@@ -2,8 +2,8 @@
 //!
 //! A request has a few attempts. One that is lost, cut off, or answered by 500 and its like is made again after a pause; a body
 //! that ends early is asked for again from there. An answer of 503 or 429 also slows the other requests to the bucket, and allows
-//! more attempts. If that does not help, and after every other answer, the request is refused ([`Refusal`]). If there is another
-//! client, the caller asks that one, and kinds of requests that are refused again and again are no longer made (`standing`).
+//! more attempts. If that does not help, and after every other answer, the request is refused ([`Refusal`]). How many attempts
+//! there are, and whether kinds of requests that are refused again and again are still made (`standing`), is the [`Policy`].
 
 use std::io::{self, Read};
 use std::ops::{AddAssign, Range};
@@ -18,26 +18,15 @@ use ureq::{Agent, Body, BodyReader, Proxy};
 use crate::address::encode;
 use crate::connections::Connections;
 use crate::page::{self, Page};
+use crate::policy::{Policy, Proxies, RefusedKinds, SendTimeout};
 use crate::refusal::{self, Refusal};
 use crate::signature::{CredentialSource, Unsigned, sign};
 use crate::standing::Standing;
 use crate::throttle::Throttle;
 use crate::{Address, PageRequest, Version};
 
-/// Limit of [`Settings::retries`] if there is another client.
-const MAX_RETRIES: u32 = 2;
-/// Limit of [`Settings::throttle_retries`] then. It is higher because elsewhere, the request would be made without regard to the
-/// others.
-const MAX_THROTTLE_RETRIES: u32 = 7;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Longest pause of a client that is alone.
-const LONGEST_PAUSE_ALONE: Duration = Duration::from_secs(5);
-/// Longest time for which the throttle keeps an attempt back.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// The same for a client that is alone.
-const LONGEST_WAIT_ALONE: Duration = Duration::from_secs(600);
-/// A client that is alone repeats nothing for longer than this, unless it is throttled.
+/// A request is not repeated for longer than this, unless it is throttled.
 const LONGEST_ATTEMPTS: Duration = Duration::from_secs(180);
 /// Idle connections are closed before servers do so.
 const IDLE: Duration = Duration::from_secs(4);
@@ -66,28 +55,18 @@ pub struct Settings {
     pub user_agent: String,
     /// Timeout of connecting.
     pub connect_timeout: Duration,
-    /// Timeout of a read: longest wait for the next bytes; and of sending the content of an object, or a piece of that if the
-    /// client is alone.
+    /// Timeout of a read: longest wait for the next bytes; and of sending content, as the policy says.
     pub read_timeout: Duration,
-    /// Maximum retries of a request, capped at two if there is another client.
+    /// Maximum retries of a request, capped by the policy.
     pub retries: u32,
-    /// Maximum retries of a request that the server turns away for now, capped at seven if there is another client.
+    /// Maximum retries of a request that the server turns away for now, capped by the policy.
     pub throttle_retries: u32,
     /// Most requests at once, each of which has a connection, and most idle connections that are kept.
     pub connections: usize,
     /// Trusted root certificates (DER).
     pub certificates: Vec<Vec<u8>>,
-    /// Whether there is another client for what this one is refused.
-    pub role: Role,
-}
-
-/// Whether a bucket has another client in this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// It has, and that one makes the requests that this one is refused.
-    Beside,
-    /// It has none. Proxies are those of the environment (`HTTPS_PROXY` and the like).
-    Alone,
+    /// How far the client goes for the result of a request.
+    pub policy: Policy,
 }
 
 /// What requests cost.
@@ -194,15 +173,22 @@ impl std::fmt::Debug for Opened {
 impl Client {
     /// A client of a bucket. It makes no request yet.
     pub fn new(settings: Settings, credentials: Box<dyn CredentialSource>) -> Self {
-        let is_alone = settings.role == Role::Alone;
+        let proxy = match settings.policy.proxies {
+            Proxies::None => None,
+            Proxies::Environment => Proxy::try_from_env(),
+        };
+        let (content_timeout, write_timeout) = match settings.policy.send_timeout {
+            SendTimeout::Content => (Some(settings.read_timeout), None),
+            SendTimeout::Write => (None, Some(settings.read_timeout)),
+        };
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
-            .proxy(if is_alone { Proxy::try_from_env() } else { None })
+            .proxy(proxy)
             .user_agent(settings.user_agent.as_str())
             .timeout_connect(Some(settings.connect_timeout))
-            .timeout_send_body((!is_alone).then_some(settings.read_timeout))
-            .timeout_per_write(is_alone.then_some(settings.read_timeout))
+            .timeout_send_body(content_timeout)
+            .timeout_per_write(write_timeout)
             .timeout_recv_response(Some(settings.read_timeout))
             .timeout_per_read(Some(settings.read_timeout))
             .max_idle_connections(settings.connections)
@@ -402,12 +388,10 @@ impl Client {
         counts: &mut Counts,
         mut attempt: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, Refusal> {
-        let has_other = self.settings.role == Role::Beside;
-        if has_other && !standing.is_useful() {
+        let policy = &self.settings.policy;
+        if policy.refused_kinds == RefusedKinds::Dropped && !standing.is_useful() {
             return Err(Refusal::Unused);
         }
-        let retries = |wanted: u32, most| if has_other { wanted.min(most) } else { wanted };
-        let longest_pause = if has_other { LONGEST_PAUSE } else { LONGEST_PAUSE_ALONE };
         let begun = Instant::now();
         let mut tried = 0;
         let refusal = loop {
@@ -427,20 +411,20 @@ impl Client {
                 Err(Failure::Throttled(refusal)) => {
                     counts.throttled += 1;
                     self.throttle.refused(Instant::now());
-                    (refusal, retries(self.settings.throttle_retries, MAX_THROTTLE_RETRIES))
+                    (refusal, self.settings.throttle_retries.min(policy.max_throttle_retries))
                 }
                 Err(Failure::Again(reason)) if begun.elapsed() > LONGEST_ATTEMPTS => {
                     break Refusal::Lost(reason);
                 }
                 Err(Failure::Again(reason)) => {
-                    (Refusal::Lost(reason), retries(self.settings.retries, MAX_RETRIES))
+                    (Refusal::Lost(reason), self.settings.retries.min(policy.max_retries))
                 }
             };
             if tried > retries.min(most) {
                 break refusal;
             }
             counts.retries += 1;
-            std::thread::sleep((FIRST_PAUSE * 2_u32.pow((tried - 1).min(8))).min(longest_pause));
+            std::thread::sleep((FIRST_PAUSE * 2_u32.pow((tried - 1).min(8))).min(policy.longest_pause));
         };
         standing.refused(&refusal);
         Err(refusal)
@@ -448,11 +432,9 @@ impl Client {
 
     /// Waits until the bucket may be asked.
     fn wait_for_turn(&self) -> Result<(), Refusal> {
-        let is_alone = self.settings.role == Role::Alone;
-        let longest = if is_alone { LONGEST_WAIT_ALONE } else { LONGEST_WAIT };
         let since = Instant::now();
         while let Some(wait) = self.throttle.begin(Instant::now()) {
-            if since.elapsed() > longest {
+            if since.elapsed() > self.settings.policy.longest_wait {
                 return Err(Refusal::Lost("the server has throttled requests for too long".into()));
             }
             std::thread::sleep(wait);

@@ -5,7 +5,7 @@
 //! says where the bucket is, in which region, which certificates to trust and, for each request, the credentials.
 //!
 //! The client accepts only answers that cannot be misunderstood. Anything else, such as a missing object, another version, a
-//! redirection or an error, is a [`Refusal`]. A caller that owns another client of the bucket ([`Role::Beside`]: Spark's S3A) asks
+//! redirection or an error, is a [`Refusal`]. A caller that owns another client of the bucket ([`Policy::WITH_FALLBACK`]: Spark's S3A) asks
 //! that one then. Requests that are lost, cut off or throttled are repeated (`client`); a server that throttles requests slows
 //! all clients of its bucket in this process (`throttle`).
 
@@ -13,6 +13,7 @@ mod address;
 mod client;
 mod connections;
 mod page;
+mod policy;
 mod refusal;
 mod signature;
 mod standing;
@@ -21,8 +22,9 @@ mod version;
 mod writes;
 
 pub use address::{Address, encode as encode_query};
-pub use client::{Client, Counts, Metadata, Object, Opened, Part, Role, Settings, tls};
+pub use client::{Client, Counts, Metadata, Object, Opened, Part, Settings, tls};
 pub use page::{Item, Page};
+pub use policy::{Policy, Proxies, RefusedKinds, SendTimeout};
 pub use refusal::{Refusal, element};
 pub use signature::{CredentialSource, Credentials};
 pub use version::Version;

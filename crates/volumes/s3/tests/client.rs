@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use millstream_s3::{
-    Address, Client, Counts, CredentialSource, Credentials, Metadata, Object, PageRequest, Part, Refusal,
-    Role, Settings, Version,
+    Address, Client, Counts, CredentialSource, Credentials, Metadata, Object, PageRequest, Part, Policy,
+    Refusal, Settings, Version,
 };
 
 const OBJECT: &[u8] = b"0123456789";
@@ -128,7 +128,7 @@ fn settings(port: u16) -> Settings {
         throttle_retries: 9,
         connections: 4,
         certificates: Vec::new(),
-        role: Role::Beside,
+        policy: Policy::WITH_FALLBACK,
     }
 }
 
@@ -417,10 +417,10 @@ fn a_page_that_is_cut_off_is_asked_for_again() {
     assert!(head.starts_with(query), "{head}");
 }
 
-/// A client without another one beside it, and a server of these acts.
+/// A client without another one to fall back on, and a server of these acts.
 fn alone(acts: &[Act]) -> (Client, Server) {
     let server = server(acts);
-    let settings = Settings { role: Role::Alone, ..settings(server.port) };
+    let settings = Settings { policy: Policy::WITHOUT_FALLBACK, ..settings(server.port) };
     (Client::new(settings, Box::new(Given(key()))), server)
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millstream_s3::{Address, Client, CredentialSource, Credentials, Role, Settings};
+use millstream_s3::{Address, Client, CredentialSource, Credentials, Policy, Settings};
 
 use credentials::Chain;
 use profile::Profile;
@@ -99,7 +99,7 @@ impl Access {
             throttle_retries: THROTTLE_RETRIES,
             connections: CONNECTIONS,
             certificates: self.certificates.clone(),
-            role: Role::Alone,
+            policy: Policy::WITHOUT_FALLBACK,
         };
         Client::new(settings, Box::new(Shared(Arc::clone(&self.credentials))))
     }
