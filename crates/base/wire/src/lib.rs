@@ -22,4 +22,4 @@ mod vectors;
 pub use decoder::{Decoder, Malformed};
 pub use encoder::Encoder;
 #[cfg(feature = "vectors")]
-pub use vectors::vector;
+pub use vectors::{lines, vector};

@@ -29,7 +29,7 @@ const PLANNED_PARTS: u64 = 9_000;
 /// Largest object that the server copies at once.
 const MOST_COPIED: u64 = 5 << 30;
 /// User metadata: the checksum of the contents.
-const CHECKSUM: &str = "x-amz-meta-millstream-checksum";
+const CHECKSUM: &str = "millstream-checksum";
 
 /// What is being written to a bucket, by the keys of first names.
 #[derive(Debug, Default)]
@@ -283,8 +283,8 @@ impl Upload {
             Whole::Content(content) => {
                 let bytes = content.as_ref().map_or(&[][..], |part| &part.bytes);
                 let time = mtime.map(time_header);
-                let headers: Vec<_> =
-                    time.into_iter().chain([(CHECKSUM.to_owned(), checksum(bytes))]).collect();
+                let checksum = (format!("x-amz-meta-{CHECKSUM}"), checksum(bytes));
+                let headers: Vec<_> = time.into_iter().chain([checksum]).collect();
                 let put = self.bucket.put(Operation::Write, &self.key, bytes, &headers);
                 if let (Err(_), Some(content)) = (&put, content) {
                     lock(&self.state).parts.insert(0, Part::Filling(content));
@@ -407,6 +407,7 @@ mod tests {
     use std::time::Duration;
 
     use millstream_s3::{Address, CredentialSource, Credentials, Policy, Settings};
+    use millstream_wire::lines;
 
     use super::*;
     use crate::bucket::Reads;
@@ -465,6 +466,20 @@ mod tests {
         let sent = upload.write_all(&vec![1; PART as usize], 0);
         assert_eq!(sent.map_err(|error| error.errno), Err(Errno::IO), "nobody answers");
         assert_eq!(upload.finish().map_err(|error| error.errno), Err(Errno::IO));
+    }
+
+    #[test]
+    fn checksums_are_those_of_the_shared_vector() {
+        for line in lines("object-metadata.tsv") {
+            match *line.split('\t').collect::<Vec<_>>() {
+                ["key", "checksum", name] => assert_eq!(CHECKSUM, name),
+                ["checksum", content, expected] => assert_eq!(checksum(content.as_bytes()), expected),
+                // Objects of one part have one.
+                ["largest", "psync", bytes] => assert_eq!(PART.to_string(), bytes),
+                ["key" | "time" | "read" | "other" | "largest", ..] => {}
+                _ => panic!("{line}"),
+            }
+        }
     }
 
     #[test]

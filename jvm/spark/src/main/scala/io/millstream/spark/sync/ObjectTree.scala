@@ -133,6 +133,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
   override def keepsAttributes(path: String): Boolean = true
 }
 
+/** `crates/volumes/bucket` writes and reads the same metadata; `testdata/object-metadata.tsv` has examples for both. */
 private[sync] object ObjectTree {
 
   /**
@@ -144,12 +145,16 @@ private[sync] object ObjectTree {
 
   private val Header = "fs.s3a.create.header."
   private val Quick = "fs.s3a.create.performance"
-  private val Time = "millstream-mtime"
-  private val Checksum = "millstream-checksum"
+  val Time = "millstream-mtime"
+  val Checksum = "millstream-checksum"
+  private val Seconds = "-?[0-9]+(\\.[0-9]{0,9})?".r
   private val Nanos = new BigDecimal(1000000000)
 
   /** Seconds, with as many digits as there are. */
-  private def encoded(mtime: Long): String = new BigDecimal(mtime).divide(Nanos).toPlainString
+  def encoded(mtime: Long): String = new BigDecimal(mtime).divide(Nanos).toPlainString
 
-  private def decoded(text: String): Option[Long] = Try(new BigDecimal(text).multiply(Nanos).longValueExact).toOption
+  /** None if it is no time, or one with more digits than a nanosecond has. */
+  def decoded(text: String): Option[Long] =
+    Option.when(Seconds.matches(text))(new BigDecimal(text).multiply(Nanos)).flatMap(time =>
+      Try(time.longValueExact).toOption)
 }

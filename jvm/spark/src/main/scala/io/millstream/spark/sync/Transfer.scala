@@ -225,8 +225,8 @@ private[sync] final class Transfer(
 
 private[sync] object Transfer {
 
-  /** Files of up to so many bytes are read before anything is written. */
-  private val SmallBytes = 4 << 20
+  /** Files of up to so many bytes are read before anything is written, so that objects can state their checksums. */
+  val SmallBytes = 4 << 20
   private val BufferBytes = 1 << 20
 
   private val IsInTheWay =
