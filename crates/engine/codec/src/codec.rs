@@ -1,4 +1,5 @@
-//! Names, numbers and signatures of formats.
+//! Names, numbers and signatures of formats. `testdata/codecs.tsv` lists the codecs; tests of every language that knows them read
+//! it.
 
 /// A compression format of text files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,6 +154,30 @@ mod tests {
                 _ => assert_eq!(split.map(|(codec, _)| codec), codec, "{name}"),
             }
         }
+    }
+
+    #[test]
+    fn codecs_are_those_of_the_shared_table() {
+        let lines = millstream_wire::lines("codecs.tsv");
+        let mut found = Vec::new();
+        for line in &lines[1..] {
+            let columns: Vec<_> = line.split('\t').collect();
+            let [code, name, ending, of_spark, signature, indexed, ..] = columns[..] else { panic!("{line}") };
+            let codec = Codec::from_code(code.parse().expect("a number")).expect("a codec");
+            assert_eq!((codec.code().to_string().as_str(), codec.name(), codec.ending()), (code, name, ending));
+            assert_eq!(codec.has_index(), indexed == "yes", "{name}");
+            for ending in [ending, of_spark].into_iter().filter(|&ending| ending != "-") {
+                let file = format!("a{ending}");
+                assert_eq!(Codec::split_name(file.as_bytes()), Some((codec, &b"a"[..])), "{file}");
+            }
+            if signature != "-" {
+                let beginning = u32::from_str_radix(signature, 16).expect("hexadecimal").to_be_bytes();
+                let beginning: Vec<u8> = beginning.into_iter().skip_while(|&byte| byte == 0).chain([1]).collect();
+                assert!(recognize(&beginning).is_some(), "{name}");
+            }
+            found.push(codec);
+        }
+        assert_eq!(found, CODECS);
     }
 
     #[test]

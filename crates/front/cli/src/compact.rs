@@ -191,4 +191,11 @@ mod tests {
         assert!(compact.set_format(b"orc", &diagnostics).is_err());
         assert!(compact.set_codec(b"rar", &diagnostics).is_err());
     }
+
+    #[test]
+    fn codecs_are_those_of_the_shared_table() {
+        let lines = millstream_wire::lines("codecs.tsv");
+        let names = lines[1..].iter().filter_map(|line| line.split('\t').nth(8)).filter(|&name| name != "-");
+        assert_eq!(CODECS, ["none"].into_iter().chain(names).collect::<Vec<_>>());
+    }
 }

@@ -96,4 +96,11 @@ mod tests {
             assert!(formats.set_codecs(text, &diagnostics).is_err(), "{text:?}");
         }
     }
+
+    #[test]
+    fn codecs_are_those_of_the_shared_table() {
+        let lines = millstream_wire::lines("codecs.tsv");
+        let names = lines[1..].iter().filter_map(|line| line.split('\t').nth(7)).filter(|&name| name != "-");
+        assert_eq!(CODECS, ["none"].into_iter().chain(names).collect::<Vec<_>>());
+    }
 }

@@ -181,3 +181,16 @@ pub(super) fn evidence(path: &[u8]) -> Evidence {
     };
     Evidence { certainty: Certainty::Possible, table: path[..at].to_vec(), log: log.to_vec(), why }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compressed_files_are_those_of_the_shared_table() {
+        for line in &millstream_wire::lines("codecs.tsv")[1..] {
+            let ending = line.split('\t').nth(2).expect("an ending");
+            assert!(is_unsearchable(ending.as_bytes()), "{ending}");
+        }
+    }
+}

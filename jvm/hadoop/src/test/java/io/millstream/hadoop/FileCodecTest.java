@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.hadoop.conf.Configuration;
@@ -184,6 +185,27 @@ class FileCodecTest {
                 List.of(Lz4Codec.class, SnappyCodec.class, ZStandardCodec.class),
                 ALL.stream().map(FileCodec::hadoops).toList());
         assertEquals(GzipCodec.class, FileCodec.hadoops(new GzipCodec()));
+    }
+
+    @Test
+    void codecsAreThoseOfTheSharedTable() throws Exception {
+        List<String> lines = Files.readAllLines(Path.of("../../testdata/codecs.tsv"));
+        assertEquals(TextCodec.values().length, lines.size() - 1);
+        for (TextCodec codec : TextCodec.values()) {
+            String[] columns = lines.get(codec.code()).split("\t");
+            assertEquals(
+                    List.of(String.valueOf(codec.code()), codec.name().toLowerCase(Locale.ROOT)),
+                    List.of(columns[0], columns[1]));
+            assertEquals(codec.hasIndex() ? "yes" : "no", columns[5], codec.name());
+            assertEquals(codec, TextCodec.of(of("f" + columns[2])));
+            for (String name : columns[6].split(",")) {
+                Class<?> hadoops = Class.forName("org.apache.hadoop.io.compress." + name);
+                CompressionCodec made =
+                        (CompressionCodec) hadoops.getDeclaredConstructor().newInstance();
+                assertEquals(codec, TextCodec.of(made));
+                assertEquals(columns[2], made.getDefaultExtension());
+            }
+        }
     }
 
     /** Hadoop's own codec throws here unless Hadoop has its native library, which is not the case in tests. */
