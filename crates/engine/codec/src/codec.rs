@@ -162,9 +162,14 @@ mod tests {
         let mut found = Vec::new();
         for line in &lines[1..] {
             let columns: Vec<_> = line.split('\t').collect();
-            let [code, name, ending, of_spark, signature, indexed, ..] = columns[..] else { panic!("{line}") };
+            let [code, name, ending, of_spark, signature, indexed, ..] = columns[..] else {
+                panic!("{line}")
+            };
             let codec = Codec::from_code(code.parse().expect("a number")).expect("a codec");
-            assert_eq!((codec.code().to_string().as_str(), codec.name(), codec.ending()), (code, name, ending));
+            assert_eq!(
+                (codec.code().to_string().as_str(), codec.name(), codec.ending()),
+                (code, name, ending)
+            );
             assert_eq!(codec.has_index(), indexed == "yes", "{name}");
             for ending in [ending, of_spark].into_iter().filter(|&ending| ending != "-") {
                 let file = format!("a{ending}");
@@ -172,7 +177,8 @@ mod tests {
             }
             if signature != "-" {
                 let beginning = u32::from_str_radix(signature, 16).expect("hexadecimal").to_be_bytes();
-                let beginning: Vec<u8> = beginning.into_iter().skip_while(|&byte| byte == 0).chain([1]).collect();
+                let beginning: Vec<u8> =
+                    beginning.into_iter().skip_while(|&byte| byte == 0).chain([1]).collect();
                 assert!(recognize(&beginning).is_some(), "{name}");
             }
             found.push(codec);

@@ -1,52 +1,10 @@
 //! What of an entry of the destination differs from its source.
 
-use millstream_vfs::{FileKind, Metadata, Timestamp};
+use millstream_rsync_rules::itemize::Difference;
+use millstream_vfs::{FileKind, Metadata};
 
-use super::options::{Comparison, Options, TimeAccuracy};
+use super::options::{Comparison, Options};
 use crate::transfer::attributes::XattrValues;
-
-bitflags::bitflags! {
-    /// What differs, or has been changed.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub(super) struct Difference: u16 {
-        /// The entry is new.
-        const NEW = 1;
-        /// Contents that were compared, the target of a link, the number of a device.
-        const CONTENTS = 2;
-        const SIZE = 4;
-        const TIME = 8;
-        const MODE = 16;
-        const OWNER = 32;
-        const GROUP = 64;
-        const ACL = 128;
-        const XATTR = 256;
-        /// The time will be that of the run.
-        const TIME_OF_RUN = 512;
-        /// It counts as different, whatever differs.
-        const ASSUMED = 1024;
-    }
-}
-
-impl TimeAccuracy {
-    /// Whether two times are the same.
-    pub(super) fn are_same(self, one: Timestamp, other: Timestamp) -> bool {
-        match self {
-            TimeAccuracy::Nanoseconds => one == other,
-            TimeAccuracy::Seconds(window) => one.sec.abs_diff(other.sec) <= u64::from(window),
-            TimeAccuracy::AsStored => {
-                let unit = unit(one).max(unit(other));
-                one.sec == other.sec && one.nsec / unit == other.nsec / unit
-            }
-        }
-    }
-}
-
-/// The unit that a time may have been cut to, in nanoseconds: volumes store 1, 100, 1,000, and so on.
-fn unit(time: Timestamp) -> u32 {
-    const UNITS: [u32; 9] =
-        [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 1];
-    UNITS.into_iter().find(|unit| time.nsec.is_multiple_of(*unit)).unwrap_or(1)
-}
 
 impl Options {
     /// Whether the data of a file is up to date, as far as metadata tells.
@@ -125,30 +83,4 @@ fn owning_group(xattrs: &XattrValues) -> Option<u32> {
     let (_, list) = xattrs.iter().find(|(name, _)| name.to_bytes() == b"system.posix_acl_access")?;
     let entries = list.get(4..)?.chunks_exact(8);
     entries.filter(|entry| entry[..2] == OWNING_GROUP).map(|entry| u32::from(entry[2] & 7)).next()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_as_exact_as_the_coarser_one() {
-        let at = |sec, nsec| Timestamp { sec, nsec };
-        for (one, other, expected) in [
-            (at(5, 123_456_789), at(5, 123_456_789), true),
-            (at(5, 123_456_789), at(5, 123_456_788), false),
-            (at(5, 123_456_789), at(5, 123_456_000), true),
-            (at(5, 123_456_789), at(5, 123_457_000), false),
-            (at(5, 123_456_789), at(5, 0), true),
-            (at(5, 123_456_789), at(6, 0), false),
-            (at(5, 123_456_700), at(5, 123_456_789), true),
-            (at(-5, 500_000_000), at(-5, 0), true),
-        ] {
-            assert_eq!(TimeAccuracy::AsStored.are_same(one, other), expected, "{one:?} {other:?}");
-            assert_eq!(TimeAccuracy::AsStored.are_same(other, one), expected, "{other:?} {one:?}");
-        }
-        assert!(TimeAccuracy::Seconds(1).are_same(at(5, 1), at(6, 999)));
-        assert!(!TimeAccuracy::Seconds(0).are_same(at(5, 1), at(6, 1)));
-        assert!(!TimeAccuracy::Nanoseconds.are_same(at(5, 1), at(5, 0)));
-    }
 }

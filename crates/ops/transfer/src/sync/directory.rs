@@ -5,15 +5,14 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use millstream_rsync_rules::itemize::{Difference, Update};
 use millstream_vfs::{
     Capabilities, Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, RemoveKind,
     SymlinkBehavior, Volume,
 };
 use millstream_walk::{Entry, Other};
 
-use super::difference::Difference;
 use super::item::{Item, State};
-use super::itemize::Update;
 use super::level::{Level, Target};
 use super::options::{FileSystems, Missing, Present, Recursion};
 use super::pass::Purpose;

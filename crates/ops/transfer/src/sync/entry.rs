@@ -5,17 +5,17 @@
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
+use millstream_rsync_rules::itemize::{Difference, Update};
 use millstream_vfs::{
     Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Metadata, NodeKind, Operation, ReadState,
     RemoveKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::{Entry, Threads};
 
-use super::difference::Difference;
 use super::item::{Item, Leader, State};
-use super::itemize::{Change, Update};
+use super::itemize::Change;
 use super::load::Plan;
-use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion, Report, TimeAccuracy};
+use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion, Report};
 use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
 use super::stats::count;
@@ -140,11 +140,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn keeps_newer(&self, source: &Metadata, found: &Metadata) -> bool {
         self.options.newer == Newer::Kept
             && [source.kind(), found.kind()] == [FileKind::File; 2]
-            && match self.options.time_accuracy {
-                // As by rsync: a source that is newer by less than the window is not newer.
-                TimeAccuracy::Seconds(window @ 1..) => source.mtime.sec - found.mtime.sec < i64::from(window),
-                _ => found.mtime > source.mtime,
-            }
+            && self.options.time_accuracy.is_newer(found.mtime, source.mtime)
     }
 
     /// Decides what to do about an entry.

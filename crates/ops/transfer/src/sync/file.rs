@@ -8,15 +8,15 @@ use std::ffi::CStr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use millstream_rsync_rules::itemize::{Difference, Update};
 use millstream_vfs::{
     Access, Capabilities, Dir, Errno, Error, Fields, File, FileKind, Intended, Metadata, Operation,
     SymlinkBehavior, Volume,
 };
 use millstream_walk::Entry;
 
-use super::difference::Difference;
 use super::item::{Item, OwnedItem, State};
-use super::itemize::{Change, Update};
+use super::itemize::Change;
 use super::load::{Ends, Load, Plan};
 use super::options::Missing;
 use super::report::{Notice, Trouble};

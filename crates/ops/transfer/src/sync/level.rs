@@ -4,10 +4,10 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use millstream_rsync_rules::itemize::Difference;
 use millstream_vfs::{Metadata, Result, SymlinkBehavior};
 use millstream_walk::Other;
 
-use super::difference::Difference;
 use crate::transfer::Identity;
 use crate::transfer::attributes::XattrValues;
 use crate::transfer::place::Place;

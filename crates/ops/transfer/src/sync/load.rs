@@ -1,8 +1,8 @@
 //! A file whose data is being copied.
 
+use millstream_rsync_rules::itemize::Difference;
 use millstream_vfs::{Dir, Metadata, Volume};
 
-use super::difference::Difference;
 use super::item::OwnedItem;
 use crate::transfer::Identity;
 use crate::transfer::carriers;

@@ -50,11 +50,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
+use millstream_rsync_rules::itemize::Difference;
 use millstream_vfs::{Capabilities, Dir, Errno, Error, Fields, FileKind, Operation, SymlinkBehavior, Volume};
 use millstream_walk::{Pairing, WalkOptions, walk};
 
 use chain::Chain;
-pub use itemize::escape;
+pub use millstream_rsync_rules::itemize::escape;
 pub use options::*;
 pub use report::{Notice, Problem, Sink, Trouble};
 pub use stats::Stats;
@@ -63,7 +64,6 @@ use crate::transfer::Identity;
 use crate::transfer::place::{Budget, Origin, Place, Shares};
 use delete::Deleter;
 use deletions::Deletions;
-use difference::Difference;
 use level::{Level, Target, joined};
 use millstream_operation::activity::Activity;
 use millstream_text::operands::side_by_side;

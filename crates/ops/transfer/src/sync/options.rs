@@ -14,6 +14,8 @@ use crate::transfer::temporaries::Temporaries;
 pub use millstream_operation::terms::{Execution, FileSystems};
 use millstream_rsync_rules::files::FileList;
 use millstream_rsync_rules::filter::Filter;
+pub use millstream_rsync_rules::itemize::HighBytes;
+pub use millstream_rsync_rules::times::TimeAccuracy;
 
 /// Options of a synchronization.
 #[derive(Clone, Debug)]
@@ -162,17 +164,6 @@ choice!(
     }
 );
 choice!(
-    /// How exactly the times of files are compared.
-    TimeAccuracy {
-        /// As exactly as the coarser of the two is stored.
-        AsStored,
-        /// Differences of up to so many seconds are none (`--modify-window`).
-        Seconds(u32),
-        /// To the nanosecond (`--modify-window=-1`).
-        Nanoseconds,
-    }
-);
-choice!(
     /// What to do about a file of the destination that is newer than its source.
     Newer {
         /// It is replaced.
@@ -240,17 +231,6 @@ choice!(
         AllItems,
         /// A JSON record.
         Json,
-    }
-);
-choice!(
-    /// Which bytes of names are printed as they are, of those that are not ASCII; the others are printed as `\#ooo`.
-    HighBytes {
-        /// Those of characters in UTF-8.
-        Utf8,
-        /// None, as in the C locale.
-        Escaped,
-        /// All (`-8`).
-        Printed,
     }
 );
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
 
+use millstream_rsync_rules::itemize::Difference;
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, SymlinkBehavior, Volume};
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
 
 use super::chain::Chain;
-use super::difference::Difference;
 use super::item::{Item, Leader, State};
 use super::level::Level;
 use super::load::Load;
