@@ -70,10 +70,10 @@ impl<'a, V: Volume> Copier<'a, V> {
     pub(super) fn new(
         volume: &V,
         targets: &'a [Target<V::Dir>],
-        options: &'a Options,
         watchers: Watchers<'a>,
         budget: Budget,
     ) -> Self {
+        let options = watchers.options;
         let shares = Shares::of(volume);
         Copier {
             options,

@@ -13,7 +13,7 @@ use super::report::{Problem, Trouble};
 use super::trace::Action;
 use crate::transfer::attributes::Before;
 use crate::transfer::buffers::Buffers;
-use crate::transfer::place::{Origin, Place};
+use crate::transfer::place::{Origin, Original, Place};
 use crate::transfer::report::{Done, Reported};
 
 impl<V: Volume> Copier<'_, V> {
@@ -49,7 +49,8 @@ impl<V: Volume> Copier<'_, V> {
         let origin = self.make_directory(buffers, item, source, present.map(|(found, _)| found))?;
         let symlinks = present.map_or(SymlinkBehavior::NoFollow, |(_, symlinks)| symlinks);
         let device = if item.is_operand() { within } else { item.place.device };
-        let place = Place::copy_of(source, device, item.operand, item.place, (item.name, symlinks), origin);
+        let original = Original { metadata: source, device, operand: item.operand };
+        let place = Place::copy_of(original, item.place, item.name, symlinks, origin);
         if item.is_operand() {
             self.remember_top(item, source, &place)?;
         }

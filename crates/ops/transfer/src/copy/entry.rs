@@ -10,7 +10,7 @@ use millstream_walk::{Descend, Entry};
 
 use super::copier::Copier;
 use super::existing::{Decision, Skipped};
-use super::item::{Item, State, split};
+use super::item::{Item, State, Visit, split};
 use super::job::{FileOf, Job, NameState, Transfer};
 use super::names::Linked;
 use super::options::{
@@ -20,7 +20,6 @@ use super::report::Trouble;
 use super::trace::Action;
 use crate::transfer::Identity;
 use crate::transfer::buffers::Buffers;
-use crate::transfer::carriers::Crew;
 use crate::transfer::links::Claim;
 use crate::transfer::place::Origin;
 use crate::transfer::report::Done;
@@ -30,12 +29,11 @@ impl<V: Volume> Copier<'_, V> {
     pub(super) fn entry(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
+        visit: &Visit<'_, V>,
         descend: &mut Descend<'_, V, State<V>>,
-        crew: &dyn Crew,
     ) -> Done<()> {
-        let job = self.examine(item, entry)?;
+        let Visit { item, entry, .. } = visit;
+        let job = self.examine(visit)?;
         let is_directory = job.metadata.kind() == FileKind::Directory;
         if item.is_operand() && self.is_given_twice(item, &job.metadata) {
             return Ok(());
@@ -51,11 +49,12 @@ impl<V: Volume> Copier<'_, V> {
             }
             return Ok(());
         }
-        self.place_entry(buffers, item, entry, job, crew)
+        self.place_entry(buffers, visit, job)
     }
 
     /// Examines the source. An entry listed as a file is opened at once if it will surely be copied.
-    fn examine(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>) -> Done<Job<V>> {
+    fn examine(&self, visit: &Visit<'_, V>) -> Done<Job<V>> {
+        let Visit { item, entry, .. } = visit;
         let surely_copied = self.options.method == Method::Copy
             && self.options.contents == Contents::Copy
             && self.options.effect == Execution::Real
@@ -137,16 +136,10 @@ impl<V: Volume> Copier<'_, V> {
         found.map(|found| found.identity()).ok()
     }
 
-    fn place_entry(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        mut job: Job<V>,
-        crew: &dyn Crew,
-    ) -> Done<()> {
+    fn place_entry(&self, buffers: &mut Buffers, visit: &Visit<'_, V>, mut job: Job<V>) -> Done<()> {
+        let Visit { item, entry, .. } = visit;
         let present = self.present(item)?;
-        let decision = self.decide(buffers, item, entry, &job.metadata, present.as_ref())?;
+        let decision = self.decide(buffers, visit, &job.metadata, present.as_ref())?;
         let may_have_links = job.metadata.nlink > 1 || entry.symlinks() == SymlinkBehavior::Follow;
         let linked = self.options.preserve.links && may_have_links && self.options.method == Method::Copy;
         if let Decision::Skip(Skipped::Kept) = decision {
@@ -170,19 +163,18 @@ impl<V: Volume> Copier<'_, V> {
                 }
             }
         }
-        self.carry_out(buffers, item, entry, job, decision, crew)
+        self.carry_out(buffers, visit, job, decision)
     }
 
     /// Carries out the decision.
     fn carry_out(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
+        visit: &Visit<'_, V>,
         mut job: Job<V>,
         decision: Decision,
-        crew: &dyn Crew,
     ) -> Done<()> {
+        let Visit { item, .. } = visit;
         match decision {
             Decision::Skip(skipped) => {
                 self.tell_skipped(buffers, item);
@@ -191,26 +183,21 @@ impl<V: Volume> Copier<'_, V> {
             Decision::Make { .. } => {}
             Decision::Reuse(present) => job.reused = Some(*present),
             Decision::Replace if self.action(&job.metadata) == Action::File => {
-                let removed = self.remove_for_data(buffers, item, entry, &mut job);
+                let removed = self.remove_for_data(buffers, visit, &mut job);
                 if removed.is_err() {
                     return self.finish_copy(buffers, item, &job, None, removed);
                 }
             }
             Decision::Replace => job.name = NameState::Taken,
         }
-        self.make(buffers, item, entry, job, crew)
+        self.make(buffers, visit, job)
     }
 
     /// Removes the existing file that data goes in the place of, once the source is known to be readable.
-    fn remove_for_data(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        job: &mut Job<V>,
-    ) -> Done<()> {
+    fn remove_for_data(&self, buffers: &mut Buffers, visit: &Visit<'_, V>, job: &mut Job<V>) -> Done<()> {
+        let Visit { item, .. } = visit;
         if job.source.is_none() && self.options.effect == Execution::Real {
-            let opened = self.open_source(item, entry, &job.metadata);
+            let opened = self.open_source(visit, &job.metadata);
             if opened.is_err() && self.options.trace == Trace::Text {
                 self.tell_copy(buffers, item, job);
             }
@@ -220,14 +207,8 @@ impl<V: Volume> Copier<'_, V> {
     }
 
     /// Creates the copy of an entry.
-    fn make(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        job: Job<V>,
-        crew: &dyn Crew,
-    ) -> Done<()> {
+    fn make(&self, buffers: &mut Buffers, visit: &Visit<'_, V>, job: Job<V>) -> Done<()> {
+        let Visit { item, .. } = visit;
         let action = self.action(&job.metadata);
         if self.options.effect == Execution::DryRun {
             if job.name == NameState::Taken {
@@ -238,13 +219,13 @@ impl<V: Volume> Copier<'_, V> {
             return Ok(());
         }
         if action == Action::File {
-            return self.make_file(buffers, item, entry, job, crew);
+            return self.make_file(buffers, visit, job);
         }
         let made = match action {
             Action::Symlink if self.options.method == Method::SymbolicLink => self.symbolic_link(item, &job),
-            Action::Symlink => self.copy_symlink(item, entry, &job),
-            Action::HardLink => self.hard_link(item, entry, &job),
-            _ => self.node(item, entry, &job),
+            Action::Symlink => self.copy_symlink(visit, &job),
+            Action::HardLink => self.hard_link(visit, &job),
+            _ => self.node(visit, &job),
         };
         if made.is_ok() {
             self.note_made(item);
@@ -259,20 +240,14 @@ impl<V: Volume> Copier<'_, V> {
     }
 
     /// Creates a file for the data of the source, and has the data moved.
-    fn make_file(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        mut job: Job<V>,
-        crew: &dyn Crew,
-    ) -> Done<()> {
+    fn make_file(&self, buffers: &mut Buffers, visit: &Visit<'_, V>, mut job: Job<V>) -> Done<()> {
+        let Visit { item, .. } = visit;
         if self.options.trace == Trace::Text && !self.options.explains() {
             self.tell_copy(buffers, item, &job);
         }
         let _alone = self.alone(&job);
-        match self.open_ends(buffers, item, entry, &mut job) {
-            Ok((copy, temporary)) => self.transfer(buffers, item, Transfer { job, copy, temporary }, crew),
+        match self.open_ends(buffers, visit, &mut job) {
+            Ok((copy, temporary)) => self.transfer(buffers, visit, Transfer { job, copy, temporary }),
             Err(reported) => {
                 if self.options.explains() {
                     self.tell_copy(buffers, item, &job);
@@ -318,12 +293,8 @@ impl<V: Volume> Copier<'_, V> {
     }
 
     /// Opens the source for reading, and checks that it is the file that was examined.
-    pub(super) fn open_source(
-        &self,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        source: &Metadata,
-    ) -> Done<FileOf<V>> {
+    pub(super) fn open_source(&self, visit: &Visit<'_, V>, source: &Metadata) -> Done<FileOf<V>> {
+        let Visit { item, entry, .. } = visit;
         let access = if source.kind() == FileKind::File { Access::Read } else { Access::ReadStream };
         let file = entry
             .handle()
@@ -372,21 +343,24 @@ impl<V: Volume> Copier<'_, V> {
         identity(&directory) == identity(c".")
     }
 
-    fn copy_symlink(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>, job: &Job<V>) -> Done<()> {
+    fn copy_symlink(&self, visit: &Visit<'_, V>, job: &Job<V>) -> Done<()> {
+        let Visit { item, entry, .. } = visit;
         let target = entry.read_link().map_err(self.failed(item, Trouble::ReadLink))?;
         let target = CString::new(target).unwrap_or_default();
         self.replacing(item, job, Trouble::CopySymlink, |place, name| place.create_symlink(name, &target))?;
-        self.set_attributes_by_name(item, entry, &job.metadata)
+        self.set_attributes_by_name(visit, &job.metadata)
     }
 
-    fn hard_link(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>, job: &Job<V>) -> Done<()> {
+    fn hard_link(&self, visit: &Visit<'_, V>, job: &Job<V>) -> Done<()> {
+        let Visit { item, entry, .. } = visit;
         let follow = entry.symlinks();
         self.replacing(item, job, Trouble::CreateHardLink, |place, name| {
             entry.handle().hard_link(entry.name(), follow, place, name)
         })
     }
 
-    fn node(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>, job: &Job<V>) -> Done<()> {
+    fn node(&self, visit: &Visit<'_, V>, job: &Job<V>) -> Done<()> {
+        let Visit { item, .. } = visit;
         let source = &job.metadata;
         let (kind, trouble) = match source.kind() {
             FileKind::Fifo => (NodeKind::Fifo, Trouble::CreateFifo),
@@ -397,15 +371,11 @@ impl<V: Volume> Copier<'_, V> {
         };
         let mode = self.attributes.creation_mode(source);
         self.replacing(item, job, trouble, |place, name| place.create_node(name, kind, mode))?;
-        self.set_attributes_by_name(item, entry, source)
+        self.set_attributes_by_name(visit, source)
     }
 
-    fn set_attributes_by_name(
-        &self,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        source: &Metadata,
-    ) -> Done<()> {
+    fn set_attributes_by_name(&self, visit: &Visit<'_, V>, source: &Metadata) -> Done<()> {
+        let Visit { item, entry, .. } = visit;
         let place =
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         // A complete copy may be linked to even if some attribute could not be set.

@@ -5,11 +5,11 @@ use std::ffi::{CStr, CString};
 use millstream_vfs::{
     Access, Dir, Errno, Fields, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume, is_writable,
 };
-use millstream_walk::{Entry, FollowPolicy};
+use millstream_walk::FollowPolicy;
 
 use super::backup::destroys_source;
 use super::copier::Copier;
-use super::item::{Item, State, split};
+use super::item::{Item, Visit, split};
 use super::job::Present;
 use super::options::{
     Contents, Dangling, Execution, Existing, Method, Placement, Removal, Trace, Update, Verification,
@@ -100,11 +100,11 @@ impl<V: Volume> Copier<'_, V> {
     pub(super) fn decide(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
+        visit: &Visit<'_, V>,
         source: &Metadata,
         present: Option<&Present>,
     ) -> Done<Decision> {
+        let Visit { item, .. } = visit;
         let Some(present) = present else { return Ok(Decision::Make { backup: None }) };
         if self.would_write_through(source, present) && present.unreachable.is_some() {
             return Err(self.trouble(item, Trouble::StatDestination, present.unreachable));
@@ -120,7 +120,7 @@ impl<V: Volume> Copier<'_, V> {
                 self.tell(&mut buffers.lines, item, Action::File, None, None);
             }
             // A source that cannot be read is the error to report.
-            self.open_source(item, entry, source)?;
+            self.open_source(visit, source)?;
             return Err(self.trouble(item, Trouble::ThroughDanglingLink, None));
         }
         match (self.options.existing, self.options.update) {
@@ -128,12 +128,12 @@ impl<V: Volume> Copier<'_, V> {
             (_, Update::NoneOrFail) => return Err(self.trouble(item, Trouble::NotReplaced, None)),
             _ => {}
         }
-        match self.sameness(item, entry, source, present)? {
+        match self.sameness(visit, source, present)? {
             Sameness::UpToDate => return Ok(Decision::Skip(Skipped::UpToDate(present.link.identity()))),
             Sameness::Same => return Err(self.trouble(item, Trouble::SameFile, None)),
             Sameness::Replaceable | Sameness::Different => {}
         }
-        if self.is_up_to_date(buffers, item, entry, source, present)? {
+        if self.is_up_to_date(buffers, visit, source, present)? {
             return Ok(Decision::Skip(Skipped::UpToDate(present.link.identity())));
         }
         if !self.may_overwrite(buffers, item, present) {
@@ -166,11 +166,11 @@ impl<V: Volume> Copier<'_, V> {
     fn is_up_to_date(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
+        visit: &Visit<'_, V>,
         source: &Metadata,
         present: &Present,
     ) -> Done<bool> {
+        let Visit { item, entry, .. } = visit;
         let existing = match self.options.update {
             Update::Incomplete => Some(&present.link),
             Update::Older if self.replaces(source) => Some(&present.link),
@@ -186,18 +186,13 @@ impl<V: Volume> Copier<'_, V> {
         let is_checked = self.options.verification == Verification::Checksum
             && self.options.update == Update::Incomplete
             && source.kind() == FileKind::File;
-        if is_checked { self.has_same_data(buffers, item, entry, source) } else { Ok(true) }
+        if is_checked { self.has_same_data(buffers, visit, source) } else { Ok(true) }
     }
 
     /// Whether source and destination have the same contents.
-    fn has_same_data(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        source: &Metadata,
-    ) -> Done<bool> {
-        let original = self.open_source(item, entry, source)?;
+    fn has_same_data(&self, buffers: &mut Buffers, visit: &Visit<'_, V>, source: &Metadata) -> Done<bool> {
+        let Visit { item, .. } = visit;
+        let original = self.open_source(visit, source)?;
         let open_copy =
             || item.place.handle(&self.budget)?.open_file(item.name, Access::Read, SymlinkBehavior::NoFollow);
         has_same_data(&original, open_copy, &mut buffers.data).map_err(self.failed(item, Trouble::Read))
@@ -222,19 +217,14 @@ impl<V: Volume> Copier<'_, V> {
     }
 
     /// Whether source and destination are the same file.
-    fn sameness(
-        &self,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        source: &Metadata,
-        present: &Present,
-    ) -> Done<Sameness> {
+    fn sameness(&self, visit: &Visit<'_, V>, source: &Metadata, present: &Present) -> Done<Sameness> {
+        let Visit { item, entry, .. } = visit;
         let method = self.options.method;
         let source_is_link = source.kind() == FileKind::Symlink;
         let leads_here = present.target.is_some_and(|target| target.identity() == source.identity());
         let is_name = present.link.identity() == source.identity();
         if source_is_link {
-            return Ok(self.sameness_of_link(item, entry, present, is_name));
+            return Ok(self.sameness_of_link(visit, present, is_name));
         }
         if !leads_here {
             return Ok(Sameness::Different);
@@ -256,13 +246,8 @@ impl<V: Volume> Copier<'_, V> {
         Ok(if replaced { Sameness::Replaceable } else { Sameness::Same })
     }
 
-    fn sameness_of_link(
-        &self,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        present: &Present,
-        is_name: bool,
-    ) -> Sameness {
+    fn sameness_of_link(&self, visit: &Visit<'_, V>, present: &Present, is_name: bool) -> Sameness {
+        let Visit { item, entry, .. } = visit;
         if is_name {
             return match self.options.method {
                 Method::HardLink => Sameness::UpToDate,

@@ -4,9 +4,10 @@ use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
 use millstream_vfs::Volume;
-use millstream_walk::Directory;
+use millstream_walk::{Directory, Entry};
 
 use crate::transfer::Identity;
+use crate::transfer::carriers::Crew;
 use crate::transfer::place::Place;
 
 /// The traversal's state for a source directory: its copy.
@@ -88,6 +89,14 @@ impl<V: Volume> Item<'_, V> {
             name: self.name.to_owned(),
         }
     }
+}
+
+/// The visit of an entry.
+pub(super) struct Visit<'a, V: Volume> {
+    pub(super) item: Item<'a, V>,
+    pub(super) entry: &'a Entry<'a, V, State<V>>,
+    /// Starts copy workers.
+    pub(super) crew: &'a dyn Crew,
 }
 
 /// The name of a copy. There may be one for every file of the tree (`-L`).

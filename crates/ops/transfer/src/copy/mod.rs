@@ -98,7 +98,7 @@ pub fn copy<V: Volume>(
     sink: &dyn Sink,
     activity: &Activity,
 ) -> Result<Outcome, Error> {
-    let watchers = Watchers { trace: options.trace, sink, activity };
+    let watchers = Watchers { options, sink, activity };
     let base = Place::holding(volume.base());
     let budget = Budget::new(Shares::of(volume).places);
     let place = match destination {
@@ -122,13 +122,13 @@ pub fn copy<V: Volume>(
             (sources.iter().map(into).collect(), Parents::default())
         }
         Destination::IntoWithParents(directory) => {
-            Parents::make(volume, sources, directory, &place, &budget, (options, watchers))
+            Parents::make(volume, sources, directory, &place, &budget, watchers)
         }
     };
     activity.expect(targets.len());
     // The destination directory stays incomplete until its operands are done.
     targets.iter().for_each(|target| target.place.begin());
-    let copier = Copier::new(volume, &targets, options, watchers, budget);
+    let copier = Copier::new(volume, &targets, watchers, budget);
     if let Destination::Exactly(path) = destination {
         let (directory, _) = split(path.to_bytes());
         copier.attributes.look_for_default_acl(&volume.base(), &directory, &targets[0].place);

@@ -7,7 +7,7 @@ use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata, Symlin
 
 use super::copier::Copier;
 use super::item::{Target, joined};
-use super::options::{Directories, Execution, Options};
+use super::options::{Directories, Execution};
 use super::report::{Problem, Trouble};
 use super::watchers::Watchers;
 use crate::transfer::attributes::{Attributes, Before, XattrValues};
@@ -44,7 +44,6 @@ struct Maker<'a, V: Volume> {
     base: V::Dir,
     budget: &'a Budget,
     attributes: Attributes,
-    options: &'a Options,
     watchers: Watchers<'a>,
     made: Vec<Parent<V::Dir>>,
 }
@@ -58,13 +57,12 @@ impl<D: Dir> Parents<D> {
         directory: &CStr,
         place: &Arc<Place<D>>,
         budget: &Budget,
-        (options, watchers): (&Options, Watchers<'_>),
+        watchers: Watchers<'_>,
     ) -> (Vec<Target<D>>, Self) {
         let mut maker = Maker::<V> {
             base: volume.base(),
             budget,
-            attributes: Attributes::new(options.attributes()),
-            options,
+            attributes: Attributes::new(watchers.options.attributes()),
             watchers,
             made: Vec::new(),
         };
@@ -156,7 +154,7 @@ impl<V: Volume> Maker<'_, V> {
         let path = joined(directory.to_bytes(), &path[start..end]);
         if is_just_made
             && matches!(name.to_bytes(), b"." | b"..")
-            && self.options.directories == Directories::Copy
+            && self.watchers.options.directories == Directories::Copy
         {
             // GNU's tool makes all that is in a new directory, and this is there.
             self.problem(Trouble::CreateDirectory, source.to_bytes(), &path, Some(Errno::EXIST));
@@ -221,7 +219,7 @@ impl<V: Volume> Maker<'_, V> {
             Err(error) => return Err(failed(error)),
         }
         let mut origin = Origin::Imagined;
-        if self.options.effect == Execution::Real {
+        if self.watchers.options.effect == Execution::Real {
             above
                 .handle(self.budget)
                 .and_then(|above| above.create_dir(name, self.attributes.creation_mode(metadata)))
@@ -229,7 +227,7 @@ impl<V: Volume> Maker<'_, V> {
             origin = Origin::Made;
         }
         let mut line = Vec::new();
-        self.options.trace.parent(source, destination, self.options.effect, &mut line);
+        self.watchers.options.trace.parent(source, destination, self.watchers.options.effect, &mut line);
         if !line.is_empty() {
             self.watchers.sink.lines(&line);
         }

@@ -8,10 +8,9 @@ use std::sync::atomic::Ordering;
 use millstream_vfs::{
     Access, Dir, Errno, Error, Fields, File, FileKind, RemoveKind, SymlinkBehavior, Volume,
 };
-use millstream_walk::Entry;
 
 use super::copier::Copier;
-use super::item::{Item, State};
+use super::item::{Item, Visit};
 use super::job::{FileOf, Job, Load, Present, Transfer};
 use super::options::{Contents, Placement, Reflink, Removal, Update, Verification};
 use super::report::Trouble;
@@ -36,14 +35,14 @@ impl<V: Volume> Copier<'_, V> {
     pub(super) fn open_ends(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
+        visit: &Visit<'_, V>,
         job: &mut Job<V>,
     ) -> Done<(FileCopy<FileOf<V>>, Option<Temporary>)> {
+        let Visit { item, .. } = visit;
         let metadata = job.metadata;
         let file = match job.source.take() {
             Some(file) => file,
-            None => self.open_source(item, entry, &metadata)?,
+            None => self.open_source(visit, &metadata)?,
         };
         let source = Source::gather(file, metadata, &self.attributes, &mut |trouble, errno| {
             self.trouble(item, trouble, Some(errno));
@@ -133,10 +132,10 @@ impl<V: Volume> Copier<'_, V> {
     pub(super) fn transfer(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, V>,
+        visit: &Visit<'_, V>,
         transfer: Transfer<V>,
-        crew: &dyn Crew,
     ) -> Done<()> {
+        let Visit { item, crew, .. } = visit;
         let Transfer { job, copy, .. } = &transfer;
         let are_files = copy.are_files();
         if self.options.contents == Contents::Copy && are_files {
@@ -149,7 +148,7 @@ impl<V: Volume> Copier<'_, V> {
         {
             item.place.begin();
             let carried = Carried::new(Load { transfer, item: item.keep() });
-            let Err(carried) = self.carriers.offer(carried, crew) else { return Ok(()) };
+            let Err(carried) = self.carriers.offer(carried, *crew) else { return Ok(()) };
             let moved = self.carriers.carry(&self.mover, &mut buffers.data, &carried);
             let done = self.finish_transfer(buffers, item, &carried.load.transfer, moved);
             self.done_in(item.place);

@@ -8,7 +8,7 @@ use std::thread::Scope;
 use std::time::Duration;
 
 use super::copier::Copier;
-use super::item::{Copied, Item, State};
+use super::item::{Copied, Item, State, Visit};
 use super::job::Load;
 use super::report::{Problem, Trouble};
 use crate::transfer::buffers::Buffers;
@@ -75,11 +75,11 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
             if self.copier.options.cancellation.is_cancelled() {
                 break;
             }
-            let item = self.item(&entry);
+            let visit = Visit { item: self.item(&entry), entry: &entry, crew: self };
             // What went wrong has been reported.
-            let _ = self.copier.entry(buffers, &item, &entry, descend, self);
-            if item.is_operand() {
-                self.copier.done_in(item.place);
+            let _ = self.copier.entry(buffers, &visit, descend);
+            if visit.item.is_operand() {
+                self.copier.done_in(visit.item.place);
             }
             self.copier.write_some(buffers);
             tally.add();

@@ -10,9 +10,10 @@ use millstream_vfs::{
     Capabilities, Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, RemoveKind,
     SymlinkBehavior, Volume,
 };
-use millstream_walk::{Entry, Other};
+use millstream_walk::Other;
 
-use super::item::{Item, State};
+use super::item::{Item, Rank, State, Visit};
+use super::itemize::Change;
 use super::level::{Level, Target};
 use super::options::{FileSystems, Missing, Present, Recursion};
 use super::pass::Purpose;
@@ -23,7 +24,7 @@ use super::syncer::Syncer;
 use crate::transfer::Identity;
 use crate::transfer::attributes::Before;
 use crate::transfer::buffers::Buffers;
-use crate::transfer::place::{Origin, Place};
+use crate::transfer::place::{Origin, Original, Place};
 use crate::transfer::report::Done;
 use millstream_rsync_rules::files::Standing;
 
@@ -32,11 +33,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     pub(super) fn directory(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
+        visit: &Visit<'_, 'p, V>,
         source: &Metadata,
-        (standing, is_decided): (Option<Standing>, bool),
+        standing: Option<Standing>,
+        rank: Rank,
     ) -> Done<Option<State<'p, V>>> {
+        let Visit { item, entry, .. } = visit;
         if self.skip_directory(item) {
             return Ok(None);
         }
@@ -54,7 +56,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
         let is_there = found.is_some_and(|found| found.kind() == FileKind::Directory);
         let (xattrs, found_xattrs) = match is_there {
-            true => self.both_xattrs(item, entry)?,
+            true => self.both_xattrs(visit)?,
             false if self.attributes.gathers() => {
                 let mut report = |trouble, errno| {
                     self.trouble(item, trouble, Some(errno));
@@ -63,35 +65,36 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             false => Default::default(),
         };
+        let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
+        let is_decided = rank == Rank::Merged || is_left;
         let identity = source.identity();
         // An earlier operand with the same destination has decided what it is like.
         let (source, xattrs) = match found.as_ref().filter(|_| is_decided && is_there) {
             Some(found) => (found, found_xattrs.clone()),
             None => (source, xattrs),
         };
-        let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
         let (origin, differs) = match found.filter(|_| is_there) {
             Some(found) => {
                 let differs = self.options.difference((source, &xattrs), (&found, &found_xattrs));
                 if !is_decided {
-                    self.tell_change(buffers, item, FileKind::Directory, Update::Attributes, differs, None);
+                    self.tell(buffers, item, Change::new(FileKind::Directory, Update::Attributes, differs));
                 }
                 (Origin::Found, differs)
             }
             // An earlier operand would have made it.
             None if is_decided && !is_left && !self.is_real() => (Origin::Imagined, Difference::NEW),
             None => {
-                (self.make_directory(buffers, item, source, (found.is_some(), is_left))?, Difference::NEW)
+                if found.is_some() {
+                    self.remove_file(item)?;
+                }
+                (self.make_directory(buffers, item, source, is_left)?, Difference::NEW)
             }
         };
         let found = found.filter(|_| is_there).map(|found| match is_left {
             true => found,
             false => self.inheriting(item, source, found),
         });
-        let symlinks = item.target.symlinks_of(item.below);
-        let parent = &item.level.place;
-        let device = if item.below.is_empty() { source.dev } else { parent.device };
-        let place = Place::copy_of(source, device, item.operand, parent, (item.name, symlinks), origin);
+        let place = self.copy_of(item, source, origin);
         place.xattrs.get_or_init(|| xattrs);
         let above = Some(Arc::clone(item.level));
         let level = Level::new(above, place, found, differs, found_xattrs);
@@ -100,6 +103,19 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.note_roots(item, &level, identity)?;
         }
         Ok(self.entered(item, level, standing, source))
+    }
+
+    /// The copy of a directory.
+    pub(super) fn copy_of(
+        &self,
+        item: &Item<'_, 'p, V>,
+        source: &Metadata,
+        origin: Origin,
+    ) -> Arc<Place<V::Dir>> {
+        let parent = &item.level.place;
+        let device = if item.below.is_empty() { source.dev } else { parent.device };
+        let original = Original { metadata: source, device, operand: item.operand };
+        Place::copy_of(original, parent, item.name, item.target.symlinks_of(item.below), origin)
     }
 
     /// Makes new entries of a directory inherit its group, or not, as those of its source do: by the time that it gets its other
@@ -173,20 +189,25 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         standing.has_contents || (is_whole && self.options.recursion == Recursion::Recursive)
     }
 
+    /// Removes what is in the way of a directory.
+    fn remove_file(&self, item: &Item<'_, 'p, V>) -> Done<()> {
+        if !self.is_real() {
+            return Ok(());
+        }
+        self.within(item.level, |place| place.remove(item.name, RemoveKind::File))
+            .map_err(self.failed(item, Trouble::Remove))
+    }
+
     fn make_directory(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
         source: &Metadata,
-        (is_in_the_way, is_left): (bool, bool),
+        is_left: bool,
     ) -> Done<Origin> {
         let mut origin = Origin::Imagined;
         let is_destination = item.below.is_empty() && item.target.prefix.is_empty();
         if self.is_real() {
-            if is_in_the_way {
-                self.within(item.level, |place| place.remove(item.name, RemoveKind::File))
-                    .map_err(self.failed(item, Trouble::Remove))?;
-            }
             // The sticky bit is kept with the other permissions only.
             let kept = if self.options.preserve.mode { 0o1777 } else { 0o777 };
             // A list that does not name it says nothing about its attributes.
@@ -204,7 +225,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
         if !is_left {
             count(&self.watchers.counters.created);
-            self.tell_change(buffers, item, FileKind::Directory, Update::Create, Difference::NEW, None);
+            self.tell(buffers, item, Change::new(FileKind::Directory, Update::Create, Difference::NEW));
         }
         Ok(origin)
     }

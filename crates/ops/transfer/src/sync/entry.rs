@@ -10,11 +10,11 @@ use millstream_vfs::{
     Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Metadata, NodeKind, Operation, ReadState,
     RemoveKind, SymlinkBehavior, Volume,
 };
-use millstream_walk::{Entry, Threads};
+use millstream_walk::Threads;
 
-use super::item::{Item, Leader, State};
+use super::item::{Item, Leader, Visit};
 use super::itemize::Change;
-use super::load::Plan;
+use super::load::{Examined, Plan};
 use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion, Report};
 use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
@@ -23,7 +23,6 @@ use super::syncer::Syncer;
 use crate::transfer::Identity;
 use crate::transfer::attributes::XattrValues;
 use crate::transfer::buffers::Buffers;
-use crate::transfer::carriers::Crew;
 use crate::transfer::links::Claim;
 use crate::transfer::report::Done;
 use crate::transfer::verify::has_same_data;
@@ -43,11 +42,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     pub(super) fn entry(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
+        visit: &Visit<'_, 'p, V>,
         source: &Metadata,
-        crew: &dyn Crew,
     ) -> Done<()> {
+        let Visit { item, .. } = visit;
         let is_wanted = match source.kind() {
             FileKind::File => true,
             FileKind::Symlink => self.options.kinds.links,
@@ -77,7 +75,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
         }
         let claim = is_linked.then_some(identity);
-        let done = self.carry_out(buffers, item, entry, (source, found.as_ref()), claim, crew);
+        let done = self.carry_out(buffers, visit, source, found.as_ref(), claim);
         if let (Err(_), Some(identity)) = (done, claim) {
             self.links.failed(identity);
         }
@@ -87,12 +85,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn carry_out(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
-        (source, found): (&Metadata, Option<&Metadata>),
+        visit: &Visit<'_, 'p, V>,
+        source: &Metadata,
+        found: Option<&Metadata>,
         claim: Option<Identity>,
-        crew: &dyn Crew,
     ) -> Done<()> {
+        let Visit { item, entry, .. } = visit;
         let target = match source.kind() {
             FileKind::Symlink => {
                 let target = entry.read_link().map_err(self.failed(item, Trouble::ReadLink))?;
@@ -100,11 +98,15 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             _ => None,
         };
-        let decision = self.decide(buffers, item, entry, source, found, target.as_deref())?;
+        let decision = self.decide(buffers, visit, source, found, target.as_deref())?;
         let told = target.as_ref().map(|target| target.to_bytes());
         match decision {
             Decision::Keep => {
-                self.tell_change(buffers, item, source.kind(), Update::Attributes, Difference::empty(), told);
+                self.tell(
+                    buffers,
+                    item,
+                    Change::new(source.kind(), Update::Attributes, Difference::empty()).to(told),
+                );
                 self.resolve(item, claim, found.map(Metadata::identity));
             }
             Decision::Amend(differs, xattrs, found_xattrs) => {
@@ -112,24 +114,24 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                     self.amend(item, (source, &xattrs), (found, &found_xattrs));
                 }
                 count(&self.watchers.counters.amended);
-                self.tell_change(buffers, item, source.kind(), Update::Attributes, differs, told);
+                self.tell(buffers, item, Change::new(source.kind(), Update::Attributes, differs).to(told));
                 self.resolve(item, claim, found.map(Metadata::identity));
             }
             Decision::Make(differs) => {
                 self.require_way(item, found)?;
                 let plan = Plan { found: found.copied(), differs, claim };
                 if source.kind() == FileKind::File {
-                    return self.transfer(buffers, item, entry, (source, None), &plan, crew);
+                    return self.transfer(buffers, visit, Examined { metadata: *source, file: None }, &plan);
                 }
                 if self.is_real() {
-                    self.make(buffers, item, entry, source, found, target.as_deref())?;
+                    self.make(buffers, visit, source, found, target.as_deref())?;
                 } else {
                     self.make_way_for(buffers, item, found)?;
                 }
                 if differs.contains(Difference::NEW) {
                     count(&self.watchers.counters.created);
                 }
-                self.tell_change(buffers, item, source.kind(), Update::Create, differs, told);
+                self.tell(buffers, item, Change::new(source.kind(), Update::Create, differs).to(told));
                 self.resolve(item, claim, self.made(item));
             }
         }
@@ -147,20 +149,20 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn decide(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
+        visit: &Visit<'_, 'p, V>,
         source: &Metadata,
         found: Option<&Metadata>,
         target: Option<&CStr>,
     ) -> Done<Decision> {
+        let Visit { item, .. } = visit;
         let Some(found) = found.filter(|found| found.kind() == source.kind()) else {
             return Ok(Decision::Make(Difference::NEW));
         };
         let is_file = source.kind() == FileKind::File;
-        let (xattrs, found_xattrs) = self.both_xattrs(item, entry)?;
+        let (xattrs, found_xattrs) = self.both_xattrs(visit)?;
         let mut differs = self.options.difference((source, &xattrs), (found, &found_xattrs));
         let has_changed = match source.kind() {
-            FileKind::File => self.has_changed(buffers, item, entry, source, found, &mut differs)?,
+            FileKind::File => self.has_changed(buffers, visit, source, found, &mut differs)?,
             FileKind::Symlink => {
                 let place = item.level.place.handle(self.budget);
                 let place = place.map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
@@ -196,8 +198,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn has_changed(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
+        visit: &Visit<'_, 'p, V>,
         source: &Metadata,
         found: &Metadata,
         differs: &mut Difference,
@@ -208,7 +209,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if !self.options.seems_up_to_date(source, found) {
             return Ok(true);
         }
-        if self.options.comparison != Comparison::Contents || self.has_same_data(buffers, item, entry)? {
+        if self.options.comparison != Comparison::Contents || self.has_same_data(buffers, visit)? {
             return Ok(false);
         }
         *differs |= Difference::CONTENTS;
@@ -216,12 +217,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// Whether source and destination have the same contents.
-    fn has_same_data(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
-    ) -> Done<bool> {
+    fn has_same_data(&self, buffers: &mut Buffers, visit: &Visit<'_, 'p, V>) -> Done<bool> {
+        let Visit { item, entry, .. } = visit;
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
         let original = entry.handle().open_file(entry.name(), Access::Read, LINK);
         let original = original.map_err(self.failed(item, Trouble::OpenSource))?;
@@ -230,11 +227,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// The extended attributes of the source, and those of the destination, which exists.
-    pub(super) fn both_xattrs(
-        &self,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
-    ) -> Done<(XattrValues, XattrValues)> {
+    pub(super) fn both_xattrs(&self, visit: &Visit<'_, 'p, V>) -> Done<(XattrValues, XattrValues)> {
+        let Visit { item, entry, .. } = visit;
         if !self.attributes.gathers() {
             return Ok(Default::default());
         }
@@ -353,12 +347,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn make(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
+        visit: &Visit<'_, 'p, V>,
         source: &Metadata,
         found: Option<&Metadata>,
         target: Option<&CStr>,
     ) -> Done<()> {
+        let Visit { item, entry, .. } = visit;
         let (node, trouble) = match source.kind() {
             FileKind::Symlink => (None, Trouble::CopySymlink),
             FileKind::Fifo => (Some(NodeKind::Fifo), Trouble::CreateFifo),
@@ -416,7 +410,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let inode = found.map(Metadata::identity);
         if inode.is_some() && inode == leader.inode {
             if self.options.report == Report::AllItems {
-                self.tell_change(buffers, item, source.kind(), Update::Link, Difference::empty(), None);
+                self.tell(buffers, item, Change::new(source.kind(), Update::Link, Difference::empty()));
             }
             return Ok(true);
         }
@@ -437,7 +431,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             count(&self.watchers.counters.created);
         }
         let target = Some(&*leader.transfer_name);
-        self.tell_change(buffers, item, source.kind(), Update::Link, differs, target);
+        self.tell(buffers, item, Change::new(source.kind(), Update::Link, differs).to(target));
         Ok(true)
     }
 
@@ -496,20 +490,6 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             inode,
         };
         self.links.made(claim, leader);
-    }
-
-    /// Reports a change of an entry.
-    pub(super) fn tell_change(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        kind: FileKind,
-        update: Update,
-        differs: Difference,
-        target: Option<&[u8]>,
-    ) {
-        let name = item.target.transfer_name(item.below);
-        self.tell(buffers, &Change { update, kind, differs, name: &name, target, bytes: None });
     }
 
     /// Reports that a directory is not synchronized.

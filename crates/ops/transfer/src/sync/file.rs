@@ -13,11 +13,10 @@ use millstream_vfs::{
     Access, Capabilities, Dir, Errno, Error, Fields, File, FileKind, Intended, Metadata, Operation,
     SymlinkBehavior, Volume,
 };
-use millstream_walk::Entry;
 
-use super::item::{Item, OwnedItem, State};
+use super::item::{Item, OwnedItem, Visit};
 use super::itemize::Change;
-use super::load::{Ends, Load, Plan};
+use super::load::{Examined, Load, Plan, Transfer};
 use super::options::Missing;
 use super::report::{Notice, Trouble};
 use super::stats::count;
@@ -32,55 +31,55 @@ use crate::transfer::report::Done;
 
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
 
-/// How often a file that changes is copied.
-const ATTEMPTS: usize = 2;
+/// An attempt to copy a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    /// A source that changes meanwhile is copied once more.
+    First,
+    /// It is not.
+    Last,
+}
 
 impl<'p, V: Volume> Syncer<'_, 'p, V> {
-    /// Copies a file; `opened` is its source, if that is open.
+    /// Copies a file.
     pub(super) fn transfer(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
-        (source, mut opened): (&Metadata, Option<FileOf<V>>),
+        visit: &Visit<'_, 'p, V>,
+        source: Examined<FileOf<V>>,
         plan: &Plan,
-        crew: &dyn Crew,
     ) -> Done<()> {
+        let Visit { item, .. } = visit;
         if !self.is_real() {
             self.make_way_for(buffers, item, plan.found.as_ref())?;
-            self.count_copy(plan, source.size);
-            self.tell_transfer(buffers, item, plan, source.size);
-            self.resolve(item, plan.claim, None);
+            self.finish_copy(buffers, item, plan, source.metadata.size, None);
             return Ok(());
         }
-        let mut metadata = *source;
-        for attempt in 1..=ATTEMPTS {
-            let file = match opened.take() {
-                Some(file) => file,
-                None => match self.open_source(item, entry)? {
-                    Some((file, now)) => {
-                        if plan.claim.is_some_and(|claim| claim != now.identity()) {
-                            // Other names of what was examined must not become links to this.
-                            self.notice(&Notice::Changing(&item.target.source_path(item.below)));
-                            self.forsake(plan);
-                            return Ok(());
-                        }
-                        metadata = now;
-                        file
+        let mut opened = source.file.map(|file| (file, source.metadata));
+        for attempt in [Attempt::First, Attempt::Last] {
+            let (file, metadata) = match opened.take() {
+                Some(opened) => opened,
+                None => match self.open_source(visit)? {
+                    Some((_, now)) if plan.claim.is_some_and(|claim| claim != now.identity()) => {
+                        // Other names of what was examined must not become links to this.
+                        self.notice(&Notice::Changing(&item.target.source_path(item.below)));
+                        self.forsake(plan);
+                        return Ok(());
                     }
+                    Some(opened) => opened,
                     None => {
                         self.forsake(plan);
                         return Ok(());
                     }
                 },
             };
-            let ends = self.open_destination(item, file, metadata)?;
+            let transfer = self.open_destination(item, *plan, file, metadata)?;
             self.watchers.activity.begun_bytes.fetch_add(metadata.size, Ordering::Relaxed);
             if metadata.size >= LARGE {
-                return self.offer(buffers, item, *plan, ends, crew);
+                return self.offer(buffers, visit, transfer);
             }
-            let moved = self.mover.whole(&ends.copy.pair(), &mut buffers.data);
-            if self.finish_small(buffers, item, plan, ends, moved, attempt == ATTEMPTS)? {
+            let moved = self.mover.whole(&transfer.copy.pair(), &mut buffers.data);
+            if self.finish_small(buffers, item, transfer, moved, attempt)? {
                 return Ok(());
             }
         }
@@ -89,13 +88,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
 
     /// Copies a file that the destination does not have, without looking at it before it is opened; false if that is not
     /// how it is to be copied.
-    pub(super) fn transfer_new(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
-        crew: &dyn Crew,
-    ) -> Done<bool> {
+    pub(super) fn transfer_new(&self, buffers: &mut Buffers, visit: &Visit<'_, 'p, V>) -> Done<bool> {
+        let Visit { item, entry, .. } = visit;
         let is_new = entry.listed_kind() == FileKind::File
             && !item.below.is_empty()
             && self.is_real()
@@ -104,13 +98,14 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if !is_new {
             return Ok(false);
         }
-        let Some((file, source)) = self.open_source(item, entry)? else { return Ok(true) };
+        let Some((file, source)) = self.open_source(visit)? else { return Ok(true) };
         if self.options.preserve.links && source.nlink > 1 {
             return Ok(false);
         }
         self.watchers.counters.meet(FileKind::File, source.size);
         let plan = Plan { found: None, differs: Difference::NEW, claim: None };
-        self.transfer(buffers, item, entry, (&source, Some(file)), &plan, crew).map(|()| true)
+        let source = Examined { metadata: source, file: Some(file) };
+        self.transfer(buffers, visit, source, &plan).map(|()| true)
     }
 
     /// Lets others copy a source that was claimed.
@@ -124,16 +119,15 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn offer(
         &self,
         buffers: &mut Buffers,
-        item: &Item<'_, 'p, V>,
-        plan: Plan,
-        ends: Ends<FileOf<V>>,
-        crew: &dyn Crew,
+        visit: &Visit<'_, 'p, V>,
+        transfer: Transfer<FileOf<V>>,
     ) -> Done<()> {
+        let Visit { item, crew, .. } = visit;
         item.level.place.begin();
-        let carried = Carried::new(Load { item: OwnedItem::new(item), plan, ends });
-        let Err(carried) = self.carriers.offer(carried, crew) else { return Ok(()) };
+        let carried = Carried::new(Load { item: OwnedItem::new(item), transfer });
+        let Err(carried) = self.carriers.offer(carried, *crew) else { return Ok(()) };
         let moved = self.carriers.carry(&self.mover, &mut buffers.data, &carried);
-        let done = self.finish_large(buffers, item, &plan, &carried.load.ends, moved);
+        let done = self.finish_large(buffers, item, &carried.load.transfer, moved);
         self.done_in(item.level);
         done
     }
@@ -143,8 +137,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let _abandon = self.abandon_on_panic();
         self.carriers.carry_on(&self.mover, crew, &mut |load, buffers, moved| {
             let item = load.item.borrow(self.targets);
-            if self.finish_large(buffers, &item, &load.plan, &load.ends, moved).is_err() {
-                self.forsake(&load.plan);
+            if self.finish_large(buffers, &item, &load.transfer, moved).is_err() {
+                self.forsake(&load.transfer.plan);
             }
             self.done_in(&load.item.level);
             self.write(buffers);
@@ -152,11 +146,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// Opens the source; none if it is gone.
-    pub(super) fn open_source(
-        &self,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
-    ) -> Done<Option<(FileOf<V>, Metadata)>> {
+    pub(super) fn open_source(&self, visit: &Visit<'_, 'p, V>) -> Done<Option<(FileOf<V>, Metadata)>> {
+        let Visit { item, entry, .. } = visit;
         let opened = entry.handle().open_file(entry.name(), Access::Read, SymlinkBehavior::NoFollow);
         let source = match opened {
             Ok(source) => source,
@@ -180,9 +171,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn open_destination(
         &self,
         item: &Item<'_, 'p, V>,
+        plan: Plan,
         file: FileOf<V>,
         metadata: Metadata,
-    ) -> Done<Ends<FileOf<V>>> {
+    ) -> Done<Transfer<FileOf<V>>> {
         let attributes = self.attributes_of(&metadata);
         let source = Source::gather(file, metadata, &attributes, &mut |trouble, errno| {
             self.trouble(item, trouble, Some(errno));
@@ -206,7 +198,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         };
         expected.note(&attributes, place, &before);
         let destination = Destination { file, metadata: before, fresh: true };
-        Ok(Ends { copy: FileCopy::new(source, destination), temporary })
+        Ok(Transfer { plan, copy: FileCopy::new(source, destination), temporary })
     }
 
     /// The data of a small file has been moved, or could not be; whether the copy has its name. If it has not, the source changed.
@@ -214,20 +206,20 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
-        plan: &Plan,
-        ends: Ends<FileOf<V>>,
+        transfer: Transfer<FileOf<V>>,
         moved: Result<u64, Error>,
-        is_last_attempt: bool,
+        attempt: Attempt,
     ) -> Done<bool> {
-        self.watchers.activity.spared_bytes.fetch_add(ends.copy.spared(), Ordering::Relaxed);
-        let Ends { copy, temporary } = ends;
-        let end = self.check(buffers, item, plan, &copy, moved, is_last_attempt).and_then(|bytes| {
+        self.watchers.activity.spared_bytes.fetch_add(transfer.copy.spared(), Ordering::Relaxed);
+        let checked = self.check(buffers, item, &transfer, moved, attempt);
+        let Transfer { plan, copy, temporary } = transfer;
+        let end = checked.and_then(|bytes| {
             let Some(bytes) = bytes else { return Ok(false) };
-            let inode = self.inode(plan, &copy);
+            let inode = self.inode(&plan, &copy);
             let mut attributes = self.attributes_of(&copy.metadata);
             let sets_time = attributes.options.preserve.timestamps;
             attributes.options.preserve.timestamps = false;
-            self.set_attributes(item, plan, &copy, &attributes);
+            self.set_attributes(item, &plan, &copy, &attributes);
             let FileCopy { metadata, destination, .. } = copy;
             // What is written when the file is closed would change its time again.
             destination.close().map_err(self.failed(item, Trouble::Close))?;
@@ -239,7 +231,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                     self.trouble(item, Trouble::Times, Some(error.errno));
                 }
             }
-            self.name(buffers, item, plan, &temporary.name, bytes, inode).map(|()| true)
+            self.take_place(buffers, item, &plan, &temporary.name)?;
+            self.finish_copy(buffers, item, &plan, bytes, inode);
+            Ok(true)
         });
         if !matches!(end, Ok(true)) {
             item.level.place.discard(&temporary.name, self.budget);
@@ -252,17 +246,19 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
-        plan: &Plan,
-        ends: &Ends<FileOf<V>>,
+        transfer: &Transfer<FileOf<V>>,
         moved: Result<u64, Error>,
     ) -> Done<()> {
-        let Ends { copy, temporary } = ends;
+        let Transfer { plan, copy, temporary } = transfer;
         self.watchers.activity.spared_bytes.fetch_add(copy.spared(), Ordering::Relaxed);
-        let end = self.check(buffers, item, plan, copy, moved, true).and_then(|bytes| {
+        let end = self.check(buffers, item, transfer, moved, Attempt::Last).and_then(|bytes| {
             let Some(bytes) = bytes else { return Ok(false) };
             copy.flush().map_err(|error| self.trouble(item, error.trouble, error.errno))?;
             self.set_attributes(item, plan, copy, &self.attributes_of(&copy.metadata));
-            self.name(buffers, item, plan, &temporary.name, bytes, self.inode(plan, copy)).map(|()| true)
+            let inode = self.inode(plan, copy);
+            self.take_place(buffers, item, plan, &temporary.name)?;
+            self.finish_copy(buffers, item, plan, bytes, inode);
+            Ok(true)
         });
         if !matches!(end, Ok(true)) {
             item.level.place.discard(&temporary.name, self.budget);
@@ -275,17 +271,17 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
-        plan: &Plan,
-        copy: &FileCopy<FileOf<V>>,
+        transfer: &Transfer<FileOf<V>>,
         moved: Result<u64, Error>,
-        is_last_attempt: bool,
+        attempt: Attempt,
     ) -> Done<Option<u64>> {
+        let Transfer { plan, copy, .. } = transfer;
         let failed = |error: CopyError| self.trouble(item, error.trouble, error.errno);
         let gone =
             moved.as_ref().err().filter(|error| error.operation == Operation::Read).map(|error| error.errno);
         match gone {
             // Its volume reads no other version than the one that was opened.
-            Some(Errno::STALE) if !is_last_attempt => return Ok(None),
+            Some(Errno::STALE) if attempt == Attempt::First => return Ok(None),
             Some(Errno::STALE) => {
                 self.notice(&Notice::Changing(&item.target.source_path(item.below)));
                 self.forsake(plan);
@@ -310,7 +306,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             return Ok(Some(bytes));
         }
-        if !is_last_attempt {
+        if attempt == Attempt::First {
             return Ok(None);
         }
         let source = item.target.source_path(item.below);
@@ -347,21 +343,25 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         copy.destination.metadata(Fields::INO).ok().map(|made| made.identity())
     }
 
-    /// Gives a complete copy its name.
-    fn name(
+    /// A complete copy has its name, or would have.
+    fn finish_copy(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
         plan: &Plan,
-        temporary: &CStr,
         bytes: u64,
         inode: Option<Identity>,
-    ) -> Done<()> {
-        self.take_place(buffers, item, plan, temporary)?;
-        self.count_copy(plan, bytes);
-        self.tell_transfer(buffers, item, plan, bytes);
+    ) {
+        let is_new = plan.found.is_none_or(|found| found.kind() != FileKind::File);
+        count(&self.watchers.counters.copied_files);
+        self.watchers.counters.copied_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if is_new {
+            count(&self.watchers.counters.created);
+        }
+        let differs = if is_new { Difference::NEW } else { plan.differs };
+        let change = Change::new(FileKind::File, Update::Transfer, differs);
+        self.tell(buffers, item, Change { bytes: Some(bytes), ..change });
         self.resolve(item, plan.claim, inode);
-        Ok(())
     }
 
     /// Renames a complete copy, and removes the directory that may be in the way: before that, unless both can be there.
@@ -395,24 +395,5 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
         self.make_way_for(buffers, item, found)?;
         self.take_name(item, temporary).map_err(failed)
-    }
-
-    fn count_copy(&self, plan: &Plan, bytes: u64) {
-        count(&self.watchers.counters.copied_files);
-        self.watchers.counters.copied_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if plan.found.is_none_or(|found| found.kind() != FileKind::File) {
-            count(&self.watchers.counters.created);
-        }
-    }
-
-    fn tell_transfer(&self, buffers: &mut Buffers, item: &Item<'_, 'p, V>, plan: &Plan, bytes: u64) {
-        let name = item.target.transfer_name(item.below);
-        let mut differs = plan.differs;
-        if plan.found.is_none_or(|found| found.kind() != FileKind::File) {
-            differs = Difference::NEW;
-        }
-        let (update, kind) = (Update::Transfer, FileKind::File);
-        let change = Change { update, kind, differs, name: &name, target: None, bytes: Some(bytes) };
-        self.tell(buffers, &change);
     }
 }

@@ -4,9 +4,11 @@ use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
 use millstream_vfs::Volume;
+use millstream_walk::Entry;
 
 use super::level::{Level, Target};
 use crate::transfer::Identity;
+use crate::transfer::carriers::Crew;
 use crate::transfer::place::Place;
 
 /// The state of a traversal for a directory of the source.
@@ -32,6 +34,25 @@ impl<V: Volume> Clone for Item<'_, '_, V> {
 }
 
 impl<V: Volume> Copy for Item<'_, '_, V> {}
+
+/// The visit of an entry.
+pub(super) struct Visit<'x, 'p, V: Volume> {
+    pub(super) item: Item<'x, 'p, V>,
+    pub(super) entry: &'x Entry<'x, V, State<'p, V>>,
+    /// Starts carriers.
+    pub(super) crew: &'x dyn Crew,
+}
+
+/// How an entry ranks among the entries of the same name in several operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// It is what the name becomes.
+    First,
+    /// A directory that an earlier operand has, too, which decides what it is like.
+    Merged,
+    /// Another one has the name.
+    Beaten,
+}
 
 /// The first name of a file with several links.
 #[derive(Debug)]

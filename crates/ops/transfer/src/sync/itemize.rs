@@ -20,6 +20,18 @@ pub(super) struct Change<'a> {
     pub(super) bytes: Option<u64>,
 }
 
+impl<'a> Change<'a> {
+    /// A change of an entry whose name is not known yet, which leads nowhere, and whose data is not copied.
+    pub(super) fn new(kind: FileKind, update: Update, differs: Difference) -> Self {
+        Change { update, kind, differs, name: b"", target: None, bytes: None }
+    }
+
+    /// The same change of an entry that leads to `target`.
+    pub(super) fn to(self, target: Option<&'a [u8]>) -> Self {
+        Change { target, ..self }
+    }
+}
+
 impl Report {
     /// Appends a line about a change.
     pub(super) fn change(

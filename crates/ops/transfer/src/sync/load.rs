@@ -10,6 +10,13 @@ use crate::transfer::data::Pair;
 use crate::transfer::file::FileCopy;
 use crate::transfer::temporaries::Temporary;
 
+/// A source that has been examined, and possibly opened.
+#[derive(Debug)]
+pub(super) struct Examined<F> {
+    pub(super) metadata: Metadata,
+    pub(super) file: Option<F>,
+}
+
 /// What was decided about a file whose data is to be copied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
@@ -20,9 +27,10 @@ pub(super) struct Plan {
     pub(super) claim: Option<Identity>,
 }
 
-/// Both ends of a file, open.
+/// The making of a copy whose two ends are open.
 #[derive(Debug)]
-pub(super) struct Ends<F> {
+pub(super) struct Transfer<F> {
+    pub(super) plan: Plan,
     pub(super) copy: FileCopy<F>,
     /// The name of the copy until all is done.
     pub(super) temporary: Temporary,
@@ -32,14 +40,13 @@ pub(super) struct Ends<F> {
 #[derive(Debug)]
 pub(super) struct Load<'p, V: Volume> {
     pub(super) item: OwnedItem<'p, V>,
-    pub(super) plan: Plan,
-    pub(super) ends: Ends<<V::Dir as Dir>::File>,
+    pub(super) transfer: Transfer<<V::Dir as Dir>::File>,
 }
 
 impl<V: Volume> carriers::Load for Load<'_, V> {
     type File = <V::Dir as Dir>::File;
 
     fn pair(&self) -> Pair<'_, Self::File> {
-        self.ends.copy.pair()
+        self.transfer.copy.pair()
     }
 }

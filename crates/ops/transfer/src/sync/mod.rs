@@ -69,7 +69,7 @@ use millstream_operation::activity::Activity;
 use millstream_text::operands::side_by_side;
 use pass::{Pass, Purpose};
 use stats::{Counters, count};
-use syncer::Syncer;
+use syncer::{Shared, Syncer};
 use watchers::Watchers;
 
 /// Names of the destination that the directories being compared hold together.
@@ -110,7 +110,7 @@ pub fn sync<V: Volume>(
     let pairing = Pairing::new(NAMES);
     let deletions = Deletions::new(options.most_deletions);
     let counters = Counters::default();
-    let watchers = Watchers { report: options.report, sink, activity, counters: &counters };
+    let watchers = Watchers { options, sink, activity, counters: &counters };
     let base = volume.base();
     let exists = |source: &&CString| match base.metadata(source, SymlinkBehavior::NoFollow, Fields::KIND) {
         Ok(_) => true,
@@ -130,8 +130,8 @@ pub fn sync<V: Volume>(
     activity.expect(targets.len());
     // The directories that hold the operands' copies stay incomplete until those are done.
     targets.iter().for_each(|target| target.level.place.begin());
-    let shared = (&budget, &pairing, &deletions);
-    let syncer = Syncer::new(volume, &targets, options, watchers, shared, &protected);
+    let shared = Shared { budget: &budget, pairing: &pairing, deletions: &deletions, protected: &protected };
+    let syncer = Syncer::new(volume, &targets, watchers, shared);
     let mut threads_peak = 0;
     let mut traverse = |purpose| {
         let mut first = 0;
@@ -143,7 +143,7 @@ pub fn sync<V: Volume>(
         syncer.finish_roots(purpose);
     };
     let delete = || {
-        report_missing(&base, &targets[0], watchers, options);
+        report_missing(&base, &targets[0], watchers);
         let prevents = |deletion: Deletion| deletion.errors == Errors::PreventDeletion;
         if options.deletion.is_some_and(prevents) && counters.obstacles.load(Ordering::Relaxed) > 0 {
             return sink.notice(&Notice::NothingDeleted);
@@ -173,7 +173,7 @@ pub fn sync<V: Volume>(
         }
         None => {
             traverse(Purpose::Update);
-            report_missing(&base, &targets[0], watchers, options);
+            report_missing(&base, &targets[0], watchers);
         }
     }
     let stats = counters.total();
@@ -185,9 +185,9 @@ pub fn sync<V: Volume>(
 
 /// Reports the paths of a list of files that do not exist. Others may not have been met, because nothing is done in the directories that
 /// they are in.
-fn report_missing<D: Dir>(base: &D, target: &Target<'_, D>, watchers: Watchers<'_>, options: &Options) {
+fn report_missing<D: Dir>(base: &D, target: &Target<'_, D>, watchers: Watchers<'_>) {
     let mut root = None;
-    for unmet in options.files.iter().flat_map(|files| files.missing()) {
+    for unmet in watchers.options.files.iter().flat_map(|files| files.missing()) {
         let chain = root.get_or_insert_with(|| {
             base.open_dir_for_names(&target.source, SymlinkBehavior::Follow).map(Chain::new)
         });

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use millstream_rsync_rules::itemize::Difference;
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, SymlinkBehavior, Volume};
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, Place as Spot, Visitor};
 
 use super::chain::Chain;
-use super::item::{Item, Leader, State};
+use super::item::{Item, Leader, Rank, State, Visit};
 use super::level::Level;
 use super::load::Load;
 use super::options::{Missing, Recursion};
@@ -18,7 +18,7 @@ use super::report::{Notice, Problem, Trouble};
 use super::syncer::Syncer;
 use crate::transfer::buffers::Buffers;
 use crate::transfer::carriers::{AbandonOnPanic, Crew, start_in};
-use crate::transfer::place::{Origin, Place};
+use crate::transfer::place::Origin;
 use crate::transfer::report::Done;
 use crate::transfer::throttle::slept;
 use millstream_rsync_rules::files::Standing;
@@ -57,17 +57,6 @@ impl<'s, 'e, 'a, 'p, V: Volume> Crew for Pass<'s, 'e, 'a, 'p, V> {
         let pass = *self;
         start_in(self.scope, self.syncer.options.threads, move || pass.syncer.carry_on(&pass))
     }
-}
-
-/// How an entry ranks among the entries of the same name in several operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rank {
-    /// It is what the name becomes.
-    First,
-    /// A directory that an earlier operand has, too, which decides what it is like.
-    Merged,
-    /// Another one has the name.
-    Beaten,
 }
 
 /// What a worker of the traversal has for itself.
@@ -122,8 +111,9 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
                 level.note_entry();
                 Item { operand, target, below: &below, level, name: entry.name() }
             };
+            let visit = Visit { item, entry: &entry, crew: self };
             // What went wrong has been reported.
-            let _ = self.entry(hands, &item, &entry, descend);
+            let _ = self.entry(hands, &visit, descend);
             if is_operand {
                 self.syncer.done_in(item.level);
             }
@@ -192,11 +182,11 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     fn entry(
         &self,
         hands: &mut Hands<'_, 'p, V>,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
+        visit: &Visit<'_, 'p, V>,
         descend: &mut Descend<'_, V, State<'p, V>>,
     ) -> Done<()> {
-        let Ok(standing) = self.standing(item, entry) else { return Ok(()) };
+        let Visit { item, entry, .. } = visit;
+        let Ok(standing) = self.standing(visit) else { return Ok(()) };
         if standing.is_some_and(Standing::leads_only)
             && !item.below.is_empty()
             && !self.leads_to_any(hands, item)
@@ -204,13 +194,13 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
             return Ok(());
         }
         if self.purpose == Purpose::Deletion {
-            return self.look_for_deletions(item, entry, standing, descend);
+            return self.look_for_deletions(visit, standing, descend);
         }
         let is_alone = item.target.others.is_empty();
-        if is_alone && self.syncer.transfer_new(&mut hands.buffers, item, entry, self)? {
+        if is_alone && self.syncer.transfer_new(&mut hands.buffers, visit)? {
             return Ok(());
         }
-        let Some(source) = self.syncer.source_of(item, entry)? else { return Ok(()) };
+        let Some(source) = self.syncer.source_of(visit)? else { return Ok(()) };
         self.syncer.watchers.counters.meet(source.kind(), source.size);
         let rank = if is_alone {
             Rank::First
@@ -222,12 +212,10 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
             return Ok(());
         }
         let buffers = &mut hands.buffers;
-        let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
-        let is_decided = rank == Rank::Merged || is_left;
         if source.kind() != FileKind::Directory {
-            return self.syncer.entry(buffers, item, entry, &source, self);
+            return self.syncer.entry(buffers, visit, &source);
         }
-        if let Some(level) = self.syncer.directory(buffers, item, entry, &source, (standing, is_decided))? {
+        if let Some(level) = self.syncer.directory(buffers, visit, &source, standing, rank)? {
             descend.into_entry(entry, level);
         }
         Ok(())
@@ -327,11 +315,8 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     }
 
     /// How an entry is listed, if there is a list; an error if it does not take part.
-    fn standing(
-        &self,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
-    ) -> Result<Option<Standing>, ()> {
+    fn standing(&self, visit: &Visit<'_, 'p, V>) -> Result<Option<Standing>, ()> {
+        let Visit { item, entry, .. } = visit;
         let options = self.syncer.options;
         if options.filter.is_empty() && options.files.is_none() {
             return Ok(None);
@@ -357,17 +342,17 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     /// Takes an entry off those that only the destination has, and descends into directories.
     fn look_for_deletions(
         &self,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
+        visit: &Visit<'_, 'p, V>,
         standing: Option<Standing>,
         descend: &mut Descend<'_, V, State<'p, V>>,
     ) -> Done<()> {
+        let Visit { item, entry, .. } = visit;
         let kind = entry.kind();
         if kind != Ok(FileKind::Directory) && !item.below.is_empty() {
             self.syncer.counterpart(item);
             return Ok(());
         }
-        let Some(source) = self.syncer.source_of(item, entry)? else { return Ok(()) };
+        let Some(source) = self.syncer.source_of(visit)? else { return Ok(()) };
         if source.kind() != FileKind::Directory {
             return Ok(());
         }
@@ -377,10 +362,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         if found.is_none() && self.syncer.options.missing == Missing::Skipped {
             return Ok(());
         }
-        let symlinks = item.target.symlinks_of(item.below);
-        let parent = &item.level.place;
-        let device = if item.below.is_empty() { source.dev } else { parent.device };
-        let place = Place::copy_of(&source, device, item.operand, parent, (item.name, symlinks), origin);
+        let place = self.syncer.copy_of(item, &source, origin);
         let above = Some(Arc::clone(item.level));
         let level = Level::new(above, place, found, Difference::empty(), Vec::new());
         if let Some(level) = self.syncer.entered(item, level, standing, &source) {

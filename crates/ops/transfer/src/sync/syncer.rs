@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Metadata, SymlinkBehavior, Volume};
-use millstream_walk::{Counterpart, Entry, Other, Pairing};
+use millstream_walk::{Counterpart, Other, Pairing};
 
 use super::deletions::Deletions;
-use super::item::{Item, Leader, State};
+use super::item::{Item, Leader, State, Visit};
 use super::itemize::Change;
 use super::level::{Level, Target};
 use super::load::Load;
@@ -26,6 +26,15 @@ use crate::transfer::links::Links;
 use crate::transfer::options::Preserve;
 use crate::transfer::place::{Budget, Origin, Shares};
 use crate::transfer::report::{Done, Reported};
+
+/// What the update of the destination shares with the deletion.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<'a, 'p> {
+    pub(super) budget: &'a Budget,
+    pub(super) pairing: &'p Pairing,
+    pub(super) deletions: &'a Deletions,
+    pub(super) protected: &'a HashSet<Identity>,
+}
 
 /// A synchronization that runs.
 pub(super) struct Syncer<'a, 'p, V: Volume> {
@@ -57,11 +66,11 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
     pub(super) fn new(
         volume: &'a V,
         targets: &'a [Target<'p, V::Dir>],
-        options: &'a Options,
         watchers: Watchers<'a>,
-        (budget, pairing, deletions): (&'a Budget, &'p Pairing, &'a Deletions),
-        protected: &'a HashSet<Identity>,
+        shared: Shared<'a, 'p>,
     ) -> Self {
+        let Shared { budget, pairing, deletions, protected } = shared;
+        let options = watchers.options;
         let shares = Shares::of(volume);
         let attributes = Attributes::new(options.attributes());
         let mut untimed = attributes;
@@ -120,10 +129,12 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         move |error| self.trouble(&item, trouble, Some(error.errno))
     }
 
-    /// Reports a change.
-    pub(super) fn tell(&self, buffers: &mut Buffers, change: &Change<'_>) {
+    /// Reports a change of an entry.
+    pub(super) fn tell(&self, buffers: &mut Buffers, item: &Item<'_, 'p, V>, change: Change<'_>) {
+        let name = item.target.transfer_name(item.below);
+        let change = Change { name: &name, ..change };
         let Options { report, execution, high_bytes, .. } = *self.options;
-        report.change(change, execution, high_bytes, &mut buffers.lines);
+        report.change(&change, execution, high_bytes, &mut buffers.lines);
         buffers.write_some(|lines| self.watchers.sink.lines(lines));
     }
 
@@ -252,11 +263,8 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
     }
 
     /// The metadata of an entry of the source, if it is still there.
-    pub(super) fn source_of(
-        &self,
-        item: &Item<'_, 'p, V>,
-        entry: &Entry<'_, V, State<'p, V>>,
-    ) -> Done<Option<Metadata>> {
+    pub(super) fn source_of(&self, visit: &Visit<'_, 'p, V>) -> Done<Option<Metadata>> {
+        let Visit { item, entry, .. } = visit;
         match entry.metadata(Fields::STAT) {
             Ok(metadata) => Ok(Some(metadata)),
             Err(error) if error.errno == Errno::NOENT && !item.below.is_empty() => {

@@ -1,6 +1,6 @@
 //! Who is told what a synchronization does.
 
-use super::options::Report;
+use super::options::{Options, Report};
 use super::report::{Problem, Sink, Trouble};
 use super::stats::{Counters, count};
 use crate::transfer::report::Reported;
@@ -9,7 +9,7 @@ use millstream_operation::activity::Activity;
 /// What a synchronization reports to, and counts on.
 #[derive(Clone, Copy)]
 pub(super) struct Watchers<'a> {
-    pub(super) report: Report,
+    pub(super) options: &'a Options,
     pub(super) sink: &'a dyn Sink,
     pub(super) activity: &'a Activity,
     pub(super) counters: &'a Counters,
@@ -26,7 +26,7 @@ impl Watchers<'_> {
         }
         self.activity.add_error();
         self.sink.problem(problem);
-        if self.report == Report::Json {
+        if self.options.report == Report::Json {
             let mut record = Vec::new();
             problem.write_record(&mut record);
             self.sink.lines(&record);

@@ -61,6 +61,16 @@ impl Shares {
     }
 }
 
+/// A source directory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Original<'a> {
+    pub(crate) metadata: &'a Metadata,
+    /// Device of the operand.
+    pub(crate) device: u64,
+    /// The operand that the directory belongs to.
+    pub(crate) operand: usize,
+}
+
 /// A destination directory.
 #[derive(Debug)]
 pub(crate) struct Place<D> {
@@ -123,17 +133,16 @@ impl<D: Dir> Place<D> {
 
     /// The directory `name` in `parent`, the copy of an operand or of a directory below one.
     pub(crate) fn copy_of(
-        source: &Metadata,
-        device: u64,
-        operand: usize,
+        original: Original<'_>,
         parent: &Arc<Self>,
-        (name, symlinks): (&CStr, SymlinkBehavior),
+        name: &CStr,
+        symlinks: SymlinkBehavior,
         origin: Origin,
     ) -> Arc<Self> {
         let mut place = Self::unopened(Some(Arc::clone(parent)), name.to_owned(), symlinks, origin);
-        place.source = Some(*source);
-        place.device = device;
-        place.operand = operand;
+        place.source = Some(*original.metadata);
+        place.device = original.device;
+        place.operand = original.operand;
         Arc::new(place)
     }
 
@@ -305,13 +314,14 @@ mod tests {
         let scratch = tempfile::tempdir().expect("scratch");
         std::fs::create_dir_all(scratch.path().join("a/b")).expect("directories");
         let source = PosixVolume.base().own_metadata(Fields::STAT).expect("stat");
+        let original = Original { metadata: &source, device: 0, operand: 0 };
         let budget = Budget::new(10);
         let path = CString::new(scratch.path().as_os_str().as_bytes()).expect("no NUL");
         let into = Place::below(&Place::holding(PosixVolume.base()), &path, Origin::Found);
         into.begin();
-        let a = Place::copy_of(&source, 0, 0, &into, (c"a", SymlinkBehavior::NoFollow), Origin::Made);
+        let a = Place::copy_of(original, &into, c"a", SymlinkBehavior::NoFollow, Origin::Made);
         a.begin();
-        let b = Place::copy_of(&source, 0, 0, &a, (c"b", SymlinkBehavior::NoFollow), Origin::Made);
+        let b = Place::copy_of(original, &a, c"b", SymlinkBehavior::NoFollow, Origin::Made);
         b.begin();
         let kept = || budget.kept.load(Ordering::Relaxed);
         b.handle(&budget).expect("opens");
