@@ -52,6 +52,11 @@ FORBIDDEN_WORDS = {
 }
 # Java below, Scala above: the Hadoop module knows neither Spark nor Scala.
 HADOOP_FORBIDDEN = r"^import (org\.apache\.spark|scala)\b"
+# Packages of io.millstream.hadoop, the lowest first: each knows only those before it. The root ("") has the classes that
+# Hadoop's configuration names; it, S3A's and HDFS's know all others, and none of them another one.
+HADOOP = "io.millstream.hadoop"
+HADOOP_ORDER = ("natives", "tree", "codec", "listing", "reading", "compact", "fs")
+HADOOP_TOP = ("", "s3a", "hdfs")
 # Packages of direct writes -> the others of them that they may know. One kind of store knows no other.
 WRITE = "io.millstream.write"
 WRITE_ALLOWED = {
@@ -128,6 +133,20 @@ def hadoop_knows_spark():
                 yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
 
 
+def hadoop_packages(root=ROOT):
+    for path in sorted((root / "jvm/hadoop/src/main").rglob("io/millstream/hadoop/**/*.java")):
+        inside = path.parts[path.parts.index("java") + 4 : -1]
+        package = inside[0] if inside else ""
+        below = HADOOP_ORDER[: HADOOP_ORDER.index(package)] if package in HADOOP_ORDER else HADOOP_ORDER
+        if package not in HADOOP_ORDER + HADOOP_TOP:
+            yield f"{path.relative_to(root)}: {package} is not in HADOOP_ORDER of tests/architecture/check_dependencies.py"
+            continue
+        for number, line in code_lines(path):
+            known = re.match(rf"import (?:static )?{re.escape(HADOOP)}\.(?:([a-z]\w*)\.)?[A-Z]", line)
+            if known and (known.group(1) or "") not in (*below, package):
+                yield f"{path.relative_to(root)}:{number}: {line.strip()}"
+
+
 def write_packages(root=ROOT):
     for path in sorted((root / "jvm/hadoop/src/main").rglob("io/millstream/write/*/**/*.java")):
         inside = path.parts[path.parts.index("write") + 1 : -1]
@@ -142,6 +161,14 @@ def write_packages(root=ROOT):
 
 
 def self_test():
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root) / "jvm/hadoop/src/main/java/io/millstream/hadoop/listing"
+        folder.mkdir(parents=True)
+        names = ("natives.FileNames", "reading.FileRanges", "s3a.Keys", "MillstreamLocalFileSystem", "listing.Other")
+        (folder / "Versions.java").write_text("\n".join(f"import {HADOOP}.{name};" for name in names))
+        assert [fault.rpartition(" ")[2] for fault in hadoop_packages(Path(root))] == [
+            f"{HADOOP}.{name};" for name in names[1:4]
+        ]
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "jvm/hadoop/src/main/java/io/millstream/write/store/hdfs"
         folder.mkdir(parents=True)
@@ -209,6 +236,7 @@ def main():
         *module_circles(),
         *unsafe_elsewhere(),
         *hadoop_knows_spark(),
+        *hadoop_packages(),
         *write_packages(),
     ]
     print(*faults, sep="\n", end="\n" if faults else "")

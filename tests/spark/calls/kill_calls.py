@@ -107,7 +107,7 @@ def in_native_code(jvm):
             if (
                 len(frames)
                 and frames[0].isNativeMethod()
-                and frames[0].getClassName() == "io.millstream.hadoop.NativeScan"
+                and frames[0].getClassName() == "io.millstream.hadoop.reading.NativeScan"
             ):
                 return True
     return False

@@ -122,7 +122,9 @@ def interrupted(spark, path, what):
     caller = threading.Thread(target=lambda: answers.append(answer_of(calls[what])), daemon=True)
     caller.start()
     deadline = time.monotonic() + 30
-    while not (waiting := thread_in(spark, "io.millstream.hadoop.NativeListing")) and time.monotonic() < deadline:
+    while (
+        not (waiting := thread_in(spark, "io.millstream.hadoop.listing.NativeListing")) and time.monotonic() < deadline
+    ):
         time.sleep(0.1)
     waiting.interrupt()
     start = time.monotonic()

@@ -40,7 +40,7 @@ def parquet_columns(spark, decoded, schema, batch_rows):
 def index_names(spark, vector):
     """The lines of a vector of the names of indexes, with what the JVM says in their last columns, or in the first one."""
     path, module = spark._jvm.org.apache.hadoop.fs.Path, lambda name: getattr(getattr(classes(spark), name), "MODULE$")
-    none, codec = spark._jvm.scala.Option.empty(), spark._jvm.io.millstream.hadoop.TextCodec.GZIP
+    none, codec = spark._jvm.scala.Option.empty(), spark._jvm.io.millstream.hadoop.codec.TextCodec.GZIP
     lines = []
     for kind, *columns in vector:
         if kind == "index":

@@ -58,7 +58,7 @@ def test_the_file_system_is_ours(ours, stock):
 
 def test_statuses_come_from_native_listings(ours, data):
     statuses = ours.call("session_calls:status_classes", path=str(data / "siblings"))
-    assert set(statuses) == {"io.millstream.hadoop.ListedFileStatus"}
+    assert set(statuses) == {"io.millstream.hadoop.listing.ListedFileStatus"}
 
 
 def test_a_listing_is_logged(ours, data):

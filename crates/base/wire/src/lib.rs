@@ -1,7 +1,7 @@
 #![forbid(unsafe_code)]
 //! The encoding of data that the JVM and native code pass to each other in arrays of bytes.
 //!
-//! Java's half is `io.millstream.hadoop.WireWriter` and `WireReader`. The conventions:
+//! Java's half is `io.millstream.hadoop.natives.WireWriter` and `WireReader`. The conventions:
 //!
 //! - **Order.** Numbers are little-endian and have a fixed width. Signed numbers are two's complement. A flag is a `u8`, 0 or 1.
 //! - **Prefix.** A byte string whose length the format does not give otherwise is *prefixed*: a `u32` length, then the bytes. A

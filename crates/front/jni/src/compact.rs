@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.NativeCompaction` and `NativeJoiner`.
+//! `io.millstream.hadoop.compact.NativeCompaction` and `NativeJoiner`.
 
 use std::ffi::CString;
 
@@ -71,7 +71,7 @@ fn failure(error: &CompactError) -> Failure {
 /// `static native long concatenate(byte[] inputs, int rule, byte[] output, int maxReaders, BooleanSupplier isCancelled)`:
 /// returns the length of the output.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_concatenate<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     packed: JByteArray<'local>,
@@ -110,7 +110,7 @@ fn encoded_obstacles(found: &[(CString, Reason)]) -> Vec<u8> {
 
 /// `static native byte[] obstacles(byte[] directory)`: returns what `encoded_obstacles` makes of those in it.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_obstacles<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_obstacles<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     directory: JByteArray<'local>,
@@ -124,7 +124,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_obstacles<'loc
 
 /// `static native void stamp(byte[] inputs, byte[] output)`: writes the manifest of an output before the output itself.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_stamp<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_stamp<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     packed: JByteArray<'local>,
@@ -144,7 +144,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_stamp<'local>(
 
 /// `static native long open(byte[] path)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     path: JByteArray<'local>,
@@ -167,7 +167,7 @@ unsafe fn staging<'a>(handle: jlong) -> &'a ProcessStaging {
 
 /// `static native boolean isCommitted(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_isCommitted<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_isCommitted<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -181,7 +181,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_isCommitted<'l
 
 /// `static native void clear(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_clear<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_clear<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -194,7 +194,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_clear<'local>(
 
 /// `static native void commit(long handle, byte[] journal)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_commit<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_commit<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -224,7 +224,7 @@ fn encoded_result(applied: &Applied) -> Vec<u8> {
 
 /// `static native byte[] apply(long handle, int threads)`: returns what `encoded_result` makes of the result.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_apply<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_apply<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -241,7 +241,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_apply<'local>(
 
 /// `static native boolean hasJournal(byte[] staging)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_hasJournal<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_hasJournal<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     staging: JByteArray<'local>,
@@ -255,7 +255,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_hasJournal<'lo
 
 /// `static native boolean hasKept(byte[] staging)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_hasKept<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_hasKept<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     staging: JByteArray<'local>,
@@ -274,7 +274,7 @@ fn encoded_undone(undone: Undone) -> Vec<u8> {
 
 /// `static native byte[] undo(long handle)`: returns what `encoded_undone` makes of the result.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_undo<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_undo<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -288,7 +288,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_undo<'local>(
 
 /// `static native byte[] predictUndo(byte[] staging)`: returns what `encoded_undone` makes of what would be done.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_predictUndo<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_predictUndo<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     staging: JByteArray<'local>,
@@ -302,7 +302,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_predictUndo<'l
 
 /// `static native byte[] undoCommand(byte[] tree)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_undoCommand<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_undoCommand<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     tree: JByteArray<'local>,
@@ -314,7 +314,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_undoCommand<'l
 
 /// `static native long purge(long handle, long now)`: of all compactions if `now` is negative.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_purge<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_purge<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -330,7 +330,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_purge<'local>(
 
 /// `static native long predictPurge(byte[] staging)`: of all compactions.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_predictPurge<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_predictPurge<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     staging: JByteArray<'local>,
@@ -345,7 +345,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_predictPurge<'
 
 /// `static native void close(long handle, boolean remove)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -360,7 +360,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_close<'local>(
 
 /// `static native long open(int rule)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeJoiner_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     rule: jint,
@@ -371,7 +371,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_open<'local>(
 /// `static native long add(long handle, byte[] piece, int length, boolean first, boolean last)`: returns in the lower half the
 /// offset in the piece from which to append, in the upper half the byte to insert before it (0 for none).
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_add<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeJoiner_add<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -396,7 +396,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_add<'local>(
 
 /// `static native void close(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_NativeJoiner_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,

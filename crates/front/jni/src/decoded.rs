@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.DecodedInputStream`.
+//! `io.millstream.hadoop.codec.DecodedInputStream`.
 
 use std::io::{self, Read};
 
@@ -55,7 +55,7 @@ struct Decoded {
 
 /// `static native long open(int codec, InputStream compressed)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_DecodedInputStream_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_codec_DecodedInputStream_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     codec: jint,
@@ -77,7 +77,7 @@ pub extern "system" fn Java_io_millstream_hadoop_DecodedInputStream_open<'local>
 
 /// `static native int read(long handle, byte[] out, int offset, int length)`: the number of bytes; -1 at the end.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_DecodedInputStream_read<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_codec_DecodedInputStream_read<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -103,7 +103,7 @@ pub extern "system" fn Java_io_millstream_hadoop_DecodedInputStream_read<'local>
 
 /// `static native void close(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_DecodedInputStream_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_codec_DecodedInputStream_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,

@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.NativeExchange`.
+//! `io.millstream.hadoop.natives.NativeExchange`.
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass};
@@ -12,7 +12,7 @@ use crate::{Failure, guard};
 /// `static native int exchange(byte[] root, byte[] token, byte[] made, byte[] place, byte[] witness)`: returns the ordinal of an
 /// `Outcome`.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeExchange_exchange<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_natives_NativeExchange_exchange<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     root: JByteArray<'local>,

@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.NativeFileList`.
+//! `io.millstream.hadoop.tree.NativeFileList`.
 
 use std::ptr;
 
@@ -12,7 +12,7 @@ use crate::{Failure, guard};
 
 /// `static native byte[] resolve(byte[] content, boolean isNulSeparated)`: see Java.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeFileList_resolve<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeFileList_resolve<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     content: JByteArray<'local>,

@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.NativeFilter`.
+//! `io.millstream.hadoop.tree.NativeFilter`.
 
 use std::io;
 
@@ -19,7 +19,7 @@ struct Sides {
 
 /// `static native byte[][] flatten(byte[][] given)`: see Java.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeFilter_flatten<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeFilter_flatten<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     given: JObjectArray<'local>,
@@ -56,7 +56,7 @@ fn add(filter: &mut Filter, given: &[u8]) -> Result<(), Failure> {
 
 /// `static native long open(byte[][] rules, boolean deletesExcluded, byte[] source, byte[] destination)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeFilter_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeFilter_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     rules: JObjectArray<'local>,
@@ -93,7 +93,7 @@ fn arrays(env: &mut JNIEnv<'_>, given: &JObjectArray<'_>) -> Result<Vec<Vec<u8>>
 /// `static native boolean includes(long handle, boolean isOfDestination, byte[] path, boolean isDirectory,
 /// boolean isInDeleted)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeFilter_includes<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeFilter_includes<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -122,7 +122,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeFilter_includes<'local>(
 
 /// `static native void close(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeFilter_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeFilter_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,

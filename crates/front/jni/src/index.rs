@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.NativeIndex`.
+//! `io.millstream.hadoop.reading.NativeIndex`.
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject};
@@ -15,7 +15,7 @@ use crate::{Failure, guard};
 
 /// `static native byte[] build(byte[] range, RemoteFiles files, BooleanSupplier isCancelled)`: null if the file cannot be divided.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_build<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_build<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     packed: JByteArray<'local>,
@@ -49,7 +49,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_build<'local>(
 
 /// `static native long open(byte[] index)`: 0 if it is no index of a whole file.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     index: JByteArray<'local>,
@@ -62,7 +62,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_open<'local>(
 
 /// `static native void describe(long handle, long[] out)`: bytes of the file, decoded bytes.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_describe<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_describe<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -77,7 +77,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_describe<'local>(
 
 /// `static native long cut(long handle, long start, long end)`: where a range that begins at `start` should end.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_cut<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_cut<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -93,7 +93,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_cut<'local>(
 
 /// `static native byte[] slice(long handle, long start, long end)`: what is needed between two decoded offsets.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_slice<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_slice<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -110,7 +110,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_slice<'local>(
 
 /// `static native void close(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,

@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.JoinedFiles`.
+//! `io.millstream.hadoop.compact.JoinedFiles`.
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
@@ -59,7 +59,7 @@ fn readers(max_readers: jint) -> usize {
 
 /// `static native long open(byte[] inputs, RemoteFiles files, int rule, int maxReaders)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_JoinedFiles_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     packed: JByteArray<'local>,
@@ -83,7 +83,7 @@ pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_open<'local>(
 
 /// `static native int next(long handle, byte[] buffer, BooleanSupplier isCancelled)`: returns the number of bytes, -1 at the end.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_next<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_JoinedFiles_next<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -119,7 +119,7 @@ pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_next<'local>(
 
 /// `static native void close(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_JoinedFiles_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -133,7 +133,7 @@ pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_close<'local>(
 
 /// `static native void check(byte[] inputs, RemoteFiles files, int rule, int maxReaders, BooleanSupplier isCancelled)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_check<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_JoinedFiles_check<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     packed: JByteArray<'local>,

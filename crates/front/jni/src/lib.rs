@@ -86,7 +86,7 @@ fn guard<'local, T>(
         Failure::NoFile(_) => "java/io/FileNotFoundException",
         Failure::Unreadable(_) => "java/io/IOException",
         Failure::Denied(_) => "java/nio/file/AccessDeniedException",
-        Failure::Unfit(_) => "io/millstream/hadoop/UnfitFileException",
+        Failure::Unfit(_) => "io/millstream/hadoop/natives/UnfitFileException",
         Failure::Ended(_) => "java/io/EOFException",
         Failure::Damaged { .. } => "org/apache/hadoop/fs/ChecksumException",
         Failure::Cancelled => "java/io/InterruptedIOException",

@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.NativeListing`.
+//! `io.millstream.hadoop.listing.NativeListing`.
 
 use std::ffi::CString;
 use std::ptr;
@@ -45,7 +45,7 @@ fn roots(env: &mut JNIEnv<'_>, paths: &JObjectArray<'_>) -> Result<Vec<CString>,
 
 /// `static native long open(byte[][] roots, int flags, int threads)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeListing_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_listing_NativeListing_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     paths: JObjectArray<'local>,
@@ -62,7 +62,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeListing_open<'local>(
 
 /// `static native byte[] next(long handle, int timeoutMillis)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeListing_next<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_listing_NativeListing_next<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -85,7 +85,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeListing_next<'local>(
 
 /// `static native void close(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeListing_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_listing_NativeListing_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,

@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.NativeParquet`.
+//! `io.millstream.hadoop.reading.NativeParquet`.
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass};
@@ -9,7 +9,7 @@ use crate::{Failure, guard};
 
 /// `static native byte[] decoded(byte[] file, byte[] request)`: returns null if the file is left to Spark.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeParquet_decoded<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeParquet_decoded<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     file: JByteArray<'local>,

@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.FileRanges`, which documents the format.
+//! `io.millstream.hadoop.reading.FileRanges`, which documents the format.
 
 use std::ffi::CString;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Files of file systems other than the local one.
 //!
-//! The JVM reads them for the engine: `io.millstream.hadoop.RemoteFiles` knows the file system's client with its credentials,
+//! The JVM reads them for the engine: `io.millstream.hadoop.reading.RemoteFiles` knows the file system's client with its credentials,
 //! encryption and proxies. A thread of the engine is attached to the JVM by its first call, as a daemon, and detached when it
 //! ends. Bytes are copied once, from the client's stream into the engine's buffer.
 //!
@@ -144,7 +144,7 @@ impl RemoteFile {
             return Ok(file);
         }
         let opened = call(&self.files.vm, |env| {
-            let signature = "(I)Lio/millstream/hadoop/RemoteFiles$File;";
+            let signature = "(I)Lio/millstream/hadoop/reading/RemoteFiles$File;";
             let file =
                 env.call_method(&self.files.object, "open", signature, &[JValue::Int(self.key)])?.l()?;
             env.new_global_ref(file)

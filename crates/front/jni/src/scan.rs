@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.NativeScan`.
+//! `io.millstream.hadoop.reading.NativeScan`.
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject};
@@ -127,7 +127,7 @@ pub(crate) fn failure(error: &ScanError) -> Failure {
 
 /// `static native boolean isValid(byte[] predicate)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeScan_isValid<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_isValid<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     predicate: JByteArray<'local>,
@@ -140,7 +140,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_isValid<'local>(
 /// `static native long open(byte[] ranges, RemoteFiles files, byte[] separator, byte[] predicate, byte[] words, int flags, int
 /// maxReaders)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     packed: JByteArray<'local>,
@@ -168,7 +168,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
 
 /// `static native long next(long handle, long[] batch, BooleanSupplier isCancelled)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_next<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -208,7 +208,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
 
 /// `static native byte[] row(long handle, int index)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeScan_row<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_row<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -224,7 +224,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_row<'local>(
 
 /// `static native byte[] takeIndexes(long handle)`: for each index that was made, its range as a `u32` and the prefixed bytes.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeScan_takeIndexes<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_takeIndexes<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -243,7 +243,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_takeIndexes<'local>(
 
 /// `static native void stop(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeScan_stop<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_stop<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -257,7 +257,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_stop<'local>(
 
 /// `static native void close(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeScan_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,

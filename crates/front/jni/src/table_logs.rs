@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.TableLogs`.
+//! `io.millstream.hadoop.compact.TableLogs`.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -75,7 +75,7 @@ const MALFORMED: Failure = Failure::Argument("a malformed listing");
 
 /// `static native byte[] ofLocal(byte[] root, byte[] given, boolean isReplaced)`: returns what `encoded_evidence` makes of what is found.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_ofLocal<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_ofLocal<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     root: JByteArray<'local>,
@@ -97,7 +97,7 @@ fn real_path(directory: &CStr) -> Option<CString> {
 
 /// `static native int listedEntries()`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_listedEntries(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_listedEntries(
     _env: JNIEnv<'_>,
     _class: JClass<'_>,
 ) -> jint {
@@ -106,7 +106,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_listedEntries(
 
 /// `static native int searchedBytes()`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_searchedBytes(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_searchedBytes(
     _env: JNIEnv<'_>,
     _class: JClass<'_>,
 ) -> jint {
@@ -115,7 +115,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_searchedBytes(
 
 /// `static native byte[] probes()`: prefixed strings.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_probes<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_probes<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
 ) -> jbyteArray {
@@ -124,7 +124,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_probes<'local>(
 
 /// `static native long open(byte[] root)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     root: JByteArray<'local>,
@@ -134,7 +134,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_open<'local>(
 
 /// `static native void addEntries(long handle, byte[] packed)`: see `add_entries`.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_addEntries<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_addEntries<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -148,7 +148,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_addEntries<'local>(
 
 /// `static native void addFiles(long handle, byte[] packed)`: see `add_files`.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_addFiles<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_addFiles<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -162,7 +162,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_addFiles<'local>(
 
 /// `static native byte[] beside(long handle, byte[] directory)`: prefixed strings.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_beside<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_beside<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -177,7 +177,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_beside<'local>(
 
 /// `static native byte[] suspects(long handle)`: prefixed strings.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_suspects<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_suspects<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -190,7 +190,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_suspects<'local>(
 
 /// `static native void examine(long handle, byte[] path, byte[] content)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_examine<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_examine<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -206,7 +206,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_examine<'local>(
 
 /// `static native byte[] evidence(long handle)`: returns what `encoded_evidence` makes of what is found.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_evidence<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_evidence<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -219,7 +219,7 @@ pub extern "system" fn Java_io_millstream_hadoop_TableLogs_evidence<'local>(
 
 /// `static native void close(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_TableLogs_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,

@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.NativeTree`.
+//! `io.millstream.hadoop.tree.NativeTree`.
 //!
 //! Entries as Java reads them, of a directory or one of a status:
 //!
@@ -129,7 +129,7 @@ fn encode_failed(out: &mut Encoder, name: &[u8], error: Error) {
 
 /// `static native long open(byte[] root, int carried, long bytesPerSecond)`: a number. A rate of 0 is none.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     root: JByteArray<'local>,
@@ -150,7 +150,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_open<'local>(
 
 /// `static native void close(long tree)`: ends copies into it that are under way.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     number: jlong,
@@ -165,7 +165,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_close<'local>(
 
 /// `native byte[] status(long tree, byte[] path)`: null if there is nothing.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_status<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_status<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -185,7 +185,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_status<'local>(
 
 /// `native long list(long tree, byte[] path)`: a handle.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_list<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_list<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -200,7 +200,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_list<'local>(
 
 /// `static native byte[] nextEntries(long listing)`: null at the end.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_nextEntries<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_nextEntries<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -223,7 +223,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_nextEntries<'local>(
 
 /// `static native void closeListing(long listing)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_closeListing<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_closeListing<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -237,7 +237,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_closeListing<'local>
 
 /// `native void makeDirectory(long tree, byte[] path)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeDirectory<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_makeDirectory<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -258,7 +258,7 @@ fn origin(number: jlong) -> Result<Option<Arc<LocalTree>>, Failure> {
 /// int gid, int mode, long mtime)`: which attribute it lacks, or null. `target` is that of a link, `device` the number of a device,
 /// `from` another tree or 0.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeSpecial<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_makeSpecial<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -300,7 +300,7 @@ fn lacking(env: &JNIEnv<'_>, made: Result<Option<TreeError>, TreeError>) -> Resu
 
 /// `native void makeHardLink(long tree, byte[] path, byte[] other, byte[] temporary)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeHardLink<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_makeHardLink<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -318,7 +318,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_makeHardLink<'local>
 /// `native void setAttributes(long tree, byte[] path, long from, int uid, int gid, int mode, long mtime)`: `from` is another tree
 /// or 0.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_setAttributes<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_setAttributes<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -339,7 +339,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_setAttributes<'local
 
 /// `native int remove(long tree, byte[] path)`: the ordinal of a `Removal`.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_remove<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_remove<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -358,7 +358,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_remove<'local>(
 
 /// `native void removeTree(long tree, byte[] path)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_removeTree<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_removeTree<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -372,7 +372,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_removeTree<'local>(
 
 /// `native long openFile(long tree, byte[] path)`: a handle.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_openFile<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_openFile<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -407,7 +407,7 @@ fn read_into(
 
 /// `static native int readFile(long file, long offset, byte[] out, int start, int length)`: the number of bytes; -1 at the end.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_readFile<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_readFile<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -428,7 +428,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_readFile<'local>(
 
 /// `static native void closeFile(long file)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_closeFile<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_closeFile<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -442,7 +442,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_closeFile<'local>(
 
 /// `native long stage(long tree, byte[] path, byte[] temporary, int uid, int gid, int mode, long mtime)`: a handle.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_stage<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_stage<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -465,7 +465,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_stage<'local>(
 /// long mtime, boolean verify, long[] out)`: a handle of a staged file, 0 if the source is another version than the one of that
 /// size and time. `out` gets the length of the copy, the ordinal of a `SourceChange`, and the halves of the checksum.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_copy<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_copy<'local>(
     mut env: JNIEnv<'local>,
     _this: JObject<'local>,
     number: jlong,
@@ -503,7 +503,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_copy<'local>(
 
 /// `static native void write(long staged, long offset, byte[] bytes, int start, int length)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_write<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_write<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -539,7 +539,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_write<'local>(
 
 /// `static native int read(long staged, long offset, byte[] out, int start, int length)`: the number of bytes; -1 at the end.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_read<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_read<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -559,7 +559,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_read<'local>(
 
 /// `static native void keepTime(long staged, long mtime)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_keepTime<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_keepTime<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -576,7 +576,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_keepTime<'local>(
 /// `static native byte[] install(long staged)`: which attribute the file lacks, or null. The handle is gone afterwards, even after an
 /// error.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_install<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_install<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -590,7 +590,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_install<'local>(
 
 /// `static native void discard(long staged)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_discard<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_discard<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -604,7 +604,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_discard<'local>(
 
 /// `static native byte[] accountName(boolean isGroup, int id)`: null if it has none.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_accountName<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_accountName<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     is_group: jboolean,
@@ -621,7 +621,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeTree_accountName<'local>(
 
 /// `static native int accountId(boolean isGroup, byte[] name)`: -1 if there is no such account.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeTree_accountId<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_accountId<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     is_group: jboolean,

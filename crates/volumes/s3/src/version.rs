@@ -2,7 +2,7 @@
 //!
 //! An index of a data set holds one for each of millions of objects, and most are the hexadecimal digits of an MD5 sum. After a
 //! byte that tells the form follow the sum and what follows its digits, or the text. Java's half is
-//! `io.millstream.hadoop.Versions`.
+//! `io.millstream.hadoop.listing.Versions`.
 
 use std::fmt::{self, Display, Formatter};
 

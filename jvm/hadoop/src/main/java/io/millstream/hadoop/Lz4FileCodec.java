@@ -1,5 +1,7 @@
 package io.millstream.hadoop;
 
+import io.millstream.hadoop.codec.FileCodec;
+import io.millstream.hadoop.codec.TextCodec;
 import java.io.IOException;
 import java.io.InputStream;
 import org.apache.hadoop.io.compress.CompressionInputStream;

@@ -1,5 +1,21 @@
 package io.millstream.hadoop;
 
+import io.millstream.hadoop.fs.Companions;
+import io.millstream.hadoop.fs.FileSystemService;
+import io.millstream.hadoop.fs.PlainInputStream;
+import io.millstream.hadoop.fs.RawLocalFiles;
+import io.millstream.hadoop.listing.DirectoryListing;
+import io.millstream.hadoop.listing.DirectoryWalk;
+import io.millstream.hadoop.listing.ListedFileStatus;
+import io.millstream.hadoop.listing.ListingOptions;
+import io.millstream.hadoop.listing.NativeListing;
+import io.millstream.hadoop.listing.SiblingReadAhead;
+import io.millstream.hadoop.natives.LocalPaths;
+import io.millstream.hadoop.natives.NativeLibrary;
+import io.millstream.hadoop.reading.FileRanges;
+import io.millstream.hadoop.reading.FileReadAhead;
+import io.millstream.hadoop.reading.ListedFileSystem;
+import io.millstream.hadoop.reading.RemoteFiles;
 import java.io.File;
 import java.io.IOException;
 import java.net.URI;
@@ -36,8 +52,6 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
     private static final int ENOENT = 2;
     private static final AtomicBoolean WARNED_OF_FAILURE = new AtomicBoolean();
 
-    @SuppressWarnings("deprecation")
-    static final Statistics STATISTICS = getStatistics("file", MillstreamLocalFileSystem.class);
     /**
      * Paths with at least this many names are left to the superclass. They may lead through more links than the kernel
      * follows in one path (40): native code, which opens one handle from the other, would then list entries that Java
@@ -56,7 +70,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
     }
 
     /** Initialized when Hadoop looks for file systems. */
-    private static final boolean STANDS_IN_FOR_HIVES = FileSystemService.replaceHives();
+    private static final boolean STANDS_IN_FOR_HIVES = FileSystemService.replaceHives(MillstreamLocalFileSystem.class);
 
     private final DirectoryWalk.Starter walks;
     private ListingOptions options;

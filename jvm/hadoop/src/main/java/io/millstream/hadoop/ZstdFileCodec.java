@@ -1,5 +1,9 @@
 package io.millstream.hadoop;
 
+import io.millstream.hadoop.codec.DecodedInputStream;
+import io.millstream.hadoop.codec.FileCodec;
+import io.millstream.hadoop.codec.TextCodec;
+import io.millstream.hadoop.natives.NativeLibrary;
 import java.io.IOException;
 import java.io.InputStream;
 import org.apache.hadoop.io.compress.CompressionInputStream;

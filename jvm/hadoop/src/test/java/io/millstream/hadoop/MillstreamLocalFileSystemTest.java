@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.millstream.Seed;
+import io.millstream.hadoop.listing.DirectoryListing;
+import io.millstream.hadoop.listing.DirectoryWalk;
+import io.millstream.hadoop.listing.ListingOptions;
+import io.millstream.hadoop.natives.Trees;
 import java.io.EOFException;
 import java.io.File;
 import java.io.FileNotFoundException;

@@ -6,6 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.millstream.hadoop.listing.DirectoryListing;
+import io.millstream.hadoop.listing.DirectoryWalk;
+import io.millstream.hadoop.listing.ListingOptions;
+import io.millstream.hadoop.listing.NativeListing;
+import io.millstream.hadoop.listing.SiblingReadAhead;
+import io.millstream.hadoop.natives.LocalPaths;
+import io.millstream.hadoop.natives.NativeLibrary;
+import io.millstream.hadoop.natives.Trees;
 import java.io.File;
 import java.io.IOException;
 import java.io.InterruptedIOException;

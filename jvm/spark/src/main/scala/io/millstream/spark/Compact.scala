@@ -8,7 +8,8 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeCompaction}
+import io.millstream.hadoop.MillstreamLocalFileSystem
+import io.millstream.hadoop.compact.NativeCompaction
 import org.apache.hadoop.fs.FileSystem
 import org.slf4j.LoggerFactory
 

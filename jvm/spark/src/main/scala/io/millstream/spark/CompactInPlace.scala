@@ -6,7 +6,7 @@ import java.util.concurrent.{Callable, Executors}
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.NativeCompaction
+import io.millstream.hadoop.compact.NativeCompaction
 
 /** Finds obstacles to a compaction in place, as far as they show in advance. */
 private[spark] object CompactInPlace {

@@ -7,7 +7,7 @@ import java.nio.file.{Files, Path, Paths, StandardOpenOption}
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.NativeCompaction
+import io.millstream.hadoop.compact.NativeCompaction
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.io.compress.CompressionCodecFactory

@@ -6,7 +6,10 @@ import java.util.Locale
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{DatasetNames, DirectoryListing, FileCodec, FileRanges, NativeCompaction}
+import io.millstream.hadoop.codec.FileCodec
+import io.millstream.hadoop.compact.NativeCompaction
+import io.millstream.hadoop.listing.{DatasetNames, DirectoryListing}
+import io.millstream.hadoop.reading.FileRanges
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.io.compress.CompressionCodecFactory

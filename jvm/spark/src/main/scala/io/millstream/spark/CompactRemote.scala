@@ -10,7 +10,8 @@ import scala.util.Using
 
 import com.fasterxml.jackson.core.JsonProcessingException
 import com.fasterxml.jackson.databind.ObjectMapper
-import io.millstream.hadoop.{DatasetNames, NativeCompaction}
+import io.millstream.hadoop.compact.NativeCompaction
+import io.millstream.hadoop.listing.DatasetNames
 import io.millstream.write.protocol._
 import io.millstream.write.store.{StagedFile, Store, WriteOptions}
 import org.apache.hadoop.conf.Configuration

@@ -5,7 +5,7 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
-import io.millstream.hadoop.NativeCompaction
+import io.millstream.hadoop.compact.NativeCompaction
 import org.apache.hadoop.conf.Configuration
 
 /**

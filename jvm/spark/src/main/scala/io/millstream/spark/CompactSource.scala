@@ -8,14 +8,10 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
 
-import io.millstream.hadoop.{
-  DatasetNames,
-  DirectoryListing,
-  ListedFileSystem,
-  MillstreamLocalFileSystem,
-  TableLogs,
-  Versions
-}
+import io.millstream.hadoop.MillstreamLocalFileSystem
+import io.millstream.hadoop.compact.TableLogs
+import io.millstream.hadoop.listing.{DatasetNames, DirectoryListing, Versions}
+import io.millstream.hadoop.reading.ListedFileSystem
 import io.millstream.write.protocol.{Journal, ReadGuard, Resolution, TableAccess, TableVersion}
 import io.millstream.write.store.Store
 import org.apache.hadoop.conf.Configuration

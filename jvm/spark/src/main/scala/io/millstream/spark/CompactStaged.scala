@@ -7,7 +7,9 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{FileReadAhead, JoinedFiles, UnfitFileException}
+import io.millstream.hadoop.compact.JoinedFiles
+import io.millstream.hadoop.natives.UnfitFileException
+import io.millstream.hadoop.reading.FileReadAhead
 import io.millstream.write.protocol.Placement
 import io.millstream.write.store.{StagedFile, TaskAttempt}
 import org.apache.hadoop.conf.Configuration

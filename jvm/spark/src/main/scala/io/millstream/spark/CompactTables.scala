@@ -3,7 +3,7 @@ package io.millstream.spark
 import java.nio.file.Path
 import java.util.Locale
 
-import io.millstream.hadoop.TableLogs
+import io.millstream.hadoop.compact.TableLogs
 import org.apache.hadoop.fs.{Path => HadoopPath}
 
 import org.apache.spark.sql.{AnalysisException, SparkSession}

@@ -16,7 +16,9 @@ import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{DecodedInputStream, JoinedFiles, JoinRule, NativeJoiner, TextCodec, UnfitFileException}
+import io.millstream.hadoop.codec.{DecodedInputStream, FileCodec}
+import io.millstream.hadoop.compact.{JoinedFiles, JoinRule, NativeJoiner}
+import io.millstream.hadoop.natives.UnfitFileException
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.CommonConfigurationKeys.IO_COMPRESSION_CODECS_KEY
 import org.apache.hadoop.fs.{FileSystem, Path => HadoopPath}
@@ -346,7 +348,7 @@ private[spark] object CompactTasks {
   def decompressed(file: HadoopPath, codec: Option[CompressionCodec], conf: Configuration): InputStream = {
     val in = open(file, conf)
     codec.fold[InputStream](in)(codec =>
-      Option(TextCodec.of(codec)).fold(byHadoop(codec, in))(new DecodedInputStream(_, in)))
+      Option(FileCodec.textCodec(codec)).fold(byHadoop(codec, in))(new DecodedInputStream(_, in)))
   }
 
   private def byHadoop(codec: CompressionCodec, in: InputStream): InputStream = {

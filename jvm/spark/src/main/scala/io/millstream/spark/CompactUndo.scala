@@ -3,7 +3,7 @@ package io.millstream.spark
 import java.nio.file.Path
 import java.util.OptionalLong
 
-import io.millstream.hadoop.NativeCompaction
+import io.millstream.hadoop.compact.NativeCompaction
 
 /** Files that compactions in place replaced: how long they are kept, and how they are put back or removed. */
 private[spark] object CompactUndo {

@@ -7,7 +7,7 @@ import java.util.zip.GZIPInputStream
 import scala.util.Using
 
 import com.github.luben.zstd.ZstdInputStream
-import io.millstream.hadoop.DatasetNames
+import io.millstream.hadoop.listing.DatasetNames
 import net.jpountz.lz4.LZ4FrameInputStream
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path => HadoopPath}

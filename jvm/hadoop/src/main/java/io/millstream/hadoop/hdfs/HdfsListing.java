@@ -1,7 +1,7 @@
 package io.millstream.hadoop.hdfs;
 
-import io.millstream.hadoop.DatasetNames;
-import io.millstream.hadoop.DirectoryListing;
+import io.millstream.hadoop.listing.DatasetNames;
+import io.millstream.hadoop.listing.DirectoryListing;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InterruptedIOException;

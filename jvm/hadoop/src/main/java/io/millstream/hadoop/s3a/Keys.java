@@ -12,7 +12,7 @@ interface Keys {
     /**
      * An object.
      *
-     * @param version as {@link io.millstream.hadoop.Versions} packs it
+     * @param version as {@link io.millstream.hadoop.listing.Versions} packs it
      */
     record Item(String key, long size, long modificationTime, byte[] version) {}
 

@@ -1,6 +1,6 @@
 package io.millstream.hadoop.s3a;
 
-import io.millstream.hadoop.WireReader;
+import io.millstream.hadoop.natives.WireReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

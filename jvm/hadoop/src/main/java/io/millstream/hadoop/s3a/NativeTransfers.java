@@ -1,7 +1,7 @@
 package io.millstream.hadoop.s3a;
 
-import io.millstream.hadoop.NativeTree;
-import io.millstream.hadoop.Versions;
+import io.millstream.hadoop.listing.Versions;
+import io.millstream.hadoop.tree.NativeTree;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

@@ -1,7 +1,7 @@
 package io.millstream.hadoop.s3a;
 
-import io.millstream.hadoop.ListingOptions;
-import io.millstream.hadoop.NativeLibrary;
+import io.millstream.hadoop.listing.ListingOptions;
+import io.millstream.hadoop.natives.NativeLibrary;
 import java.io.IOException;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;

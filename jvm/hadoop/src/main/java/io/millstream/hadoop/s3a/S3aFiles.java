@@ -1,9 +1,10 @@
 package io.millstream.hadoop.s3a;
 
-import io.millstream.hadoop.FileRanges;
-import io.millstream.hadoop.RemoteFiles;
-import io.millstream.hadoop.StreamFiles;
-import io.millstream.hadoop.Versions;
+import io.millstream.hadoop.listing.Versions;
+import io.millstream.hadoop.reading.FileRanges;
+import io.millstream.hadoop.reading.ListedFile;
+import io.millstream.hadoop.reading.RemoteFiles;
+import io.millstream.hadoop.reading.StreamFiles;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
@@ -76,7 +77,7 @@ final class S3aFiles extends RemoteFiles {
     }
 
     @Override
-    protected File file(int range, Entry entry) {
+    protected File file(int range, ListedFile entry) {
         return new S3Object(range, entry);
     }
 
@@ -110,7 +111,7 @@ final class S3aFiles extends RemoteFiles {
     }
 
     private final class S3Object extends File {
-        private final Entry entry;
+        private final ListedFile entry;
         /** Whether bytes of the listed version have been read. */
         private boolean isRead;
         /** S3A's own stream, once it has to answer. */
@@ -118,7 +119,7 @@ final class S3aFiles extends RemoteFiles {
         /** Why that could not read: it closes itself then, and what another reader finds says nothing. */
         private IOException failure;
 
-        S3Object(int range, Entry entry) {
+        S3Object(int range, ListedFile entry) {
             super(range);
             this.entry = entry;
         }
@@ -249,7 +250,7 @@ final class S3aFiles extends RemoteFiles {
         private FSDataInputStream listedStream() throws IOException {
             FSDataInputStream opened = opener.open(entry.path());
             try {
-                requireListed(entry, Entry.of(opener.status(entry.path())));
+                requireListed(entry, ListedFile.of(opener.status(entry.path())));
                 return opened;
             } catch (IOException e) {
                 opened.close();
@@ -263,11 +264,11 @@ final class S3aFiles extends RemoteFiles {
         }
 
         @Override
-        protected Entry now() throws IOException {
+        protected ListedFile now() throws IOException {
             if (hasStream() && isOnlyAsListed()) {
                 return entry; // it has been compared with the stream's, whose time S3 states in whole seconds only
             }
-            return hasStream() || entry.size() < 0 ? Entry.of(opener.status(entry.path())) : entry;
+            return hasStream() || entry.size() < 0 ? ListedFile.of(opener.status(entry.path())) : entry;
         }
 
         @Override

@@ -1,7 +1,7 @@
 package io.millstream.hadoop.s3a;
 
-import io.millstream.hadoop.UnfitFileException;
-import io.millstream.hadoop.Versions;
+import io.millstream.hadoop.listing.Versions;
+import io.millstream.hadoop.natives.UnfitFileException;
 import java.io.IOException;
 import java.util.Map;
 import java.util.Set;

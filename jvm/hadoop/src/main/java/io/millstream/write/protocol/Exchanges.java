@@ -1,6 +1,6 @@
 package io.millstream.write.protocol;
 
-import io.millstream.hadoop.NativeExchange.Outcome;
+import io.millstream.hadoop.natives.NativeExchange.Outcome;
 import io.millstream.write.metastore.Metastore;
 import io.millstream.write.store.Exchange;
 import io.millstream.write.store.Names;

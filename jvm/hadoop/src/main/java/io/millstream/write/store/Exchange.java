@@ -1,6 +1,6 @@
 package io.millstream.write.store;
 
-import io.millstream.hadoop.NativeExchange;
+import io.millstream.hadoop.natives.NativeExchange;
 import java.io.IOException;
 import java.util.Optional;
 import java.util.Set;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.millstream.Seed;
-import io.millstream.hadoop.DirectoryListing;
+import io.millstream.hadoop.listing.DirectoryListing;
 import java.io.IOException;
 import java.net.URI;
 import java.util.ArrayList;

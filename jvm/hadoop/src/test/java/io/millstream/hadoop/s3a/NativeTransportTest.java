@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.millstream.hadoop.Versions;
+import io.millstream.hadoop.listing.Versions;
 import java.nio.BufferUnderflowException;
 import java.nio.file.Files;
 import java.nio.file.Path;

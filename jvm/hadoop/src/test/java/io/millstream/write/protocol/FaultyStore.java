@@ -1,6 +1,6 @@
 package io.millstream.write.protocol;
 
-import io.millstream.hadoop.NativeExchange;
+import io.millstream.hadoop.natives.NativeExchange;
 import io.millstream.write.store.Exchange;
 import io.millstream.write.store.NotWrittenException;
 import io.millstream.write.store.OldFile;

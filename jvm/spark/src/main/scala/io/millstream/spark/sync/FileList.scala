@@ -7,7 +7,7 @@ import java.util.HexFormat
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.NativeFileList
+import io.millstream.hadoop.tree.NativeFileList
 
 /**
  * The only paths of the source that take part, with the directories that lead to them.

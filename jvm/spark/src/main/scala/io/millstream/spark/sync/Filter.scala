@@ -3,7 +3,7 @@ package io.millstream.spark.sync
 import java.io.{ByteArrayOutputStream, IOException, InputStream}
 import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 
-import io.millstream.hadoop.NativeFilter
+import io.millstream.hadoop.tree.NativeFilter
 
 /**
  * The filter of a synchronization, for the tasks, which each parse it.

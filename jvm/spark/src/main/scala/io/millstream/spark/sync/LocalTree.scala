@@ -11,7 +11,7 @@ import scala.util.Using
 
 import org.apache.spark.TaskContext
 
-import io.millstream.hadoop.NativeTree
+import io.millstream.hadoop.tree.NativeTree
 
 /**
  * A tree of the local file system or of a mount, by the engine: names may have any bytes, and no symbolic link below

@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import io.millstream.hadoop.NativeTree
+import io.millstream.hadoop.tree.NativeTree
 import io.millstream.hadoop.s3a.{NativeTransfers, ServerCopy}
 import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, Options, Path}
 

@@ -5,7 +5,7 @@ import java.util.zip.CRC32C
 
 import scala.util.{Try, Using}
 
-import io.millstream.hadoop.NativeTree
+import io.millstream.hadoop.tree.NativeTree
 
 /**
  * Copies the contents of files: between local trees, and between those and S3, by the engine, otherwise through the

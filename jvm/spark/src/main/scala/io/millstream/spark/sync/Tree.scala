@@ -132,7 +132,7 @@ private[sync] trait Tree {
    *
    * @param version what is to be copied
    * @return false if the caller has to copy it, and nothing has changed
-   * @throws io.millstream.hadoop.UnfitFileException if the source is of another version
+   * @throws io.millstream.hadoop.natives.UnfitFileException if the source is of another version
    */
   def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = false
 

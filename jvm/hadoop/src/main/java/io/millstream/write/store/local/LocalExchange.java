@@ -1,7 +1,7 @@
 package io.millstream.write.store.local;
 
-import io.millstream.hadoop.NativeExchange;
-import io.millstream.hadoop.NativeLibrary;
+import io.millstream.hadoop.natives.NativeExchange;
+import io.millstream.hadoop.natives.NativeLibrary;
 import io.millstream.write.store.Exchange;
 import io.millstream.write.store.HiddenFileStore;
 import io.millstream.write.store.Names;

@@ -6,7 +6,8 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import io.millstream.hadoop.{DirectoryListing, ListedFileSystem}
+import io.millstream.hadoop.listing.DirectoryListing
+import io.millstream.hadoop.reading.ListedFileSystem
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 

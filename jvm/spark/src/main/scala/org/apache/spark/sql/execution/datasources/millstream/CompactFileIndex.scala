@@ -3,7 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{DatasetNames, DirectoryListing}
+import io.millstream.hadoop.listing.{DatasetNames, DirectoryListing}
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import org.apache.spark.metrics.source.HiveCatalogMetrics

@@ -7,7 +7,8 @@ import scala.jdk.CollectionConverters._
 import scala.reflect.ClassTag
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{FileRanges, NativeIndex, NativeLibrary, RemoteFiles}
+import io.millstream.hadoop.natives.NativeLibrary
+import io.millstream.hadoop.reading.{FileRanges, ListedFileSystem, NativeIndex}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
@@ -205,7 +206,7 @@ private[millstream] object CompressedFiles extends Logging {
       try {
         Option(NativeIndex.build(
           ranges,
-          RemoteFiles.of(ranges, conf),
+          ListedFileSystem.files(ranges, conf),
           () => task.isInterrupted())).fold[Result](Undivided) { index =>
           val usable = Option(NativeIndex.of(index))
           usable.foreach(_.close())

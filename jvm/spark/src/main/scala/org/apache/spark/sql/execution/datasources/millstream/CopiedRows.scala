@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import io.millstream.hadoop.NativeScan
+import io.millstream.hadoop.reading.NativeScan
 import org.apache.hadoop.io.Text
 
 import org.apache.spark.unsafe.Platform

@@ -2,7 +2,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.io.{FileNotFoundException, InterruptedIOException, IOException}
 
-import io.millstream.hadoop.{FileRanges, NativeScan, ReadCounter, RemoteFiles, RequestCounts}
+import io.millstream.hadoop.reading.{FileRanges, ListedFileSystem, NativeScan, ReadCounter, RequestCounts}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.io.Text
@@ -134,7 +134,7 @@ private[millstream] final class DecodedLines(
                                        else 0) | (if (ignoresDamage) NativeScan.PASS_OVER_DAMAGE else 0)
     scan = new NativeScan(
       left,
-      RemoteFiles.countedByCaller(left, conf),
+      ListedFileSystem.filesCountedByCaller(left, conf),
       separator.getOrElse(Array.emptyByteArray),
       RowPredicates.Always,
       NativeScan.WHOLE_ROWS,

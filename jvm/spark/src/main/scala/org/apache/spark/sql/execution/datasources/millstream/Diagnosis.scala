@@ -3,7 +3,10 @@ package org.apache.spark.sql.execution.datasources.millstream
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{ListedFileSystem, ListingOptions, MillstreamLocalFileSystem, NativeLibrary}
+import io.millstream.hadoop.MillstreamLocalFileSystem
+import io.millstream.hadoop.listing.ListingOptions
+import io.millstream.hadoop.natives.NativeLibrary
+import io.millstream.hadoop.reading.ListedFileSystem
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 

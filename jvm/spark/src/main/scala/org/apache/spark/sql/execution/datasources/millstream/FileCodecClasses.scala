@@ -2,7 +2,8 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{FileCodec, Lz4FileCodec, SnappyFileCodec, ZstdFileCodec}
+import io.millstream.hadoop.{Lz4FileCodec, SnappyFileCodec, ZstdFileCodec}
+import io.millstream.hadoop.codec.FileCodec
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.CommonConfigurationKeys.IO_COMPRESSION_CODECS_KEY
 import org.apache.hadoop.fs.Path

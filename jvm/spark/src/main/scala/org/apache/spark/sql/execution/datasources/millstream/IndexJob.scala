@@ -7,7 +7,9 @@ import java.util.concurrent.TimeUnit.DAYS
 import scala.collection.mutable
 import scala.util.Using
 
-import io.millstream.hadoop.{DatasetNames, NativeIndex, TextCodec}
+import io.millstream.hadoop.codec.{FileCodec, TextCodec}
+import io.millstream.hadoop.listing.DatasetNames
+import io.millstream.hadoop.reading.NativeIndex
 import io.millstream.write.store.Names
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
@@ -148,7 +150,8 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
 
   private def isDivisible(name: String): Boolean = codecOf(name).exists(_.hasIndex)
 
-  private def codecOf(name: String): Option[TextCodec] = codecs.of(name).flatMap(codec => Option(TextCodec.of(codec)))
+  private def codecOf(name: String): Option[TextCodec] =
+    codecs.of(name).flatMap(codec => Option(FileCodec.textCodec(codec)))
 
   /** None if it is not compressed. */
   private def versionOf(status: FileStatus): Option[CompressedFile] =

@@ -5,7 +5,7 @@ import java.util.Locale
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import io.millstream.hadoop.ListingOptions
+import io.millstream.hadoop.listing.ListingOptions
 
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.SparkSession

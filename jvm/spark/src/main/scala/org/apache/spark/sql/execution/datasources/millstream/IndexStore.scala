@@ -8,7 +8,9 @@ import java.util.{HexFormat, UUID}
 
 import scala.util.Using
 
-import io.millstream.hadoop.{NativeIndex, TextCodec, Versions}
+import io.millstream.hadoop.codec.TextCodec
+import io.millstream.hadoop.listing.Versions
+import io.millstream.hadoop.reading.NativeIndex
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
 import org.apache.hadoop.fs.permission.{FsAction, FsPermission}

@@ -4,7 +4,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.ListingOptions
+import io.millstream.hadoop.listing.ListingOptions
 import io.millstream.write.store.WriteOptions
 
 import org.apache.spark.SparkContext

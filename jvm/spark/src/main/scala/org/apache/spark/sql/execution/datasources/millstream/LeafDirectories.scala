@@ -3,7 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 import scala.collection.immutable.AbstractMap
 import scala.collection.mutable
 
-import io.millstream.hadoop.DirectoryListing
+import io.millstream.hadoop.listing.DirectoryListing
 import org.apache.hadoop.fs.{BlockLocation, FileStatus, FileSystem, LocatedFileStatus, Path}
 
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata

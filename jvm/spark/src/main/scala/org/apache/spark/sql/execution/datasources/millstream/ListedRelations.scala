@@ -5,7 +5,7 @@ import java.util.Locale
 import scala.util.Try
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.ListedFileSystem
+import io.millstream.hadoop.reading.ListedFileSystem
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 

@@ -2,7 +2,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.util.{Collections, WeakHashMap}
 
-import io.millstream.hadoop.ListingOptions
+import io.millstream.hadoop.listing.ListingOptions
 
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions, SparkSessionExtensionsProvider}

@@ -3,7 +3,8 @@ package org.apache.spark.sql.execution.datasources.millstream
 import java.nio.{ByteBuffer, ByteOrder}
 import java.nio.charset.StandardCharsets.UTF_8
 
-import io.millstream.hadoop.{NativeParquet, WireWriter}
+import io.millstream.hadoop.natives.WireWriter
+import io.millstream.hadoop.reading.NativeParquet
 import org.apache.hadoop.conf.Configuration
 
 import org.apache.spark.sql.execution.FileSourceScanExec

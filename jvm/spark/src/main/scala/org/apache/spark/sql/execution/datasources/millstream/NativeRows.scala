@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import io.millstream.hadoop.NativeScan
+import io.millstream.hadoop.reading.NativeScan
 
 import org.apache.spark.sql.types.{DataType, Decimal, LongType, StringType}
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarMap}

@@ -5,7 +5,8 @@ import java.nio.charset.StandardCharsets
 
 import scala.util.Try
 
-import io.millstream.hadoop.{NativeScan, TextCodec}
+import io.millstream.hadoop.codec.TextCodec
+import io.millstream.hadoop.reading.NativeScan
 import org.apache.hadoop.conf.Configuration
 
 import org.apache.spark.rdd.RDD

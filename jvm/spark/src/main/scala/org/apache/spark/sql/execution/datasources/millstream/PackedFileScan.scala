@@ -5,7 +5,8 @@ import java.net.URI
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{FileRanges, FileReadAhead, TextCodec}
+import io.millstream.hadoop.codec.TextCodec
+import io.millstream.hadoop.reading.{FileRanges, FileReadAhead}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FSDataInputStream
 import org.apache.hadoop.io.Text

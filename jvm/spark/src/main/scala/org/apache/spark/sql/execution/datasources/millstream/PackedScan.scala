@@ -2,7 +2,8 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.net.URI
 
-import io.millstream.hadoop.{NativeIndex, TextCodec}
+import io.millstream.hadoop.codec.TextCodec
+import io.millstream.hadoop.reading.NativeIndex
 import org.apache.hadoop.conf.Configuration
 
 import org.apache.spark.Partition

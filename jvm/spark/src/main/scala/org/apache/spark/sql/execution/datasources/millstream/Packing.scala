@@ -4,7 +4,8 @@ import java.net.URI
 
 import scala.collection.mutable
 
-import io.millstream.hadoop.{FileRanges, NativeIndex, TextCodec}
+import io.millstream.hadoop.codec.TextCodec
+import io.millstream.hadoop.reading.{FileRanges, NativeIndex}
 import org.apache.hadoop.fs.{EtagSource, LocatedFileStatus}
 
 import org.apache.spark.Partition

@@ -2,7 +2,9 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.net.URI
 
-import io.millstream.hadoop.{ListedFileSystem, NativeLibrary, TextCodec}
+import io.millstream.hadoop.codec.{FileCodec, TextCodec}
+import io.millstream.hadoop.natives.NativeLibrary
+import io.millstream.hadoop.reading.ListedFileSystem
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.hadoop.io.compress.{CompressionCodec, SplittableCompressionCodec}
@@ -113,13 +115,14 @@ private[millstream] final class ScanFiles(
 
   /** Whether native code has the lines of the files, decoded if need be. */
   lazy val haveNativeLines: Boolean =
-    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && codecsOfFiles.forall(TextCodec.of(_) != null)
+    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && codecsOfFiles.forall(FileCodec.textCodec(_) != null)
 
   /** The native codecs of the files. */
-  def nativeCodecs: Seq[TextCodec] = codecsOfFiles.toSeq.flatMap(codec => Option(TextCodec.of(codec))).distinct.sorted
+  def nativeCodecs: Seq[TextCodec] =
+    codecsOfFiles.toSeq.flatMap(codec => Option(FileCodec.textCodec(codec))).distinct.sorted
 
   /** The native codec of a file, if it is compressed. */
-  def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = codec(file).map(TextCodec.of)
+  def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = codec(file).map(FileCodec.textCodec)
 
   /** Whether Spark would read a file by several tasks, if it does so with plain ones. */
   def isSplitByHadoop(file: FileStatusWithMetadata): Boolean =

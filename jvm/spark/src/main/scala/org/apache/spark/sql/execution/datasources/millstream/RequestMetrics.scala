@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import io.millstream.hadoop.RequestCounts
+import io.millstream.hadoop.reading.RequestCounts
 
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}

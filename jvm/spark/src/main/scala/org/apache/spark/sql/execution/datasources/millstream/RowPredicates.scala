@@ -2,7 +2,8 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import scala.jdk.OptionConverters._
 
-import io.millstream.hadoop.{NativeScan, PortableRegex, WireWriter}
+import io.millstream.hadoop.natives.WireWriter
+import io.millstream.hadoop.reading.{NativeScan, PortableRegex}
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.StringUtils

@@ -3,7 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 import java.io.{FileNotFoundException, InterruptedIOException, IOException}
 import java.net.URI
 
-import io.millstream.hadoop.{NativeScan, RemoteFiles, RequestCounts}
+import io.millstream.hadoop.reading.{ListedFileSystem, NativeScan, RemoteFiles, RequestCounts}
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.{InterruptibleIterator, Partition, SparkContext, TaskContext}
@@ -63,7 +63,7 @@ private[millstream] final class TextScanRDD(
 
   override def compute(split: Partition, context: TaskContext): Iterator[ColumnarBatch] = {
     val partition = split.asInstanceOf[ScanPartition]
-    val files = conf.map(conf => RemoteFiles.of(partition.ranges, conf.value.value))
+    val files = conf.map(conf => ListedFileSystem.files(partition.ranges, conf.value.value))
     val save = (file: CompressedFile, index: Array[Byte]) =>
       conf.foreach(conf => CompressedFiles.save(file, index, store, conf.value.value))
     val batches = new ScanBatches(partition, files.orNull, task, save, metrics, context)

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources
 
-import io.millstream.hadoop.ListedFileSystem
+import io.millstream.hadoop.reading.ListedFileSystem
 import org.apache.hadoop.fs.FileSystem
 
 /**

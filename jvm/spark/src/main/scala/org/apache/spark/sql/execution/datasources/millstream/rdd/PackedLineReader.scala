@@ -6,7 +6,8 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{NativeLibrary, NativeScan, ReadCounter, RemoteFiles}
+import io.millstream.hadoop.natives.NativeLibrary
+import io.millstream.hadoop.reading.{ListedFileSystem, NativeScan, ReadCounter}
 import org.apache.hadoop.io.{LongWritable, Text}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
 import org.apache.hadoop.mapred.{FileSplit, JobConf, RecordReader}
@@ -161,7 +162,7 @@ private final class NativeLines(
     val packed = split.slice(first, first + ranges.length)
     new NativeScan(
       packed,
-      RemoteFiles.countedByCaller(packed, job),
+      ListedFileSystem.filesCountedByCaller(packed, job),
       Array.emptyByteArray,
       RowPredicates.Always,
       NativeScan.WHOLE_ROWS,

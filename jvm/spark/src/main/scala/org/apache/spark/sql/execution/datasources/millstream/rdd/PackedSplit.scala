@@ -3,7 +3,8 @@ package org.apache.spark.sql.execution.datasources.millstream.rdd
 import java.io.{DataInput, DataOutput, IOException}
 import java.net.URI
 
-import io.millstream.hadoop.{FileRanges, TextCodec}
+import io.millstream.hadoop.codec.TextCodec
+import io.millstream.hadoop.reading.FileRanges
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapred.FileSplit
 

@@ -5,7 +5,9 @@ import java.util.HashMap
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import io.millstream.hadoop.{ListedFileSystem, ListedVersions, NativeIndex, TextCodec}
+import io.millstream.hadoop.codec.{FileCodec, TextCodec}
+import io.millstream.hadoop.listing.ListedVersions
+import io.millstream.hadoop.reading.{ListedFileSystem, NativeIndex}
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
 import org.apache.hadoop.io.{LongWritable, Text}
 import org.apache.hadoop.mapred.{FileSplit, InputSplit, JobConf, RecordReader, Reporter, TextInputFormat}
@@ -133,7 +135,7 @@ class PackedTextInputFormat extends TextInputFormat {
       val codecs = FileCodecs.ofHadoop(job)
       ranges.map { range =>
         val codec = codecs.of(range.path.substring(range.path.lastIndexOf('/') + 1))
-        codec.flatMap(codec => Option(TextCodec.of(codec))).fold(range)(codec => range.copy(codec = Some(codec)))
+        codec.flatMap(codec => Option(FileCodec.textCodec(codec))).fold(range)(codec => range.copy(codec = Some(codec)))
       }
     } else {
       ranges

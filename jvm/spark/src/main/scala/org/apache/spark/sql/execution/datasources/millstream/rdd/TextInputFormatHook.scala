@@ -2,7 +2,7 @@ package org.apache.spark.sql.execution.datasources.millstream.rdd
 
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{Companion, HadoopConstructors}
+import io.millstream.hadoop.fs.{Companion, HadoopConstructors}
 import org.apache.hadoop.mapred.TextInputFormat
 
 import org.apache.spark.internal.Logging

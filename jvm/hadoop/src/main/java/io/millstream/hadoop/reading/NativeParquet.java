@@ -1,0 +1,25 @@
+package io.millstream.hadoop.reading;
+
+import io.millstream.hadoop.natives.NativeLibrary;
+
+/** Decodes flat columns of small Parquet files natively. */
+public final class NativeParquet {
+    private NativeParquet() {}
+
+    /**
+     * Decodes columns of a file. The result has the number of rows, and for each requested column: whether it has nulls
+     * (a byte, 0 or 1); if so, a byte for each row, 1 where it is null; for types of a fixed width, a value for each
+     * row; for others, where each row's bytes begin and where the last ones end, as offsets from the first one, and
+     * these bytes. Numbers are little-endian, those of rows and offsets have four bytes.
+     *
+     * @param file all bytes of the file
+     * @param request the columns, encoded as {@code millstream_parquet::Request::decode} documents
+     * @return null if Spark must read the file, because it is unusual or damaged or the native library does not load
+     * @throws IllegalArgumentException if the request is malformed
+     */
+    public static byte[] decode(byte[] file, byte[] request) {
+        return NativeLibrary.isLoaded() ? decoded(file, request) : null;
+    }
+
+    private static native byte[] decoded(byte[] file, byte[] request);
+}
