@@ -28,7 +28,8 @@ FLOORS = {
 # What a crate may know of its own floor; cargo refuses circles.
 SAME_FLOOR = {
     "millstream-text": {"millstream-system", "millstream-vfs"},
-    "millstream-bucket": {"millstream-posix", "millstream-s3"},
+    "millstream-bucket": {"millstream-s3"},
+    "millstream-storage": {"millstream-bucket", "millstream-posix"},
     "millstream-scan": {"millstream-codec"},
     "millstream-inspect": {"millstream-operation"},
     "millstream-change": {"millstream-operation"},

@@ -1,9 +1,8 @@
 #![forbid(unsafe_code)]
-//! Buckets of S3 as a [`millstream_vfs::Volume`], beside the file systems of the machine.
+//! Buckets of S3, each as a [`millstream_vfs::Volume`].
 //!
 //! ```text
-//!  Storage ── path ──► PosixVolume
-//!     └── s3://BUCKET/KEY ──► Bucket (one client each) ──► BucketDir: a prefix ──► ObjectReader, Upload
+//!  Buckets ──► BucketVolume (one client each) ──► BucketDir: a prefix ──► ObjectReader, Upload
 //! ```
 //!
 //! A directory is what the keys of a bucket have in common up to a slash. It exists by what is in it, or by an empty object whose
@@ -19,15 +18,17 @@
 
 pub mod aws;
 mod bucket;
+mod buckets;
 mod directory;
 mod file;
 mod listing;
 mod location;
 mod memory;
 mod reader;
-mod storage;
 mod upload;
 
 pub use bucket::{Reads, Tell};
-pub use location::is_bucket;
-pub use storage::Storage;
+pub use buckets::{BucketVolume, Buckets};
+pub use directory::BucketDir;
+pub use file::ObjectFile;
+pub use location::split;

@@ -2,13 +2,8 @@
 
 const SCHEME: &[u8] = b"s3://";
 
-/// Whether a path is one in a bucket.
-pub fn is_bucket(path: &[u8]) -> bool {
-    split(path).is_some()
-}
-
 /// The bucket of a path and what follows it, if it is one in a bucket.
-pub(crate) fn split(path: &[u8]) -> Option<(&str, &[u8])> {
+pub fn split(path: &[u8]) -> Option<(&str, &[u8])> {
     let rest = path.strip_prefix(SCHEME)?;
     let end = rest.iter().position(|&b| b == b'/').unwrap_or(rest.len());
     let (bucket, key) = rest.split_at(end);

@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_bucket::aws::Access;
-use millstream_bucket::{Reads, Storage, is_bucket};
+use millstream_bucket::{Buckets, Reads};
+use millstream_storage::{Storage, is_bucket};
 use millstream_transfer::sync::{Options, Sparse, Verification, Xattrs};
 
 use super::{NO_PLACE, USAGE};
@@ -46,7 +47,7 @@ pub(super) fn storage(
         remarks.lock().unwrap_or_else(PoisonError::into_inner).push(remark.to_owned());
     };
     match Access::from_environment() {
-        Ok(access) => Ok(Storage::new(access, reads, Arc::new(tell))),
+        Ok(access) => Ok(Storage::new(Buckets::new(access, reads, Arc::new(tell)))),
         Err(error) => {
             diagnostics.error(NO_PLACE).text(&error.to_string()).send();
             Err(Refused)

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-use millstream_bucket::is_bucket;
+use millstream_storage::is_bucket;
 use millstream_transfer::sync::{Destination, Options, means_contents};
 use millstream_vfs::{Dir, Errno, Fields, FileKind, SymlinkBehavior};
 

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use millstream_bucket::is_bucket;
+use millstream_storage::is_bucket;
 use millstream_transfer::sync::{
     Comparison, Conflicts, Errors, Execution, FileSystems, HighBytes, Missing, Newer, Options, Present,
     Recursion, Report, Sparse, TimeAccuracy, Timing, Verification, Xattrs, means_contents,
