@@ -28,9 +28,11 @@ FLOORS = {
 # What a crate may know of its own floor; cargo refuses circles.
 SAME_FLOOR = {
     "millstream-text": {"millstream-system", "millstream-vfs"},
+    "millstream-version": {"millstream-vfs", "millstream-wire"},
     "millstream-bucket": {"millstream-s3"},
     "millstream-storage": {"millstream-bucket", "millstream-posix"},
     "millstream-scan": {"millstream-codec"},
+    "millstream-remote": {"millstream-scan"},
     "millstream-inspect": {"millstream-operation"},
     "millstream-change": {"millstream-operation"},
     "millstream-transfer": {"millstream-operation", "millstream-change", "millstream-rsync-rules"},
@@ -49,6 +51,7 @@ UNSAFE_PLACES = (
 FORBIDDEN_WORDS = {
     "crates/engine/walk/src": r"\bPosix(Volume|Dir)\b|\b(libc|nfs3?|s3|hdfs)\b",
     "crates/engine/scan/src": r"\bPosix(Volume|Dir)\b|\b(jni|spark)::",
+    "crates/engine/remote/src": r"\bPosix(Volume|Dir)\b|\b(jni|spark|s3)::",
     "crates/ops": r"\bPosix(Volume|Dir)\b|\b(jni|spark)::|\b(access|open|stat|unlink)at\(|\bDir(:| \+) AsFd\b",
 }
 # Java below, Scala above: the Hadoop module knows neither Spark nor Scala.

@@ -114,6 +114,11 @@ impl Timestamp {
         nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 
+    /// The opposite of [`Timestamp::as_millis`].
+    pub fn from_millis(millis: i64) -> Self {
+        Timestamp { sec: millis.div_euclid(1000), nsec: millis.rem_euclid(1000) as u32 * 1_000_000 }
+    }
+
     /// The opposite of [`Timestamp::as_nanos`].
     pub fn from_nanos(nanos: i64) -> Self {
         let second = NANOS_OF_SECOND as i64;

@@ -2,7 +2,8 @@
 
 use std::ops::{Deref, Range};
 
-use millstream_vfs::{Errno, Error, Fields, Metadata, Operation, Result, Timestamp};
+use millstream_version::Version;
+use millstream_vfs::{Errno, Error, Operation, Result};
 
 use crate::lines::Separator;
 
@@ -23,27 +24,6 @@ impl Line {
     }
 }
 
-/// Identity and version of a file at the time it was opened: an equal stamp means the same file with the same contents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
-    /// Inode number.
-    pub ino: u64,
-    /// Size in bytes.
-    pub size: u64,
-    /// Last change of the contents.
-    pub mtime: Timestamp,
-}
-
-impl Stamp {
-    /// The attributes that make up a stamp.
-    pub const FIELDS: Fields = Fields::INO.union(Fields::SIZE).union(Fields::MTIME);
-
-    /// The stamp of a file with this metadata.
-    pub fn of(metadata: &Metadata) -> Self {
-        Stamp { ino: metadata.ino, size: metadata.size, mtime: metadata.mtime }
-    }
-}
-
 /// Rows that are delivered together. Their bytes lie in one buffer, possibly with other bytes between them.
 #[derive(Debug, Default)]
 pub struct Batch {
@@ -53,8 +33,8 @@ pub struct Batch {
     pub(crate) rows: u64,
     pub(crate) range: usize,
     pub(crate) offset: u64,
-    pub(crate) stamps: Vec<Stamp>,
-    pub(crate) last_stamps: Vec<Stamp>,
+    pub(crate) versions: Vec<Version>,
+    pub(crate) last_versions: Vec<Version>,
 }
 
 impl Batch {
@@ -112,15 +92,15 @@ impl Batch {
         (0..self.lines.len()).filter_map(|index| self.row(index))
     }
 
-    /// For [`crate::Rows::Bytes`]: stamps of the files whose first piece is in this batch, in order.
-    pub fn stamps(&self) -> &[Stamp] {
-        &self.stamps
+    /// For [`crate::Rows::Bytes`]: versions of the files whose first piece is in this batch, in order.
+    pub fn versions(&self) -> &[Version] {
+        &self.versions
     }
 
-    /// For [`crate::Rows::Bytes`]: stamps of the files of several pieces whose last piece is in this batch, taken after it
-    /// was read, in order.
-    pub fn last_stamps(&self) -> &[Stamp] {
-        &self.last_stamps
+    /// For [`crate::Rows::Bytes`]: versions of the files of several pieces whose last piece is in this batch, taken after
+    /// it was read, in order.
+    pub fn last_versions(&self) -> &[Version] {
+        &self.last_versions
     }
 
     /// Whether its memory is worth keeping for another batch.
@@ -132,8 +112,8 @@ impl Batch {
         self.buffer.clear();
         self.lines.clear();
         self.counts.clear();
-        self.stamps.clear();
-        self.last_stamps.clear();
+        self.versions.clear();
+        self.last_versions.clear();
         self.rows = 0;
     }
 

@@ -6,9 +6,9 @@
 use std::ffi::CStr;
 
 use millstream_codec::Crc32;
+use millstream_version::Version;
 use millstream_vfs::{Access, At, Dir, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
 
-use crate::batch::Stamp;
 use crate::join::JoinRule;
 use crate::joined::{ConcatenateError, Input, JoinedFiles};
 use crate::source::{VolumeSource, checksum_file};
@@ -20,8 +20,8 @@ const MODE: u32 = 0o666;
 /// Result of a concatenation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Concatenated {
-    /// Stamp of each input at the time it was read.
-    pub stamps: Vec<Stamp>,
+    /// The version of each input that was read.
+    pub versions: Vec<Version>,
     /// Length of the output in bytes.
     pub length: u64,
 }
@@ -61,18 +61,18 @@ fn cloned<D: Dir>(base: &D, inputs: &[Input], output: &D::File) -> Option<Concat
         return None;
     }
     let source = base.open_file(&input.path, Access::Read, SymlinkBehavior::Follow).ok()?;
-    let before = Stamp::of(&source.metadata(Stamp::FIELDS).ok()?);
-    if !input.is(&before) || input.size == 0 {
+    let before = Version::of(&source.metadata(Version::FIELDS).ok()?);
+    if !input.is(&before) || input.version.size == 0 {
         return None;
     }
     output.clone_from(&source).ok()?;
     let length = output.metadata(Fields::SIZE).ok()?.size;
-    let after = Stamp::of(&source.metadata(Stamp::FIELDS).ok()?);
-    if before != after || length != before.size {
+    let after = Version::of(&source.metadata(Version::FIELDS).ok()?);
+    if !before.is_same(&after) || length != before.size {
         output.set_len(0).ok()?;
         return None;
     }
-    Some(Concatenated { stamps: vec![before], length })
+    Some(Concatenated { versions: vec![before], length })
 }
 
 fn joined<V: Volume>(
@@ -87,7 +87,7 @@ fn joined<V: Volume>(
     let mut writer = Writer { output, buffer: Vec::new(), length: 0, checksum: Crc32::new() };
     while files.next(should_continue, &mut |bytes| writer.write(bytes))? {}
     let length = writer.finish()?;
-    Ok(Concatenated { stamps: files.into_stamps(), length })
+    Ok(Concatenated { versions: files.into_versions(), length })
 }
 
 struct Writer<'a, F> {
@@ -152,7 +152,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use millstream_posix::PosixVolume;
-    use millstream_vfs::Errno;
+    use millstream_vfs::{Errno, Timestamp};
 
     use super::*;
     use crate::error::Cause;
@@ -166,7 +166,10 @@ mod tests {
     fn listed(path: &Path) -> Input {
         let metadata = fs::metadata(path).expect("a file");
         let age = metadata.modified().expect("a time").duration_since(UNIX_EPOCH).expect("after 1970");
-        Input { path: c_path(path), size: metadata.len(), mtime_ms: age.as_millis() as i64 }
+        Input {
+            path: c_path(path),
+            version: Version::at(metadata.len(), Timestamp::from_millis(age.as_millis() as i64)),
+        }
     }
 
     fn files(scratch: &Path, contents: &[&[u8]]) -> Vec<Input> {
@@ -193,8 +196,8 @@ mod tests {
         let done = run(&inputs, &output).expect("written");
         let expected = [&b"one\n"[..], &large, b"\ntwo\r\n\n3\n", &b"line\n".repeat(200)].concat();
         assert!(fs::read(&output).expect("output") == expected);
-        assert_eq!((done.length, done.stamps.len()), (expected.len() as u64, inputs.len()));
-        assert!(done.stamps.iter().zip(&inputs).all(|(stamp, input)| input.is(stamp)));
+        assert_eq!((done.length, done.versions.len()), (expected.len() as u64, inputs.len()));
+        assert!(done.versions.iter().zip(&inputs).all(|(version, input)| input.is(version)));
     }
 
     #[test]
@@ -220,10 +223,10 @@ mod tests {
         fs::write(scratch.path().join("0001"), b"t").expect("written");
         assert_eq!(run(&grown, &output), Err(ConcatenateError::Changed { input: 1 }));
         grown[1] = listed(&scratch.path().join("0001"));
-        grown[1].mtime_ms -= 1;
+        grown[1].version.mtime.sec -= 1;
         assert_eq!(run(&grown, &output), Err(ConcatenateError::Changed { input: 1 }));
         fs::remove_file(scratch.path().join("0002")).expect("removed");
-        grown[1].mtime_ms += 1;
+        grown[1].version.mtime.sec += 1;
         let error = run(&grown, &output).expect_err("an input is missing");
         assert_eq!(error.input(), Some(2));
         assert!(matches!(

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memchr::{memchr, memchr_iter};
 use millstream_codec::{Index, WINDOW, decode_chunk};
+use millstream_version::Version;
 use millstream_vfs::{Errno, Error, Operation, Result};
 
-use crate::batch::Stamp;
 use crate::error::Cause;
 use crate::file_reader::check_size;
 use crate::lines::Separator;
@@ -116,8 +116,8 @@ impl<F: SourceFile> SourceFile for Opened<F> {
         }
     }
 
-    fn stamp(&self) -> Result<Stamp> {
-        self.raw().stamp()
+    fn version(&self) -> Result<Version> {
+        self.raw().version()
     }
 }
 

@@ -282,8 +282,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
+    use millstream_version::Version;
+
     use super::*;
-    use crate::batch::Stamp;
 
     const PORTION: usize = 1000;
 
@@ -332,8 +333,8 @@ mod tests {
             Ok(if self.0.is_replaced { u64::MAX } else { self.0.bytes.len() as u64 })
         }
 
-        fn stamp(&self) -> Result<Stamp> {
-            Ok(Stamp::default())
+        fn version(&self) -> Result<Version> {
+            Ok(Version::default())
         }
     }
 

@@ -5,9 +5,9 @@
 
 use std::ffi::CString;
 
+use millstream_version::Version;
 use millstream_vfs::Error;
 
-use crate::batch::Stamp;
 use crate::contents::{BEGINNING, Contents};
 use crate::error::{Cause, JoinError, ScanError};
 use crate::join::{Header, JoinRule, Joiner, Place};
@@ -19,16 +19,14 @@ use crate::{Damage, Grouping, Missing, Output, Predicate, Rows, Scan, ScanOption
 pub struct Input {
     /// Path of the file.
     pub path: CString,
-    /// Size in bytes.
-    pub size: u64,
-    /// Last change of its contents, in milliseconds since 1970.
-    pub mtime_ms: i64,
+    /// The version that was listed, with a time in milliseconds.
+    pub version: Version,
 }
 
 impl Input {
-    /// Whether the stamp is that of the listed file.
-    pub fn is(&self, stamp: &Stamp) -> bool {
-        stamp.size == self.size && stamp.mtime.as_millis() == self.mtime_ms
+    /// Whether a version is the one that was listed.
+    pub fn is(&self, version: &Version) -> bool {
+        self.version.is_same(&version.in_millis())
     }
 }
 
@@ -94,7 +92,7 @@ impl<S: Source> JoinedFiles<S> {
         let ranges = inputs.iter().map(|input| FileRange {
             path: input.path.clone(),
             start: 0,
-            length: input.size,
+            length: input.version.size,
             may_have_checksums: true,
             compression: Compression::None,
         });
@@ -102,7 +100,7 @@ impl<S: Source> JoinedFiles<S> {
             scan: Scan::new(source, ranges.collect(), scan_options(max_readers)),
             joiner: Joiner::new(rule),
             is_copy: inputs.len() == 1 && rule.header == Header::None,
-            reading: Reading { at: 0, left: None, stamps: Vec::with_capacity(inputs.len()), inputs },
+            reading: Reading { at: 0, left: None, versions: Vec::with_capacity(inputs.len()), inputs },
         }
     }
 
@@ -119,9 +117,9 @@ impl<S: Source> JoinedFiles<S> {
         let Some(batch) = self.scan.next_batch_while(should_continue).map_err(unreadable)? else {
             return self.reading.end().map(|()| false);
         };
-        let (mut stamps, mut last_stamps) = (batch.stamps().iter(), batch.last_stamps().iter());
+        let (mut versions, mut last_versions) = (batch.versions().iter(), batch.last_versions().iter());
         for piece in batch.iter() {
-            let (input, place) = self.reading.place(piece, &mut stamps, &mut last_stamps)?;
+            let (input, place) = self.reading.place(piece, &mut versions, &mut last_versions)?;
             if self.is_copy {
                 put(piece)?;
                 continue;
@@ -139,9 +137,9 @@ impl<S: Source> JoinedFiles<S> {
         &self.reading.inputs
     }
 
-    /// Stamp of each input at the time it was read.
-    pub fn into_stamps(self) -> Vec<Stamp> {
-        self.reading.stamps
+    /// The version of each input that was read.
+    pub fn into_versions(self) -> Vec<Version> {
+        self.reading.versions
     }
 }
 
@@ -158,8 +156,10 @@ pub fn check<S: Source>(
 ) -> Result<(), ConcatenateError> {
     let rule = rule.into();
     let decisive = |input: &Input| match rule {
-        JoinRule { header: Header::None, contents: Contents::Text } => input.size.min(BEGINNING as u64),
-        _ => S::PORTIONS.first_piece(input.size),
+        JoinRule { header: Header::None, contents: Contents::Text } => {
+            input.version.size.min(BEGINNING as u64)
+        }
+        _ => S::PORTIONS.first_piece(input.version.size),
     };
     let ranges = inputs.iter().map(|input| FileRange {
         path: input.path.clone(),
@@ -171,11 +171,11 @@ pub fn check<S: Source>(
     let mut scan = Scan::new(source, ranges.collect(), scan_options(max_readers));
     let (mut joiner, mut seen) = (Joiner::new(rule), 0);
     while let Some(batch) = scan.next_batch_while(should_continue).map_err(unreadable)? {
-        for (piece, stamp) in batch.iter().zip(batch.stamps()) {
+        for (piece, version) in batch.iter().zip(batch.versions()) {
             let input = seen;
-            let is_listed = |listed: &&Input| listed.is(stamp) && decisive(listed) == piece.len() as u64;
+            let is_listed = |listed: &&Input| listed.is(version) && decisive(listed) == piece.len() as u64;
             let listed = inputs.get(input).filter(is_listed).ok_or(ConcatenateError::Changed { input })?;
-            let place = Place { first: true, last: listed.size == piece.len() as u64 };
+            let place = Place { first: true, last: listed.version.size == piece.len() as u64 };
             joiner.add(piece, place).map_err(|cause| ConcatenateError::Join { input, cause })?;
             seen += 1;
         }
@@ -208,31 +208,34 @@ struct Reading {
     at: usize,
     /// Bytes left of that input, once its first piece has arrived.
     left: Option<u64>,
-    stamps: Vec<Stamp>,
+    versions: Vec<Version>,
 }
 
 impl Reading {
     fn place<'s>(
         &mut self,
         piece: &[u8],
-        stamps: &mut impl Iterator<Item = &'s Stamp>,
-        last_stamps: &mut impl Iterator<Item = &'s Stamp>,
+        versions: &mut impl Iterator<Item = &'s Version>,
+        last_versions: &mut impl Iterator<Item = &'s Version>,
     ) -> Result<(usize, Place), ConcatenateError> {
         let input = self.at;
         let changed = || ConcatenateError::Changed { input };
         let listed = self.inputs.get(input).ok_or_else(changed)?;
         let first = self.left.is_none();
         if first {
-            let stamp = stamps.next().filter(|stamp| listed.is(stamp)).ok_or_else(changed)?;
-            self.stamps.push(*stamp);
+            let version = versions.next().filter(|version| listed.is(version)).ok_or_else(changed)?;
+            self.versions.push(version.clone());
         }
-        let left = self.left.unwrap_or(listed.size);
+        let left = self.left.unwrap_or(listed.version.size);
         let rest = left.checked_sub(piece.len() as u64).ok_or_else(changed)?;
         if piece.is_empty() && left > 0 {
             return Err(changed());
         }
         let last = rest == 0;
-        if last && !first && last_stamps.next() != self.stamps.last() {
+        let is_unchanged = |versions: &[Version], now: Option<&Version>| {
+            versions.last().zip(now).is_some_and(|(before, now)| before.is_same(now))
+        };
+        if last && !first && !is_unchanged(&self.versions, last_versions.next()) {
             return Err(changed());
         }
         (self.at, self.left) = if last { (input + 1, None) } else { (input, Some(rest)) };

@@ -42,7 +42,7 @@ mod stream;
 mod text;
 mod unit;
 
-pub use batch::{Batch, Line, Stamp};
+pub use batch::{Batch, Line};
 pub use concatenate::{Concatenated, concatenate};
 pub use contents::Contents;
 pub use error::{Cause, JoinError, ScanError};

@@ -9,9 +9,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use millstream_codec::{Codec, Index};
+use millstream_version::Version;
 use millstream_vfs::{Access, At, Dir, Errno, Fields, File, Result, SymlinkBehavior, Volume};
-
-use crate::batch::Stamp;
 
 /// A range of bytes of a file, decoded ones if there is an index. A line belongs to it if it starts in (start, end]; the first line
 /// of the file belongs to the range at offset 0.
@@ -111,11 +110,11 @@ pub trait SourceFile: Debug + Send + Sync + 'static {
     /// Those of the place.
     fn last_start(&self) -> Result<u64>;
 
-    /// Identity and version now.
+    /// The version that the file is now.
     ///
     /// # Errors
     /// Those of the place.
-    fn stamp(&self) -> Result<Stamp>;
+    fn version(&self) -> Result<Version>;
 }
 
 /// How a source's files are cut up among readers: the more a request costs, the more bytes it is worth, and the fewer
@@ -197,7 +196,7 @@ impl<F: File> SourceFile for F {
         self.metadata(Fields::SIZE).map(|metadata| metadata.size)
     }
 
-    fn stamp(&self) -> Result<Stamp> {
-        self.metadata(Stamp::FIELDS).map(|metadata| Stamp::of(&metadata))
+    fn version(&self) -> Result<Version> {
+        self.metadata(Version::FIELDS).map(|metadata| Version::of(&metadata))
     }
 }

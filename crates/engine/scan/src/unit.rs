@@ -492,14 +492,14 @@ impl<'a> UnitReader<'a> {
             }
             Rows::Bytes => {
                 if part.start == range.start {
-                    batch.stamps.push(file.stamp()?);
+                    batch.versions.push(file.version()?);
                 }
                 let length = usize::try_from(bytes).unwrap_or(usize::MAX);
                 batch.check_room(length)?;
                 let start = batch.buffer.len();
                 read_bytes(file, part.start, length, &mut batch.buffer)?;
                 if part.start > range.start && part.end == range.end() {
-                    batch.last_stamps.push(file.stamp()?);
+                    batch.last_versions.push(file.version()?);
                 }
                 batch.rows += 1;
                 batch.add_in_place(start, batch.buffer.len());

@@ -38,8 +38,7 @@ pub(crate) struct NamedInputs {
 pub(crate) fn inputs(env: &JNIEnv<'_>, packed: &JByteArray<'_>) -> Result<NamedInputs, Failure> {
     let packed = bytes(env, packed)?;
     let input = |packed: Packed<'_>| {
-        let Packed { size, mtime_ms, .. } = packed;
-        Some((Input { path: packed.path()?, size, mtime_ms }, CString::new(packed.name).ok()?))
+        Some((Input { path: packed.path()?, version: packed.version() }, CString::new(packed.name).ok()?))
     };
     unpack(&packed)
         .ok()
@@ -92,8 +91,8 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_concat
         let done = done.map_err(|error| {
             unreadable(error.input().and_then(|i| inputs.get(i)).map_or(&output, |input| &input.path), &error)
         })?;
-        let stamps = done.stamps.iter().map(|stamp| (stamp.ino, stamp.size, stamp.mtime));
-        write_manifest(&Manifest::of_read(names, stamps), &output)?;
+        let versions = done.versions.iter().map(|read| (read.file_id, read.size, read.mtime));
+        write_manifest(&Manifest::of_read(names, versions), &output)?;
         Ok(jlong::try_from(done.length).unwrap_or(jlong::MAX))
     })
 }
@@ -134,8 +133,8 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_stamp<
         let NamedInputs { inputs, names } = inputs(env, &packed)?;
         let output = c_string(bytes(env, &output)?)?;
         let listed = inputs.into_iter().zip(names).map(|(input, name)| {
-            let Input { path, size, mtime_ms } = input;
-            ListedFile { path, name, size, mtime_ms }
+            let Input { path, version } = input;
+            ListedFile { path, name, size: version.size, mtime_ms: version.mtime.as_millis() }
         });
         let manifest = Manifest::of_listed(&SharedProcessVolume::default(), listed.collect());
         write_manifest(&manifest.map_err(|e| failure(&e))?, &output)

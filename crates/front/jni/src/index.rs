@@ -8,7 +8,7 @@ use millstream_scan::{Cause, VolumeSource, index_file};
 use millstream_vfs::Errno;
 
 use crate::cancellation::Cancellation;
-use crate::remote::RemoteSource;
+use crate::remote::hadoop_source;
 use crate::scan::{failure, ranges};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
@@ -27,7 +27,7 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_build<'loca
         let [range] = ranges.as_deref().unwrap_or_default() else {
             return Err(Failure::Argument("not one range"));
         };
-        let source = RemoteSource::of(env, &files, &packed)?;
+        let source = hadoop_source(env, &files, &packed)?;
         let mut cancellation = Cancellation::new(env, &is_cancelled);
         let mut should_continue = || cancellation.should_continue();
         let index = match source {

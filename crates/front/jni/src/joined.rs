@@ -8,7 +8,7 @@ use millstream_vfs::Error;
 
 use crate::cancellation::Cancellation;
 use crate::compact::{NamedInputs, inputs, rule_from, unreadable};
-use crate::remote::RemoteSource;
+use crate::remote::hadoop_source;
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
@@ -70,7 +70,7 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_JoinedFiles_open<'local
     guard(&mut env, 0, |env| {
         let NamedInputs { inputs, .. } = inputs(env, &packed)?;
         let (rule, max_readers) = (rule_from(rule), readers(max_readers));
-        let files: Box<dyn AnyFiles> = match RemoteSource::of(env, &files, &packed)? {
+        let files: Box<dyn AnyFiles> = match hadoop_source(env, &files, &packed)? {
             Some(source) => Box::new(JoinedFiles::new(source, inputs, rule, max_readers)),
             None => {
                 let source = VolumeSource::new(&SharedProcessVolume::default());
@@ -145,7 +145,7 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_JoinedFiles_check<'loca
     guard(&mut env, (), |env| {
         let NamedInputs { inputs, .. } = inputs(env, &packed)?;
         let (rule, max_readers) = (rule_from(rule), readers(max_readers));
-        let remote = RemoteSource::of(env, &files, &packed)?;
+        let remote = hadoop_source(env, &files, &packed)?;
         let mut cancellation = Cancellation::new(env, &is_cancelled);
         let mut should_continue = || cancellation.should_continue();
         let checked = match remote {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use millstream_codec::{Codec, Index};
 use millstream_scan::{Compression, FileRange};
+use millstream_version::{Tag, Version};
+use millstream_vfs::Timestamp;
 use millstream_wire::{Decoder, Malformed};
 
 const DIRECTORY: u8 = b'd';
@@ -26,8 +28,8 @@ pub(crate) struct Packed<'a> {
     /// Size of the file when it was listed; the greatest number if it is not known.
     pub(crate) size: u64,
     pub(crate) mtime_ms: i64,
-    /// The version that was listed, packed (`millstream_s3::Version`).
-    pub(crate) version: &'a [u8],
+    /// The object store's name of the version that was listed, packed ([`Tag`]).
+    pub(crate) tag: &'a [u8],
     /// How it is compressed: a codec, and an index or none (`millstream_codec::Index`).
     pub(crate) compression: Option<(u8, &'a [u8])>,
 }
@@ -36,6 +38,14 @@ impl Packed<'_> {
     /// The file's path; `None` if it contains a NUL.
     pub(crate) fn path(&self) -> Option<CString> {
         CString::new([self.directory, b"/", self.name].concat()).ok()
+    }
+
+    /// The version of the file that was listed.
+    pub(crate) fn version(&self) -> Version {
+        Version {
+            tag: Tag::packed(self.tag),
+            ..Version::at(self.size, Timestamp::from_millis(self.mtime_ms))
+        }
     }
 
     /// The range as a scan takes it; `None` if its path or its index are invalid.
@@ -81,7 +91,7 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Packed<'_>>, Malformed> {
                     length: packed.u64()?,
                     size: packed.u64()?,
                     mtime_ms: packed.i64()?,
-                    version: packed.prefixed()?,
+                    tag: packed.prefixed()?,
                     compression: match tag {
                         COMPRESSED => Some((packed.u8()?, packed.prefixed()?)),
                         _ => None,
@@ -96,8 +106,6 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Packed<'_>>, Malformed> {
 
 #[cfg(test)]
 mod tests {
-    use millstream_s3::Version;
-
     use super::*;
 
     /// Java's test `rangesAreTheSharedVector` encodes these.
@@ -108,9 +116,9 @@ mod tests {
         let [a, b, c] = ranges.as_slice() else { panic!("{ranges:?}") };
         assert_eq!(a.path().as_deref(), Some(c"/d e/\u{e9}.txt"));
         assert_eq!((a.start, a.length, a.size, a.mtime_ms, a.may_have_checksums), (1, 2, 1 << 40, -4, false));
-        assert_eq!(Version::packed(a.version).to_string(), "d41d8cd98f00b204e9800998ecf8427e-3");
+        assert_eq!(a.version().tag.to_string(), "d41d8cd98f00b204e9800998ecf8427e-3");
         assert_eq!(b.path().as_deref(), Some(c"/b"));
-        assert!(b.version.is_empty());
+        assert!(b.version().tag.is_none());
         assert_eq!((b.start, b.length, b.size, b.mtime_ms), (0, 5, u64::MAX, 0));
         assert_eq!(c.path().as_deref(), Some(c"/c.gz"));
         assert_eq!((c.start, c.length, c.compression), (7, 9, Some((1, &b"index"[..]))));

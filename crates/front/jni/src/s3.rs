@@ -66,9 +66,9 @@ fn encode(page: &Page, counts: Counts) -> Vec<u8> {
     out.u32(count(page.items.len()));
     for item in &page.items {
         out.prefixed(item.key.as_bytes());
-        out.u64(item.size);
-        out.i64(item.mtime_ms);
-        out.prefixed(item.version.as_bytes());
+        out.u64(item.version.size);
+        out.i64(item.version.mtime.as_millis());
+        out.prefixed(item.version.tag.as_bytes());
     }
     out.u32(count(page.prefixes.len()));
     for prefix in &page.prefixes {
@@ -192,17 +192,22 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_close<'local>(
 
 #[cfg(test)]
 mod tests {
-    use millstream_s3::{Item, Version};
+    use millstream_s3::Item;
+    use millstream_version::{Tag, Version};
+    use millstream_vfs::Timestamp;
 
     use super::*;
 
     /// Java's test `pagesAreTheSharedVector` decodes these.
     #[test]
     fn pages_are_the_shared_vector() {
-        let version = Version::pack(b"\"d41d8cd98f00b204e9800998ecf8427e-3\"");
+        let version = Version {
+            tag: Tag::pack(b"\"d41d8cd98f00b204e9800998ecf8427e-3\""),
+            ..Version::at(1 << 40, Timestamp::from_millis(-4))
+        };
         let page = Page {
             items: vec![
-                Item { key: "a/\u{e9}".into(), size: 1 << 40, mtime_ms: -4, version },
+                Item { key: "a/\u{e9}".into(), version },
                 Item { key: "b".into(), ..Item::default() },
             ],
             prefixes: vec!["c/".into()],

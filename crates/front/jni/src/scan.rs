@@ -13,7 +13,7 @@ use millstream_wire::Encoder;
 
 use crate::cancellation::Cancellation;
 use crate::ranges::{Packed, unpack};
-use crate::remote::RemoteSource;
+use crate::remote::hadoop_source;
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
@@ -158,7 +158,7 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_open<'local>
         let options = options(flags, &separator, &predicate, &words, max_readers)?;
         let ranges =
             ranges(&env.convert_byte_array(&packed)?).ok_or(Failure::Argument("malformed file ranges"))?;
-        let scan: OpenScan = match RemoteSource::of(env, &files, &packed)? {
+        let scan: OpenScan = match hadoop_source(env, &files, &packed)? {
             Some(source) => Box::new(Scan::new(source, ranges, options)),
             None => Box::new(Scan::new(VolumeSource::new(&SharedProcessVolume::default()), ranges, options)),
         };

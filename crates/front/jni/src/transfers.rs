@@ -11,8 +11,10 @@ use crc_fast::CrcAlgorithm;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObjectArray, JString};
 use jni::sys::{jlong, jobjectArray, jstring};
-use millstream_s3::{Counts, Part, Refusal, Version};
-use millstream_transfer::tree::{Unfilled, Version as FileVersion};
+use millstream_s3::{Counts, Refusal};
+use millstream_transfer::tree::Unfilled;
+use millstream_version::{Tag, Version};
+use millstream_vfs::Timestamp;
 
 use crate::compact::bytes;
 use crate::s3::{client, text_at};
@@ -63,17 +65,16 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_fetch<'loca
     out: JLongArray<'local>,
 ) -> jobjectArray {
     guard(&mut env, ptr::null_mut(), |env| {
-        let (key, version) = (bytes(env, &key)?, Version::pack(&bytes(env, &version)?));
+        let (key, tag) = (bytes(env, &key)?, Tag::pack(&bytes(env, &version)?));
         // SAFETY: Java got the handle from `stage`, makes one call with it at a time and none after `install` or `discard`.
         let staged = unsafe { &*(staged as *const LocalStaged) };
-        let size = size as u64;
+        let version = Version { size: size as u64, tag, ..Version::default() };
         let counts = Mutex::<Counts>::default();
         let filled = match client(bucket) {
             None => Err(Unfilled::Unread(Refusal::Unused)),
-            Some(client) => tree(into)?.fill(staged, size, |range, piece, take| {
+            Some(client) => tree(into)?.fill(staged, version.size, |range, piece, take| {
                 let mut cost = Counts::default();
-                let part = Part { of: size, range };
-                let read = client.fetch(&key, &version, part, piece, &mut cost, take);
+                let read = client.fetch(&key, &version, range, piece, &mut cost, take);
                 *counts.lock().unwrap_or_else(PoisonError::into_inner) += cost;
                 read
             }),
@@ -120,7 +121,7 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_send<'local
         for index in (0..env.get_array_length(&headers)?).step_by(2) {
             sent.push((text_at(env, &headers, index)?, text_at(env, &headers, index + 1)?));
         }
-        let expected = FileVersion { size: size as u64, mtime_ns: time };
+        let expected = Version::at(size as u64, Timestamp::from_nanos(time));
         let mut counts = Counts::default();
         let (answer, checksum) = BUFFER.with_borrow_mut(|content| {
             if !tree(from)?.read_version(&path, &expected, content).map_err(|error| failure(&error))? {

@@ -25,8 +25,9 @@ use jni::sys::{jboolean, jbyte, jbyteArray, jint, jlong};
 use millstream_text::accounts;
 use millstream_transfer::tree::{
     Carried, Entry, Listing, Removed, SourceChange, Sparse, Special, Staged, Tree, TreeError, Verification,
-    Version, Wanted,
+    Wanted,
 };
+use millstream_version::Version;
 use millstream_vfs::{At, Dir, Errno, Error, File, FileKind, NodeKind, Operation, Timestamp, Volume};
 use millstream_wire::Encoder;
 
@@ -484,7 +485,7 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_copy<'local>(
     guard(&mut env, 0, |env| {
         let path = bytes(env, &path)?;
         let temporary = bytes(env, &temporary).and_then(c_string)?;
-        let expected = Version { size: size as u64, mtime_ns: time };
+        let expected = Version::at(size as u64, Timestamp::from_nanos(time));
         let verification = if verify == 0 { Verification::None } else { Verification::Checksum };
         let how = (temporary.as_c_str(), &wanted(uid, gid, mode, mtime));
         let copied = tree(number)?.copy_from(&*tree(from)?, &path, &expected, how, verification);

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millstream_s3::{Client, Counts, Item, Object, Page, PageRequest, Refusal, Version};
+use millstream_s3::{Client, Counts, Item, Object, Page, PageRequest, Refusal};
+use millstream_version::Tag;
 use millstream_vfs::{Errno, Error, Fields, FileKind, Metadata, Operation, Result, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -151,10 +152,10 @@ impl Bucket {
         operation: Operation,
         key: &[u8],
         source: &str,
-        version: &Version,
+        tag: &Tag,
         headers: &[(String, String)],
     ) -> Result<()> {
-        let copied = self.client.copy(key, source, version, headers, &mut Counts::default());
+        let copied = self.client.copy(key, source, tag, headers, &mut Counts::default());
         self.answered(operation, copied)
     }
 
@@ -162,7 +163,7 @@ impl Bucket {
     pub(crate) fn set_time(&self, key: &[u8], object: &Object, time: Timestamp) -> Result<()> {
         let headers = headers_of(object, Some(time));
         let source = Client::copy_source(&self.name, key);
-        self.copy(Operation::SetTimes, key, &source, &object.version, &headers)
+        self.copy(Operation::SetTimes, key, &source, &object.version.tag, &headers)
     }
 
     /// Notes that an object has been written, which makes the directories visible that it is in.
@@ -203,7 +204,7 @@ impl Bucket {
         let asked = PageRequest { prefix: &prefix, delimiter: b"/", ..Default::default() };
         let page = self.page(Operation::Remove, &asked)?;
         // A marker with contents is data that somebody has put there.
-        let is_marker = |item: &Item| item.key.as_bytes() == prefix && item.size == 0;
+        let is_marker = |item: &Item| item.key.as_bytes() == prefix && item.version.size == 0;
         let has_more = !page.prefixes.is_empty() || !page.items.iter().all(is_marker);
         if has_more || page.next.is_some() {
             return Err(Error::new(Operation::Remove, Errno::NOTEMPTY));
@@ -281,7 +282,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) fn time_of(object: &Object) -> Timestamp {
     let stated = object.metadata.iter().find(|(name, _)| name.eq_ignore_ascii_case(TIME));
     let stated = stated.and_then(|(_, text)| decoded(text));
-    stated.unwrap_or(Timestamp { sec: object.mtime, nsec: 0 })
+    stated.unwrap_or(object.version.mtime)
 }
 
 /// The header that states the time of an object's contents.

@@ -11,7 +11,7 @@ use millstream_vfs::{
 
 use crate::bucket::{Bucket, lock, time_of};
 use crate::file::{ObjectFile, unsupported};
-use crate::listing::{Cursor, Known, Listed, Memory};
+use crate::listing::{Cursor, Listed, Memory};
 use crate::location::below;
 use crate::reader::ObjectReader;
 use crate::upload::{Staging, Upload};
@@ -132,10 +132,9 @@ impl Dir for BucketDir {
         }
         if key != self.own_key() && !is_directory {
             if let Some(object) = self.bucket.object(EXAMINING, &key)? {
-                let known = Known { size: object.size, version: object.version.clone() };
-                lock(&self.memory).note(name.to_bytes(), Listed::Object(known));
+                lock(&self.memory).note(name.to_bytes(), Listed::Object(object.version.clone()));
                 let time = Some(time_of(&object));
-                return Ok(self.bucket.metadata(&key, FileKind::File, object.size, time));
+                return Ok(self.bucket.metadata(&key, FileKind::File, object.version.size, time));
             }
             self.forget(name);
         }

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::CString;
 use std::sync::Arc;
 
-use millstream_s3::{Page, PageRequest, Version};
+use millstream_s3::{Page, PageRequest};
+use millstream_version::Version;
 use millstream_vfs::{Dirent, DirentBatch, Errno, Error, FileKind, Operation, ReadState, Result};
 
 use crate::bucket::Bucket;
@@ -15,14 +16,7 @@ const IS_BOTH: &str = "is both an object and a directory";
 #[derive(Clone, Debug)]
 pub(crate) enum Listed {
     Directory,
-    Object(Known),
-}
-
-/// What is known of an object that may be asked for.
-#[derive(Clone, Debug)]
-pub(crate) struct Known {
-    pub(crate) size: u64,
-    pub(crate) version: Version,
+    Object(Version),
 }
 
 impl Listed {
@@ -133,17 +127,16 @@ impl Cursor {
             page.prefixes.iter().filter_map(|key| name_in(prefix, key)?.strip_suffix(b"/")).collect();
         let keys = page.items.iter().map(|item| &item.key).chain(&page.prefixes);
         let last = keys.filter_map(|key| name_in(prefix, key)).max().unwrap_or_default().to_vec();
-        if page.items.iter().any(|item| item.key.as_bytes() == prefix && item.size > 0) {
+        if page.items.iter().any(|item| item.key.as_bytes() == prefix && item.version.size > 0) {
             let marker = String::from_utf8_lossy(prefix);
             self.fail(Errno::ISDIR, &marker, "is a directory marker, but has contents");
         }
         for item in page.items {
             let Some(name) = name_in(prefix, &item.key) else { continue };
-            let known = Known { size: item.size, version: item.version };
             if directories.contains(name) {
                 self.fail(Errno::EXIST, &item.key, IS_BOTH);
                 self.objects.insert(name.to_vec());
-            } else if self.add(prefix, name, Listed::Object(known)) && last.starts_with(name) {
+            } else if self.add(prefix, name, Listed::Object(item.version)) && last.starts_with(name) {
                 self.objects.insert(name.to_vec());
             }
         }

@@ -4,11 +4,11 @@ use std::io::Read;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use millstream_s3::{Counts, Object, Opened, Part, Version};
+use millstream_s3::{Counts, Object, Opened};
+use millstream_version::Version;
 use millstream_vfs::{Errno, Error, FileKind, Metadata, Operation, Result};
 
 use crate::bucket::{Bucket, Reads, lock, time_of};
-use crate::listing::Known;
 
 /// Requests end at multiples of this, as the parts do in which large files are copied.
 const PART: u64 = 64 << 20;
@@ -40,9 +40,9 @@ struct Open {
 
 impl ObjectReader {
     /// Begins to read an object of which something is known; if that is not true any more, or nothing is known, it is asked for.
-    pub(crate) fn open(bucket: &Arc<Bucket>, key: Vec<u8>, known: Option<Known>) -> Result<Self> {
+    pub(crate) fn open(bucket: &Arc<Bucket>, key: Vec<u8>, known: Option<Version>) -> Result<Self> {
         // A listing may not tell versions.
-        if let Some(known) = known.filter(|known| !known.version.is_none()) {
+        if let Some(known) = known.filter(|known| !known.tag.is_none()) {
             match Self::begin(bucket, &key, &known) {
                 Err(error) if error.errno == Errno::STALE => {}
                 begun => return begun,
@@ -50,18 +50,17 @@ impl ObjectReader {
         }
         let failed = |errno| Error::new(Operation::OpenFile, errno);
         let object = bucket.object(Operation::OpenFile, &key)?.ok_or(failed(Errno::NOENT))?;
-        Self::begin(bucket, &key, &Known { size: object.size, version: object.version })
+        Self::begin(bucket, &key, &object.version)
     }
 
-    fn begin(bucket: &Arc<Bucket>, key: &[u8], known: &Known) -> Result<Self> {
-        if known.version.is_none() {
+    fn begin(bucket: &Arc<Bucket>, key: &[u8], known: &Version) -> Result<Self> {
+        if known.tag.is_none() {
             return Err(Error::new(Operation::OpenFile, Errno::BADMSG));
         }
         let (object, parts) = match bucket.reads {
             Reads::AtOnce => {
                 let end = known.size.min(PART);
-                let part = Part { of: known.size, range: 0..end };
-                let opened = bucket.client.open(key, &known.version, &part, &mut Counts::default());
+                let opened = bucket.client.open(key, known, 0..end, &mut Counts::default());
                 let body = bucket.answered(Operation::OpenFile, opened)?;
                 let object = body.object.clone();
                 (object, if end > 0 { vec![Open { at: 0, end, body }] } else { Vec::new() })
@@ -69,7 +68,7 @@ impl ObjectReader {
             Reads::Rarely => {
                 let failed = |errno| Error::new(Operation::OpenFile, errno);
                 let object = bucket.object(Operation::OpenFile, key)?.ok_or(failed(Errno::NOENT))?;
-                if object.version != known.version {
+                if object.version.tag != known.tag {
                     return Err(failed(Errno::STALE));
                 }
                 (object, Vec::new())
@@ -79,7 +78,7 @@ impl ObjectReader {
         Ok(ObjectReader {
             bucket: Arc::clone(bucket),
             key: key.to_vec(),
-            version: known.version.clone(),
+            version: known.clone(),
             object,
             metadata,
             parts: Mutex::new(parts),
@@ -137,8 +136,7 @@ impl ObjectReader {
         }
         drop(parts);
         let end = ((at / PART + 1) * PART).min(self.metadata.size);
-        let part = Part { of: self.metadata.size, range: at..end };
-        let opened = self.bucket.client.open(&self.key, &self.version, &part, &mut Counts::default());
+        let opened = self.bucket.client.open(&self.key, &self.version, at..end, &mut Counts::default());
         let body = self.bucket.answered(Operation::Read, opened)?;
         Ok(Open { at, end, body })
     }

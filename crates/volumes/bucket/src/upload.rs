@@ -277,7 +277,8 @@ impl Upload {
             Whole::Copy(source) => {
                 let named = Client::copy_source(&source.bucket.name, &source.key);
                 let headers = headers_of(&source.object, mtime);
-                let copied = self.bucket.copy(Operation::Write, &self.key, &named, &source.version, &headers);
+                let copied =
+                    self.bucket.copy(Operation::Write, &self.key, &named, &source.version.tag, &headers);
                 copied.inspect_err(|_| lock(&self.state).copied = Some(source))?;
             }
             Whole::Content(content) => {
@@ -353,7 +354,7 @@ impl Upload {
         if let Err(Refusal::Answer { code, .. }) = &done
             && code == "NoSuchUpload"
             && let Some(object) = self.bucket.object(Operation::Write, &self.key)?
-            && object.size == length
+            && object.version.size == length
             && mtime.is_some_and(|mtime| mtime == time_of(&object))
         {
             // An attempt has succeeded whose answer was lost.

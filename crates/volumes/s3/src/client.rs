@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use millstream_version::{Tag, Version};
 use ureq::http::{Method, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Body, BodyReader, Proxy};
@@ -23,7 +24,7 @@ use crate::refusal::{self, Refusal};
 use crate::signature::{CredentialSource, Unsigned, sign};
 use crate::standing::Standing;
 use crate::throttle::Throttle;
-use crate::{Address, PageRequest, Version};
+use crate::{Address, PageRequest};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// A request is not repeated for longer than this, unless it is throttled.
@@ -80,15 +81,6 @@ pub struct Counts {
     pub throttled: u32,
 }
 
-/// A part of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Size of the whole object in bytes.
-    pub of: u64,
-    /// Offsets of the bytes of the part.
-    pub range: Range<u64>,
-}
-
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.requests += other.requests;
@@ -138,11 +130,7 @@ pub(crate) struct Request<'a> {
 /// What a server says of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object {
-    /// Bytes.
-    pub size: u64,
-    /// Time of its last modification, in seconds since 1970.
-    pub mtime: i64,
-    /// Its version.
+    /// Its version, with a time in seconds.
     pub version: Version,
     /// The headers that describe its contents, such as `content-type`.
     pub headers: Vec<(String, String)>,
@@ -247,21 +235,18 @@ impl Client {
 
     /// Reads bytes of an object of this version, as many as `buffer` takes; the object must have them.
     ///
-    /// `size` is that of the whole object.
-    ///
     /// # Errors
     /// Another client has to read them; what `buffer` contains is undefined.
     pub fn get(
         &self,
         key: &[u8],
         version: &Version,
-        size: u64,
         offset: u64,
         buffer: &mut [u8],
         counts: &mut Counts,
     ) -> Result<(), Refusal> {
         let range = offset..offset + buffer.len() as u64;
-        let read = self.read(key, version, size, range, counts, |body, at| {
+        let read = self.read(key, version, range, counts, |body, at| {
             let filled = usize::try_from(at - offset).unwrap_or(usize::MAX);
             read_once(body, &mut buffer[filled..])
         });
@@ -277,13 +262,13 @@ impl Client {
         &self,
         key: &[u8],
         version: &Version,
-        part: Part,
+        part: Range<u64>,
         piece: &mut [u8],
         counts: &mut Counts,
         mut take: impl FnMut(&[u8], u64) -> bool,
     ) -> Result<Metadata, Refusal> {
-        let end = part.range.end;
-        self.read(key, version, part.of, part.range, counts, |body, at| {
+        let end = part.end;
+        self.read(key, version, part, counts, |body, at| {
             let wanted = usize::try_from(end - at).unwrap_or(usize::MAX).min(piece.len());
             let read = read_once(body, &mut piece[..wanted])?;
             if read == 0 || take(&piece[..read], at) {
@@ -300,20 +285,19 @@ impl Client {
         &self,
         key: &[u8],
         version: &Version,
-        size: u64,
         range: Range<u64>,
         counts: &mut Counts,
         mut read_some: impl FnMut(&mut dyn Read, u64) -> Result<usize, Failure>,
     ) -> Result<Metadata, Refusal> {
         let path = self.settings.address.object(key);
-        let version = version.to_string();
+        let tag = version.tag.to_string();
         let (mut from, end) = (range.start, range.end);
         self.persist(&self.objects, counts, || {
-            let is_whole = from == 0 && end == size;
-            let headers = range_headers(&version, &(from..end), is_whole);
+            let is_whole = from == 0 && end == version.size;
+            let headers = range_headers(&tag, &(from..end), is_whole);
             let response = self.send(&Request { path: &path, headers, ..Request::default() })?;
             let mut response = expect(response, &[if is_whole { 200 } else { 206 }])?;
-            check_answer(&response, &version, from..end, is_whole)?;
+            check_answer(&response, &tag, from..end, is_whole)?;
             let metadata = metadata(&response);
             let mut body = response.body_mut().as_reader();
             while from < end {
@@ -354,18 +338,18 @@ impl Client {
         &self,
         key: &[u8],
         version: &Version,
-        part: &Part,
+        range: Range<u64>,
         counts: &mut Counts,
     ) -> Result<Opened, Refusal> {
         let path = self.settings.address.object(key);
-        let (version, range) = (version.to_string(), &part.range);
-        let is_whole = *range == (0..part.of);
+        let (tag, size) = (version.tag.to_string(), version.size);
+        let is_whole = range == (0..size);
         self.persist(&self.objects, counts, || {
-            let headers = range_headers(&version, range, is_whole);
+            let headers = range_headers(&tag, &range, is_whole);
             let response = self.send(&Request { path: &path, headers, ..Request::default() })?;
             let response = expect(response, &[if is_whole { 200 } else { 206 }])?;
-            check_answer(&response, &version, range.clone(), is_whole)?;
-            let object = object(&response, part.of)?;
+            check_answer(&response, &tag, range.clone(), is_whole)?;
+            let object = object(&response, size)?;
             Ok(Opened { object, body: response.into_body().into_reader() })
         })
     }
@@ -501,8 +485,8 @@ fn read_once(body: &mut dyn Read, buffer: &mut [u8]) -> Result<usize, Failure> {
 }
 
 /// The headers that ask for a range of a version.
-fn range_headers(version: &str, range: &Range<u64>, is_whole: bool) -> Vec<(&'static str, String)> {
-    let mut headers = vec![("if-match", format!("\"{version}\""))];
+fn range_headers(tag: &str, range: &Range<u64>, is_whole: bool) -> Vec<(&'static str, String)> {
+    let mut headers = vec![("if-match", format!("\"{tag}\""))];
     if !is_whole {
         headers.push(("range", format!("bytes={}-{}", range.start, range.end - 1)));
     }
@@ -513,11 +497,17 @@ fn range_headers(version: &str, range: &Range<u64>, is_whole: bool) -> Vec<(&'st
 fn object(response: &Response<Body>, size: u64) -> Result<Object, Failure> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let no_time = Failure::Final(Refusal::Malformed("an object has no time"));
-    let time = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp().as_second());
+    let time = |text: &str| {
+        let sec = jiff::fmt::rfc2822::parse(text).ok()?.timestamp().as_second();
+        Some(millstream_vfs::Timestamp { sec, nsec: 0 })
+    };
     Ok(Object {
-        size,
-        mtime: header("last-modified").and_then(time).ok_or(no_time)?,
-        version: Version::pack(header("etag").unwrap_or_default().as_bytes()),
+        version: Version {
+            size,
+            mtime: header("last-modified").and_then(time).ok_or(no_time)?,
+            file_id: 0,
+            tag: Tag::pack(header("etag").unwrap_or_default().as_bytes()),
+        },
         headers: DESCRIPTIONS
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), header(name)?.to_owned())))
@@ -538,15 +528,15 @@ fn metadata(response: &Response<Body>) -> Metadata {
 /// Refuses an answer that is not these bytes of this version.
 fn check_answer(
     response: &Response<Body>,
-    version: &str,
+    tag: &str,
     range: Range<u64>,
     is_whole: bool,
 ) -> Result<(), Failure> {
     let header = |name| response.headers().get(name).map(|value| value.as_bytes());
-    let etag = header("etag").map(|etag| Version::pack(etag).to_string());
+    let etag = header("etag").map(|etag| Tag::pack(etag).to_string());
     // Only a part has bytes for certain.
     let stated = if is_whole { String::new() } else { format!("bytes {}-{}/", range.start, range.end - 1) };
-    let wrong = if etag.as_deref() != Some(version) {
+    let wrong = if etag.as_deref() != Some(tag) {
         "the response has a different version, or none: the server ignores If-Match"
     } else if response.body().content_length().is_some_and(|length| length != range.end - range.start) {
         OTHER_LENGTH

@@ -18,16 +18,14 @@ mod refusal;
 mod signature;
 mod standing;
 mod throttle;
-mod version;
 mod writes;
 
 pub use address::{Address, encode as encode_query};
-pub use client::{Client, Counts, Metadata, Object, Opened, Part, Settings, tls};
+pub use client::{Client, Counts, Metadata, Object, Opened, Settings, tls};
 pub use page::{Item, Page};
 pub use policy::{Policy, Proxies, RefusedKinds, SendTimeout};
 pub use refusal::{Refusal, element};
 pub use signature::{CredentialSource, Credentials};
-pub use version::Version;
 
 /// A question for a page of a listing (`ListObjectsV2`).
 #[derive(Clone, Copy, Debug, Default)]

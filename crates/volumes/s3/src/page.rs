@@ -4,10 +4,10 @@
 //! cannot express all of them; servers that do not know this send them as they are, and do not say `EncodingType`.
 
 use jiff::Timestamp;
+use millstream_version::{Tag, Version};
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, Event};
 
-use crate::Version;
 use crate::address::decode;
 use crate::refusal::Refusal;
 
@@ -18,11 +18,7 @@ const NO_XML: Refusal = Refusal::Malformed("the listing is not XML");
 pub struct Item {
     /// Its key.
     pub key: String,
-    /// Bytes.
-    pub size: u64,
-    /// Time of its last modification, in milliseconds since 1970.
-    pub mtime_ms: i64,
-    /// Its version.
+    /// Its version, with a time in milliseconds.
     pub version: Version,
 }
 
@@ -125,17 +121,17 @@ impl Raw<'_> {
             }
             (3, b"Contents", b"Key") => self.key = text.to_vec(),
             (3, b"Contents", b"Size") => {
-                self.item.size =
+                self.item.version.size =
                     number(text).ok_or(Refusal::Malformed("an object's size is not a number"))?;
                 self.has_size = true;
             }
             (3, b"Contents", b"LastModified") => {
                 let time = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Timestamp>().ok());
-                self.item.mtime_ms =
-                    time.ok_or(Refusal::Malformed("an object's time is not a timestamp"))?.as_millisecond();
+                let time = time.ok_or(Refusal::Malformed("an object's time is not a timestamp"))?;
+                self.item.version.mtime = millstream_vfs::Timestamp::from_millis(time.as_millisecond());
                 self.has_time = true;
             }
-            (3, b"Contents", b"ETag") => self.item.version = Version::pack(text),
+            (3, b"Contents", b"ETag") => self.item.version.tag = Tag::pack(text),
             (3, b"CommonPrefixes", b"Prefix") => self.prefixes.push(text.to_vec()),
             _ => {}
         }
@@ -198,11 +194,15 @@ mod tests {
 
     #[test]
     fn a_page_has_objects_prefixes_and_a_continuation() {
-        let sum = Version::pack(b"d41d8cd98f00b204e9800998ecf8427e");
+        let version = |size, mtime_ms, etag: &str| Version {
+            tag: Tag::pack(etag.as_bytes()),
+            ..Version::at(size, millstream_vfs::Timestamp::from_millis(mtime_ms))
+        };
+        let sum = "d41d8cd98f00b204e9800998ecf8427e";
         let expected = Page {
             items: vec![
-                Item { key: "a/b c+\u{e9}".into(), size: 0, mtime_ms: 1_709_208_000_250, version: sum },
-                Item { key: "a/d".into(), size: u64::MAX, mtime_ms: -1000, version: Version::pack(b"m-2") },
+                Item { key: "a/b c+\u{e9}".into(), version: version(0, 1_709_208_000_250, sum) },
+                Item { key: "a/d".into(), version: version(u64::MAX, -1000, "m-2") },
             ],
             prefixes: vec!["a/e/".into()],
             next: Some("1/a+&=".into()),

@@ -2,13 +2,13 @@
 
 use std::io::Read;
 
+use millstream_version::Tag;
 use ureq::Body;
 use ureq::http::{Method, Response};
 
 use crate::address::{encode, encode_path};
 use crate::client::{Client, Counts, Failure, MOST_ERROR_BYTES, Request, expect};
 use crate::refusal::{self, Refusal};
-use crate::version::Version;
 
 /// Retries of a request whose failure does no harm.
 const FEW_RETRIES: u32 = 2;
@@ -144,14 +144,14 @@ impl Client {
         &self,
         key: &[u8],
         source: &str,
-        version: &Version,
+        tag: &Tag,
         headers: &[(String, String)],
         counts: &mut Counts,
     ) -> Result<(), Refusal> {
         let path = self.settings.address.object(key);
         let conditions = [
             ("x-amz-copy-source", source.to_owned()),
-            ("x-amz-copy-source-if-match", format!("\"{version}\"")),
+            ("x-amz-copy-source-if-match", format!("\"{tag}\"")),
             ("x-amz-metadata-directive", "REPLACE".to_owned()),
         ];
         self.persist(&self.writes, counts, || {

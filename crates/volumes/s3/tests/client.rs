@@ -8,11 +8,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use millstream_s3::{
-    Address, Client, Counts, CredentialSource, Credentials, Metadata, Object, PageRequest, Part, Policy,
-    Refusal, Settings, Version,
+    Address, Client, Counts, CredentialSource, Credentials, Metadata, Object, PageRequest, Policy, Refusal,
+    Settings,
 };
+use millstream_version::{Tag, Version};
+use millstream_vfs::Timestamp;
 
 const OBJECT: &[u8] = b"0123456789";
+
+/// A version of so many bytes.
+fn version(size: usize) -> Version {
+    Version { size: size as u64, tag: Tag::pack(b"v"), ..Version::default() }
+}
 
 /// What the server does with a request.
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +153,7 @@ fn client(port: u16) -> Client {
 
 fn get(client: &Client, offset: u64, buffer: &mut [u8]) -> (Result<(), Refusal>, Counts) {
     let mut counts = Counts::default();
-    let result = client.get(b"a b/c", &Version::pack(b"v"), OBJECT.len() as u64, offset, buffer, &mut counts);
+    let result = client.get(b"a b/c", &version(OBJECT.len()), offset, buffer, &mut counts);
     (result, counts)
 }
 
@@ -315,8 +322,8 @@ fn nobody_signs_nothing_and_without_credentials_there_is_no_request() {
 fn fetched(acts: &[Act], end: u64) -> (Result<Metadata, Refusal>, Counts, Vec<u8>) {
     let server = server(acts);
     let (mut counts, mut taken) = (Counts::default(), Vec::new());
-    let (client, version) = (client(server.port), Version::pack(b"v"));
-    let whole = Part { of: OBJECT.len() as u64, range: 0..OBJECT.len() as u64 };
+    let (client, version) = (client(server.port), version(OBJECT.len()));
+    let whole = 0..OBJECT.len() as u64;
     let result = client.fetch(b"k", &version, whole, &mut [0; 4], &mut counts, |piece, at| {
         assert_eq!(at, taken.len() as u64, "in order");
         if at < end {
@@ -344,8 +351,8 @@ fn an_object_is_fetched_in_pieces_with_its_metadata() {
 fn a_part_of_an_object_is_fetched_with_the_metadata_of_all() {
     let server = server(&[Act::Part(4, "4567", 2), Act::Part(6, "67", WHOLE)]);
     let (mut counts, mut taken) = (Counts::default(), Vec::new());
-    let (client, version) = (client(server.port), Version::pack(b"v"));
-    let part = Part { of: OBJECT.len() as u64, range: 4..8 };
+    let (client, version) = (client(server.port), version(OBJECT.len()));
+    let part = 4..8;
     let result = client.fetch(b"k", &version, part, &mut [0; 4], &mut counts, |piece, at| {
         assert_eq!(at, 4 + taken.len() as u64, "in order");
         taken.extend_from_slice(piece);
@@ -451,9 +458,7 @@ fn the_head_of_an_object_tells_what_it_is() {
     let (client, server) = alone(&[Act::Answer(200, about, "", WHOLE), error(404, "")]);
     let mut counts = Counts::default();
     let expected = Object {
-        size: 0,
-        mtime: 100,
-        version: Version::pack(b"v"),
+        version: Version { mtime: Timestamp { sec: 100, nsec: 0 }, ..version(0) },
         headers: vec![("content-type".into(), "text/csv".into())],
         metadata: vec![("a".into(), "1".into())],
     };
@@ -467,14 +472,13 @@ fn an_opened_part_is_read_as_it_comes() {
     let about = "ETag: \"v\"\r\nLast-Modified: Thu, 01 Jan 1970 00:01:40 GMT\r\n";
     let (client, server) =
         alone(&[Act::Answer(200, about, "0123456789", WHOLE), Act::Answer(412, "", "", WHOLE)]);
-    let part = Part { of: 10, range: 0..10 };
     let mut counts = Counts::default();
-    let mut opened = client.open(b"k", &Version::pack(b"v"), &part, &mut counts).expect("an object");
-    assert_eq!((opened.object.size, opened.object.mtime), (10, 100));
+    let mut opened = client.open(b"k", &version(10), 0..10, &mut counts).expect("an object");
+    assert_eq!((opened.object.version.size, opened.object.version.mtime.sec), (10, 100));
     let mut content = Vec::new();
     opened.read_to_end(&mut content).expect("its content");
     assert_eq!(content, OBJECT);
-    let other = client.open(b"k", &Version::pack(b"v"), &part, &mut counts).map(|_| ());
+    let other = client.open(b"k", &version(10), 0..10, &mut counts).map(|_| ());
     assert!(matches!(other, Err(Refusal::Answer { status: 412, .. })));
     assert!(heads(server)[1].contains("if-match: \"v\""));
 }
@@ -521,7 +525,7 @@ fn the_server_copies_a_version_and_deletes_an_object() {
     ]);
     let mut counts = Counts::default();
     let source = Client::copy_source("other", b"a b/c");
-    assert_eq!(client.copy(b"k", &source, &Version::pack(b"v"), &[], &mut counts), Ok(()));
+    assert_eq!(client.copy(b"k", &source, &Tag::pack(b"v"), &[], &mut counts), Ok(()));
     assert_eq!(client.delete(b"k", &mut counts), Ok(()));
     let heads = heads(server);
     for part in [

@@ -15,9 +15,10 @@ use millstream_posix::PosixVolume;
 use millstream_scan::{
     Batch, Cause, Compression, ConcatenateError, Damage, FileRange, Grouping, Header, Input, JoinedFiles,
     Missing, Output, Portions, Predicate, Rows, Scan, ScanError, ScanOptions, Separator, Source, SourceFile,
-    Stamp, Verification, VolumeSource,
+    Verification, VolumeSource,
 };
-use millstream_vfs::{Errno, Error, Operation};
+use millstream_version::Version;
+use millstream_vfs::{Errno, Error, Operation, Timestamp};
 
 fn local() -> VolumeSource<PosixVolume> {
     VolumeSource::new(&PosixVolume)
@@ -500,27 +501,27 @@ fn a_file_that_never_had_its_length_is_read() {
 struct Remote(Vec<u8>);
 
 #[derive(Debug)]
-struct Version(Vec<u8>);
+struct Contents(Vec<u8>);
 
 impl Source for Remote {
-    type File = Version;
+    type File = Contents;
 
     const PORTIONS: Portions = Portions { bytes: 16, ranges: 1, first_readers: 3 };
 
-    fn open(&self, _index: usize, range: &FileRange) -> Result<Version, Error> {
+    fn open(&self, _index: usize, range: &FileRange) -> Result<Contents, Error> {
         match range.path.as_c_str() {
-            path if path == c"hangs" => Ok(Version(Vec::new())),
+            path if path == c"hangs" => Ok(Contents(Vec::new())),
             path if path == c"gone" => Err(Error::new(Operation::OpenFile, Errno::NOENT)),
-            _ => Ok(Version(self.0.clone())),
+            _ => Ok(Contents(self.0.clone())),
         }
     }
 
-    fn open_checksums(&self, _range: &FileRange) -> Result<Option<Version>, Error> {
+    fn open_checksums(&self, _range: &FileRange) -> Result<Option<Contents>, Error> {
         Ok(None)
     }
 }
 
-impl SourceFile for Version {
+impl SourceFile for Contents {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error> {
         if self.0.is_empty() {
             thread::sleep(Duration::from_secs(600));
@@ -535,8 +536,8 @@ impl SourceFile for Version {
         Ok(self.0.len() as u64)
     }
 
-    fn stamp(&self) -> Result<Stamp, Error> {
-        Ok(Stamp { size: self.last_start()?, ..Stamp::default() })
+    fn version(&self) -> Result<Version, Error> {
+        Ok(Version::at(self.last_start()?, Timestamp::default()))
     }
 }
 
@@ -545,8 +546,7 @@ fn any_source_has_files_to_join() {
     let data = "a line of text\n".repeat(20).into_bytes();
     let input = |path: &str, size: usize| Input {
         path: CString::new(path).expect("no NUL"),
-        size: size as u64,
-        mtime_ms: 0,
+        version: Version::at(size as u64, Timestamp::default()),
     };
     let joined = |inputs| {
         let mut files = JoinedFiles::new(Remote(data.clone()), inputs, Header::None, 4);

@@ -7,9 +7,10 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
 use millstream_codec::{Codec, Index, Indexer, Points, SPACING, import, to_gztool};
+use millstream_version::Version;
 use millstream_vfs::{Access, Dir, Errno, Fields, File, FileKind, Metadata, SymlinkBehavior, Volume};
 
-use super::names::{Version, gztool_name};
+use super::names::gztool_name;
 use super::search::{Found, Job};
 use super::store::{Existing, Store, content, load, not_kept, write_atomically};
 use super::{Action, Cause, Effect, Event, Run, Summary, divisible};
@@ -58,7 +59,7 @@ impl<V: Volume> Run<'_, V> {
             return Err(Cause::NotAFile);
         }
         let version = Version::of(&before);
-        let name = self.index_name(&found.directory, &found.name, version);
+        let name = self.index_name(&found.directory, &found.name, &version);
         let index_directory = self.open_for(store, Some(dir)).map_err(not_kept)?;
         if let Some((index_bytes, index)) =
             index_directory.and_then(|index_directory| load(&index_directory, &name, &before))
@@ -77,7 +78,7 @@ impl<V: Volume> Run<'_, V> {
             Some(path) => self.import(path, &file, before.size, counted)?,
             None => decode(codec, Content { file: &file, offset: 0, counted })?,
         };
-        if Version::of(&file.metadata(Version::FIELDS)?) != version || index.size() != before.size {
+        if !Version::of(&file.metadata(Version::FIELDS)?).is_same(&version) || index.size() != before.size {
             return Err(Cause::Changed);
         }
         let bytes = index.encode();

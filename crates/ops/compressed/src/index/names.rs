@@ -18,9 +18,9 @@ use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use millstream_vfs::{Fields, Metadata};
-
 use millstream_text::names::c_string;
+use millstream_version::Version;
+use millstream_vfs::Timestamp;
 
 /// The directory for indexes beside their files.
 pub(super) const BESIDE: &CStr = c"_millstream";
@@ -32,24 +32,14 @@ const LONGEST_NAME: usize = 250;
 /// How [`short`] names begin; [`escaped`] makes no such name.
 const SHORT: &[u8] = b"%~";
 
-/// A version of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Version {
-    mtime_ms: i64,
-    size: u64,
-}
-
-impl Version {
-    pub(super) const FIELDS: Fields = Fields::SIZE.union(Fields::MTIME);
-
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        Version { mtime_ms: metadata.mtime.as_millis(), size: metadata.size }
-    }
+/// What names a version in the name of its index.
+fn tag(version: &Version) -> String {
+    format!("{}-{}", version.mtime.as_millis(), version.size)
 }
 
 /// The name of the index of a version of a file.
-pub(super) fn index_name(prefix: &[u8], name: &CStr, version: Version) -> CString {
-    let tag = format!(".{}-{}", version.mtime_ms, version.size);
+pub(super) fn index_name(prefix: &[u8], name: &CStr, version: &Version) -> CString {
+    let tag = format!(".{}", tag(version));
     let with = |name: &[u8]| c_string(&[HIDDEN, prefix, name, tag.as_bytes(), EXTENSION]);
     let whole = with(&escaped(name.to_bytes()));
     if whole.count_bytes() <= LONGEST_NAME { whole } else { with(&short(name.to_bytes())) }
@@ -107,16 +97,16 @@ fn unescaped(escaped: &[u8]) -> Option<Vec<u8>> {
     (!name.is_empty() && !escaped.contains(&b':')).then_some(name)
 }
 
-/// The file and the version that an index is of, of whose name this follows the prefix. `None` for other files, and for indexes of an
-/// object store, which name an ETag.
+/// The file and the version that an index is of, with a time in milliseconds; its name follows a prefix. `None` for other
+/// files, and for indexes of an object store, which name an ETag.
 pub(super) fn parse(index_name: &[u8]) -> Option<(IndexedFile, Version)> {
     let tagged = index_name.strip_suffix(EXTENSION)?;
-    let (name, tag) = tagged.split_at(tagged.iter().rposition(|&b| b == b'.')?);
-    let tag = std::str::from_utf8(&tag[1..]).ok()?;
-    let (mtime_ms, size) = tag.rsplit_once('-')?;
-    let version = Version { mtime_ms: mtime_ms.parse().ok()?, size: size.parse().ok()? };
+    let (name, stated) = tagged.split_at(tagged.iter().rposition(|&b| b == b'.')?);
+    let stated = std::str::from_utf8(&stated[1..]).ok()?;
+    let (mtime_ms, size) = stated.rsplit_once('-')?;
+    let version = Version::at(size.parse().ok()?, Timestamp::from_millis(mtime_ms.parse().ok()?));
     // No other spelling of the numbers is one of Spark's.
-    let is_spelled = format!("{}-{}", version.mtime_ms, version.size) == tag;
+    let is_spelled = tag(&version) == stated;
     let file = if name.starts_with(SHORT) {
         IndexedFile::Short(name.to_vec())
     } else {
@@ -208,8 +198,8 @@ mod tests {
             match *line.split('\t').collect::<Vec<_>>() {
                 ["index", file, mtime_ms, size, index] => {
                     let number = |text: &str| text.parse().expect("a number");
-                    let version = Version { mtime_ms: number(mtime_ms), size: number(size) as u64 };
-                    let name = index_name(b"", &c_string(&[file.as_bytes()]), version);
+                    let version = Version::at(number(size) as u64, Timestamp::from_millis(number(mtime_ms)));
+                    let name = index_name(b"", &c_string(&[file.as_bytes()]), &version);
                     assert_eq!(name.to_bytes(), index.as_bytes());
                     let (found, of) = parse(&index.as_bytes()[HIDDEN.len()..]).expect("an index");
                     assert!(found.is(file.as_bytes()) && of == version, "{index}");

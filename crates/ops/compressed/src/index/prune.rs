@@ -5,11 +5,12 @@ use std::ffi::{CStr, CString};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use millstream_codec::INDEX_MAGIC;
+use millstream_version::Version;
 use millstream_vfs::{
     Access, At, Dir, Errno, Fields, File, FileKind, RemoveKind, Result, SymlinkBehavior, Volume,
 };
 
-use super::names::{self, BESIDE, HIDDEN, IndexedFile, Version, checksum_name, is_temporary};
+use super::names::{self, BESIDE, HIDDEN, IndexedFile, checksum_name, is_temporary};
 use super::store::{Store, entries, remove_if_there};
 use super::{Action, Cause, Effect, Event, Place, Reason, Run};
 use millstream_text::names::c_string;
@@ -53,7 +54,7 @@ impl<V: Volume> Run<'_, V> {
                 continue;
             }
             let reason =
-                if is_hidden { stale(files.as_mut(), &file, version)? } else { Some(Reason::Visible) };
+                if is_hidden { stale(files.as_mut(), &file, &version)? } else { Some(Reason::Visible) };
             if let Some(reason) = reason {
                 has_removed |= self.remove(&index_directory, directory, name, reason);
             }
@@ -201,13 +202,15 @@ impl<'a, D: Dir> Files<'a, D> {
 fn stale<D: Dir>(
     files: Option<&mut Files<'_, D>>,
     file: &IndexedFile,
-    version: Version,
+    version: &Version,
 ) -> Result<Option<Reason>> {
     let Some(files) = files else { return Ok(Some(Reason::FileGone)) };
     let Some(name) = files.name(file)? else { return Ok(Some(Reason::FileGone)) };
     match files.dir.metadata(&name, SymlinkBehavior::Follow, Version::FIELDS) {
         Err(error) if error.errno == Errno::NOENT => Ok(Some(Reason::FileGone)),
-        metadata => Ok((Version::of(&metadata?) != version).then_some(Reason::FileChanged)),
+        metadata => {
+            Ok((!Version::of(&metadata?).in_millis().is_same(version)).then_some(Reason::FileChanged))
+        }
     }
 }
 

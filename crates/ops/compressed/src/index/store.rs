@@ -4,12 +4,13 @@
 use std::ffi::{CStr, CString};
 
 use millstream_codec::Index;
+use millstream_version::Version;
 use millstream_vfs::{
     Access, At, Dir, DirentBatch, Errno, Fields, File, FileKind, Metadata, ReadState, RemoveKind, Result,
     SymlinkBehavior, Volume,
 };
 
-use super::names::{self, BESIDE, Version, checksum_name, index_name, temporary_name};
+use super::names::{self, BESIDE, checksum_name, index_name, temporary_name};
 use super::{Cause, Effect, Place, Run, Task};
 use millstream_operation::content::take_after;
 use millstream_text::names::rename_new;
@@ -68,7 +69,7 @@ impl<V: Volume> Run<'_, V> {
     }
 
     /// The name of the index of a version of a file in a directory.
-    pub(super) fn index_name(&self, directory: &[u8], name: &CStr, version: Version) -> CString {
+    pub(super) fn index_name(&self, directory: &[u8], name: &CStr, version: &Version) -> CString {
         index_name(&self.prefix(directory), name, version)
     }
 

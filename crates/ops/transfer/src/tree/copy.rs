@@ -2,7 +2,8 @@
 
 use std::ffi::CStr;
 
-use millstream_vfs::{At, Error, Fields, File, Metadata, Volume};
+use millstream_version::Version;
+use millstream_vfs::{At, Error, Fields, File, Volume};
 
 use super::attributes::{Wanted, first_supported, operation_of};
 use super::error::TreeError;
@@ -10,15 +11,6 @@ use super::root::Tree;
 use super::staged::Staged;
 use crate::transfer::file::{Destination, FileCopy, Source, SourceChange};
 use crate::transfer::options::Verification;
-
-/// What is known of a source from an earlier look at it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version {
-    /// Length in bytes.
-    pub size: u64,
-    /// When its contents were changed last, in nanoseconds since 1970.
-    pub mtime_ns: i64,
-}
 
 /// The result of copying a file.
 #[derive(Debug)]
@@ -33,12 +25,6 @@ pub struct Copied<V: Volume> {
     pub checksum: Option<u128>,
 }
 
-impl Version {
-    fn of(metadata: &Metadata) -> Self {
-        Version { size: metadata.size, mtime_ns: metadata.mtime.as_nanos() }
-    }
-}
-
 impl<V: Volume> Tree<V> {
     /// Reads all of a small file into `content`, if it is of this version before and after that.
     ///
@@ -51,7 +37,7 @@ impl<V: Volume> Tree<V> {
         content: &mut Vec<u8>,
     ) -> Result<bool, TreeError> {
         let (file, before) = self.open_file(path)?;
-        if Version::of(&before) != *expected {
+        if !expected.is_same(&Version::of(&before)) {
             return Ok(false);
         }
         content.resize(usize::try_from(expected.size).unwrap_or(usize::MAX), 0);
@@ -63,7 +49,7 @@ impl<V: Volume> Tree<V> {
             }
         }
         let after = file.metadata(Fields::STAT).map_err(TreeError::of(path))?;
-        Ok(Version::of(&after) == *expected)
+        Ok(expected.is_same(&Version::of(&after)))
     }
 
     /// Copies the file at `path` of another tree to this one, where it is staged as by [`Tree::stage`]. Data moves in the way that
@@ -80,7 +66,7 @@ impl<V: Volume> Tree<V> {
         verification: Verification,
     ) -> Result<Copied<V>, TreeError> {
         let (source, metadata) = from.open_file(path)?;
-        if Version::of(&metadata) != *expected {
+        if !expected.is_same(&Version::of(&metadata)) {
             return Ok(Copied { staged: None, bytes: 0, change: SourceChange::Changed, checksum: None });
         }
         let mut staged = self.stage(path, temporary, wanted)?;

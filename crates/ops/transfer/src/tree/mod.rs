@@ -35,7 +35,7 @@ mod staged;
 mod tests;
 
 pub use attributes::Wanted;
-pub use copy::{Copied, Version};
+pub use copy::Copied;
 pub use entry::Entry;
 pub use error::TreeError;
 pub use filling::{Filled, Take, Unfilled};

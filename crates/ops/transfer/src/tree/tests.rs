@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use millstream_posix::PosixVolume;
+use millstream_version::Version;
 use millstream_vfs::{Dir, Errno, FileKind, SymlinkBehavior, Timestamp, Volume};
 
 use super::*;
@@ -42,7 +43,7 @@ fn listed(tree: &Tree<PosixVolume>, path: &[u8]) -> Vec<(Vec<u8>, FileKind, Vec<
 
 fn version(tree: &Tree<PosixVolume>, path: &[u8]) -> Version {
     let found = tree.status(path).expect("examined").expect("exists").metadata;
-    Version { size: found.size, mtime_ns: found.mtime.as_nanos() }
+    Version::at(found.size, found.mtime)
 }
 
 fn copy(
@@ -84,7 +85,8 @@ fn a_version_is_read_whole_or_not_at_all() {
         (tree.read_version(b"f", &now, &mut content), content.as_slice()),
         (Ok(true), &b"content"[..])
     );
-    for other in [Version { size: 6, ..now }, Version { mtime_ns: now.mtime_ns - 1, ..now }] {
+    let earlier = Timestamp::from_nanos(now.mtime.as_nanos() - 1);
+    for other in [Version { size: 6, ..now.clone() }, Version::at(now.size, earlier)] {
         assert_eq!(tree.read_version(b"f", &other, &mut content), Ok(false), "{other:?}");
     }
     let absent = tree.read_version(b"g", &now, &mut content);
@@ -99,7 +101,7 @@ fn a_time_that_is_known_late_is_kept() {
     staged.write(b"x", 0).expect("written");
     staged.keep_time(TIME);
     staged.install().expect("installed");
-    assert_eq!(version(&tree, b"f"), Version { size: 1, mtime_ns: TIME.as_nanos() });
+    assert_eq!(version(&tree, b"f"), Version::at(1, TIME));
 }
 
 #[test]

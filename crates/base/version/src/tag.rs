@@ -1,7 +1,7 @@
-//! Versions of objects (ETags) in few bytes.
+//! Names of versions (ETags) in few bytes.
 //!
-//! An index of a data set holds one for each of millions of objects, and most are the hexadecimal digits of an MD5 sum. After a
-//! byte that tells the form follow the sum and what follows its digits, or the text. Java's half is
+//! An index of a data set holds one for each of millions of objects, and most are the hexadecimal digits of an MD5 sum.
+//! After a byte that tells the form follow the sum and what follows its digits, or the text. Java's half is
 //! `io.millstream.hadoop.listing.Versions`.
 
 use std::fmt::{self, Display, Formatter};
@@ -10,16 +10,16 @@ const TEXT: u8 = 0;
 const SUM: u8 = 1;
 const SUM_BYTES: usize = 16;
 
-/// A version, packed; the empty one stands for none.
+/// The name that an object store has for a version, an ETag or a version id, packed; the empty one stands for none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Version(Vec<u8>);
+pub struct Tag(Vec<u8>);
 
-impl Version {
+impl Tag {
     /// Packs an ETag, with quotes or without.
     pub fn pack(etag: &[u8]) -> Self {
         let plain = etag.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(etag);
         if plain.is_empty() {
-            return Version::default();
+            return Tag::default();
         }
         let mut packed = Vec::with_capacity(1 + plain.len());
         match plain.split_at_checked(2 * SUM_BYTES).and_then(|(digits, rest)| Some((sum(digits)?, rest))) {
@@ -33,12 +33,12 @@ impl Version {
                 packed.extend_from_slice(plain);
             }
         }
-        Version(packed)
+        Tag(packed)
     }
 
-    /// A version that is packed already.
+    /// A tag that is packed already.
     pub fn packed(bytes: &[u8]) -> Self {
-        Version(bytes.to_vec())
+        Tag(bytes.to_vec())
     }
 
     /// The packed form.
@@ -46,14 +46,14 @@ impl Version {
         &self.0
     }
 
-    /// Whether it stands for no version.
+    /// Whether it stands for none.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 /// The ETag, without quotes.
-impl Display for Version {
+impl Display for Tag {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (sum, text) = match self.0.split_first() {
             Some((&SUM, rest)) => rest.split_at(rest.len().min(SUM_BYTES)),
@@ -91,12 +91,12 @@ mod tests {
         for (etag, bytes) in
             [(sum, 17), (&*format!("{sum}-3"), 19), (&*sum.to_uppercase(), 33), ("a-b", 4), (&sum[1..], 32)]
         {
-            let version = Version::pack(format!("\"{etag}\"").as_bytes());
-            assert_eq!(version.as_bytes().len(), bytes, "{etag}");
-            assert_eq!(version.to_string(), etag);
-            assert_eq!(Version::pack(etag.as_bytes()), version);
+            let tag = Tag::pack(format!("\"{etag}\"").as_bytes());
+            assert_eq!(tag.as_bytes().len(), bytes, "{etag}");
+            assert_eq!(tag.to_string(), etag);
+            assert_eq!(Tag::pack(etag.as_bytes()), tag);
         }
-        assert!(Version::pack(b"").is_none());
-        assert!(Version::pack(b"\"\"").is_none());
+        assert!(Tag::pack(b"").is_none());
+        assert!(Tag::pack(b"\"\"").is_none());
     }
 }
