@@ -26,7 +26,7 @@ class Codecs(unittest.TestCase):
         self.assertEqual(self.documented("measurement.py", "codecs"), ["none", *column("in formats")])
 
     def test_every_codec_is_read_in_spark(self):
-        module = ast.parse((ROOT / "tests/spark/compressed_files.py").read_text())
+        module = ast.parse((ROOT / "tests/spark/inputs/compressed_files.py").read_text())
         variants = next(
             node.value
             for node in module.body

@@ -21,6 +21,7 @@ mod ranges;
 mod remote;
 mod s3;
 mod scan;
+mod sync_rules;
 mod table_logs;
 mod transfers;
 mod tree;

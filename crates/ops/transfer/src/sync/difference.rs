@@ -1,30 +1,52 @@
 //! What of an entry of the destination differs from its source.
 
+use millstream_rsync_rules::decision::{Comparing, Contents, Facts, Preserved, Times};
 use millstream_rsync_rules::itemize::Difference;
 use millstream_vfs::{FileKind, Metadata};
 
-use super::options::{Comparison, Options};
+use super::options::Options;
 use crate::transfer::attributes::XattrValues;
 
 impl Options {
-    /// Whether the data of a file is up to date, as far as metadata tells.
-    pub(super) fn seems_up_to_date(&self, source: &Metadata, found: &Metadata) -> bool {
-        source.size == found.size
-            && match self.comparison {
-                Comparison::SizeAndTime => self.time_accuracy.are_same(source.mtime, found.mtime),
-                Comparison::Size | Comparison::Contents => true,
-                Comparison::None => false,
-            }
+    /// How the data of a file and its copy compare, as far as metadata tells.
+    pub(super) fn contents(&self, source: &Metadata, found: &Metadata) -> Contents {
+        self.comparing().contents(&facts(source), &facts(found), false)
+    }
+
+    /// Whether a file of the destination stays because it is newer than its source.
+    pub(super) fn keeps_newer(&self, source: &Metadata, found: &Metadata) -> bool {
+        self.comparing().keeps_newer(&facts(source), &facts(found))
     }
 
     /// Whether the time of an entry is set.
     pub(super) fn sets_time(&self, kind: FileKind) -> bool {
-        self.preserve.timestamps
-            && !match kind {
-                FileKind::Directory => self.untimed.directories,
-                FileKind::Symlink => self.untimed.links,
-                _ => false,
-            }
+        self.preserved().sets_time(kind)
+    }
+
+    /// How the time of a copy will differ that gets none.
+    pub(super) fn time_of_copy(&self, source: &Metadata, found: &Metadata) -> Difference {
+        self.preserved().time_of_copy(&facts(source), &facts(found), &self.comparing())
+    }
+
+    fn comparing(&self) -> Comparing {
+        Comparing {
+            comparison: self.comparison,
+            accuracy: self.time_accuracy,
+            times: Times::OfSources,
+            newer: self.newer,
+        }
+    }
+
+    fn preserved(&self) -> Preserved {
+        let times = self.preserve.timestamps;
+        Preserved {
+            modes: if self.preserve.mode { 0o7777 } else { 0 },
+            owner: self.attributes().preserve.owner,
+            group: self.preserve.group,
+            times,
+            directory_times: times && !self.untimed.directories,
+            link_times: times && !self.untimed.links,
+        }
     }
 
     /// What differs in the attributes that are preserved; extended attributes are in the order of their names.
@@ -46,17 +68,21 @@ impl Options {
 
     /// What differs in the attributes that are preserved, access control lists and other extended attributes apart.
     pub(super) fn metadata_difference(&self, source: &Metadata, found: &Metadata) -> Difference {
-        let mut differs = Difference::empty();
-        let is_link = source.kind() == FileKind::Symlink;
-        let is_other_time = !self.time_accuracy.are_same(source.mtime, found.mtime);
-        differs.set(Difference::TIME, self.sets_time(source.kind()) && is_other_time);
-        let is_other_mode = (source.mode ^ found.mode) & 0o7777 != 0;
-        differs.set(Difference::MODE, self.preserve.mode && !is_link && is_other_mode);
-        let sets_owner = self.attributes().preserve.owner;
-        differs.set(Difference::OWNER, sets_owner && source.uid != found.uid);
-        let sets_group = self.preserve.group && self.user.may_set_group(source.gid);
-        differs.set(Difference::GROUP, sets_group && source.gid != found.gid);
-        differs
+        let (mut one, other) = (facts(source), facts(found));
+        // Files cannot be given to it.
+        one.group = one.group.filter(|&group| self.user.may_set_group(group));
+        self.preserved().difference(&one, &other, &self.comparing())
+    }
+}
+
+fn facts(metadata: &Metadata) -> Facts<u32> {
+    Facts {
+        kind: metadata.kind(),
+        size: metadata.size,
+        mtime: Some(metadata.mtime),
+        mode: Some(metadata.mode),
+        owner: Some(metadata.uid),
+        group: Some(metadata.gid),
     }
 }
 

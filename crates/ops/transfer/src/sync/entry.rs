@@ -5,6 +5,7 @@
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
+use millstream_rsync_rules::decision::Contents;
 use millstream_rsync_rules::itemize::{Difference, Update};
 use millstream_vfs::{
     Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Metadata, NodeKind, Operation, ReadState,
@@ -15,7 +16,7 @@ use millstream_walk::Threads;
 use super::item::{Item, Leader, Visit};
 use super::itemize::Change;
 use super::load::{Examined, Plan};
-use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion, Report};
+use super::options::{Comparison, Conflicts, Missing, Present, Recursion, Report};
 use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
 use super::stats::count;
@@ -46,13 +47,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         source: &Metadata,
     ) -> Done<()> {
         let Visit { item, .. } = visit;
-        let is_wanted = match source.kind() {
-            FileKind::File => true,
-            FileKind::Symlink => self.options.kinds.links,
-            FileKind::CharDevice | FileKind::BlockDevice => self.options.kinds.devices,
-            _ => self.options.kinds.specials,
-        };
-        if !is_wanted {
+        if !self.options.kinds.include(source.kind()) {
             // What has its name in the destination stays.
             self.counterpart(item);
             self.notice(&Notice::SkippedKind(&item.target.transfer_name(item.below)));
@@ -62,7 +57,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         match found {
             None if self.options.missing == Missing::Skipped => return Ok(()),
             Some(_) if self.options.present == Present::Left => return Ok(()),
-            Some(found) if self.keeps_newer(source, &found) => return Ok(()),
+            Some(found) if self.options.keeps_newer(source, &found) => return Ok(()),
             _ => {}
         }
         let identity = source.identity();
@@ -138,13 +133,6 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         Ok(())
     }
 
-    /// Whether a file of the destination stays because it is newer than its source.
-    fn keeps_newer(&self, source: &Metadata, found: &Metadata) -> bool {
-        self.options.newer == Newer::Kept
-            && [source.kind(), found.kind()] == [FileKind::File; 2]
-            && self.options.time_accuracy.is_newer(found.mtime, source.mtime)
-    }
-
     /// Decides what to do about an entry.
     fn decide(
         &self,
@@ -176,13 +164,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             differs |= Difference::CONTENTS;
         }
         differs.set(Difference::ASSUMED, has_changed && is_file && differs.is_empty());
-        if has_changed && !self.options.sets_time(source.kind()) {
-            let is_other_time = !self.options.time_accuracy.are_same(source.mtime, found.mtime);
-            differs |= match self.options.preserve.timestamps {
-                true if is_other_time => Difference::TIME,
-                true => Difference::empty(),
-                false => Difference::TIME_OF_RUN,
-            };
+        if has_changed {
+            differs |= self.options.time_of_copy(source, found);
         }
         // What is the copy of another source, too, is replaced even if nothing differs: the other one may change it just now.
         Ok(if has_changed || !self.owns(source, found) {
@@ -203,13 +186,16 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         found: &Metadata,
         differs: &mut Difference,
     ) -> Done<bool> {
-        let is_other_size = source.size != found.size;
+        let contents = self.options.contents(source, found);
+        let is_other_size = contents == Contents::OtherSize;
         differs.set(Difference::SIZE, is_other_size);
         differs.set(Difference::CONTENTS, is_other_size && self.options.comparison == Comparison::Contents);
-        if !self.options.seems_up_to_date(source, found) {
-            return Ok(true);
+        match contents {
+            Contents::Same => return Ok(false),
+            Contents::Unknown => {}
+            _ => return Ok(true),
         }
-        if self.options.comparison != Comparison::Contents || self.has_same_data(buffers, visit)? {
+        if self.has_same_data(buffers, visit)? {
             return Ok(false);
         }
         *differs |= Difference::CONTENTS;

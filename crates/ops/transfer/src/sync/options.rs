@@ -12,6 +12,7 @@ pub use crate::transfer::options::{
 };
 use crate::transfer::temporaries::Temporaries;
 pub use millstream_operation::terms::{Execution, FileSystems};
+pub use millstream_rsync_rules::decision::{Comparison, Kinds, Missing, Newer, Present};
 use millstream_rsync_rules::files::FileList;
 use millstream_rsync_rules::filter::Filter;
 pub use millstream_rsync_rules::itemize::HighBytes;
@@ -151,46 +152,6 @@ choice!(
     }
 );
 choice!(
-    /// How to find that a file has changed.
-    Comparison {
-        /// By size and time.
-        SizeAndTime,
-        /// By size alone (`--size-only`).
-        Size,
-        /// By size and contents (`-c`).
-        Contents,
-        /// Not at all: every file is copied (`-I`).
-        None,
-    }
-);
-choice!(
-    /// What to do about a file of the destination that is newer than its source.
-    Newer {
-        /// It is replaced.
-        Replaced,
-        /// It stays (`-u`).
-        Kept,
-    }
-);
-choice!(
-    /// What to do about entries that the destination does not have.
-    Missing {
-        /// Create them.
-        Created,
-        /// Skip them (`--existing`).
-        Skipped,
-    }
-);
-choice!(
-    /// What to do about entries, other than directories, that the destination has.
-    Present {
-        /// Update them.
-        Updated,
-        /// Leave them (`--ignore-existing`).
-        Left,
-    }
-);
-choice!(
     /// What to do about a directory with contents whose source is something else.
     Conflicts {
         /// It stays, which is an error, unless the destination is deleted in anyway.
@@ -233,17 +194,6 @@ choice!(
         Json,
     }
 );
-
-/// Which kinds of entries take part, besides regular files and directories.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kinds {
-    /// Symbolic links (`-l`).
-    pub links: bool,
-    /// Devices (`--devices`).
-    pub devices: bool,
-    /// Named pipes and sockets (`--specials`).
-    pub specials: bool,
-}
 
 /// The kinds of entries whose times are not set, even if times are preserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

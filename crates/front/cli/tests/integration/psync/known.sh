@@ -33,6 +33,7 @@ ln -s extra dst/extralink; mkfifo dst/extrapipe; echo extra >dst/cache/old; echo
 echo 'newer here' >src/newer; echo 'older' >dst/newer
 echo 'older' >src/older; echo 'newer there' >dst/older
 echo longer than >src/size; echo shorter >dst/size
+echo 'another size' >src/times/fraction; echo time >dst/times/fraction
 echo abcd >src/content; echo abcD >dst/content
 echo abcd >src/sametime; echo abcd >dst/sametime
 ln -s here src/changedlink; ln -s there dst/changedlink
@@ -79,6 +80,7 @@ find src dst from to dst2 into other one two -exec touch -h -d 2020-01-01T00:00:
 touch -d 2021-01-01Z src/newer dst/older src/times/other
 touch -d 2020-01-01T00:00:01.5Z src/times/second; touch -d 2020-01-01T00:00:02.5Z src/times/two
 touch -d 2020-01-01T00:00:00.7Z src/times/nanosecond
+touch -d 2020-01-01T00:00:00Z src/times/fraction; touch -d 2020-01-01T00:00:00.5Z dst/times/fraction
 touch -d 2019-06-01Z src/d src/newdir src/emptydir; touch -h -d 2018-01-01Z src/newlink src/changedlink src/newpipe
 printf -- '- *.o\n+ same\n- new\n' >src/.rules; echo '*.o' >src/.ignore; printf -- '- x\n' >src/newdir/.rules
 printf -- '- /deep\n' >src/d/.rsync-filter; touch -d 2020-01-01Z src/.rules src/.ignore src/*/.r*; touch -d 2019-06-01Z src src/d

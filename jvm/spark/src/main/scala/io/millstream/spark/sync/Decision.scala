@@ -1,5 +1,10 @@
 package io.millstream.spark.sync
 
+import java.nio.charset.StandardCharsets.{US_ASCII, UTF_8}
+
+import io.millstream.hadoop.natives.{WireReader, WireWriter}
+import io.millstream.hadoop.tree.NativeSyncRules
+
 /**
  * What the two sides allow, and what the user wants of attributes.
  *
@@ -110,8 +115,17 @@ final case class Step(
     changes: String = "",
     other: Option[String] = None)
 
-/** Compares the two sides of a path, as rsync does it. */
+/**
+ * Compares the two sides of a path, as rsync does it: `millstream_rsync_rules::decision` has the rules, and is asked about
+ * many paths at once.
+ */
 private[sync] object Decision {
+
+  /** What the source and the destination have at a path. */
+  type Sides = (Option[Entry], Option[Entry])
+
+  /** How many paths a task asks about at once. */
+  val Batch = 1024
 
   /** Why something stays that the source does not have. */
   val Mounted = "it is mounted"
@@ -119,182 +133,178 @@ private[sync] object Decision {
   /** Why a directory is not made, and nothing of what is in it is copied. */
   val Blocked = "directory not created, because something else has its name"
 
+  /** What happens at each of some paths; None if nothing does. */
+  def ofAll(paths: Seq[Sides], rules: Rules): Seq[Option[Step]] = asked(Question.Step, paths, rules)(step)
+
   /** None if nothing happens. */
-  def of(source: Option[Entry], destination: Option[Entry], rules: Rules): Option[Step] = (source, destination) match {
-    case (None, Some(found)) => Option.when(rules.delete)(deletion(found, rules))
-    case (Some(entry), None) => if (rules.existing) None else creation(entry, None, "new", rules)
-    case (Some(entry), Some(found)) =>
-      between(entry, found, rules).orElse(if (leaves(entry, found, rules)) None else staying(entry, Some(found), rules))
-    case (None, None) => None
-  }
+  def of(source: Option[Entry], destination: Option[Entry], rules: Rules): Option[Step] =
+    ofAll(Seq(source -> destination), rules).head
+
+  /** What happens to a file that both sides have. */
+  def file(entry: Entry, found: Entry, rules: Rules): Option[Step] =
+    asked(Question.File, Seq(Some(entry) -> Some(found)), rules)(step).head
+
+  /** What of the attributes differs, the contents being the same. */
+  def amendment(entry: Entry, found: Entry, rules: Rules): Option[Step] =
+    asked(Question.Amendment, Seq(Some(entry) -> Some(found)), rules)(step).head
 
   /** What stays as it is, if that is noted. */
   def staying(entry: Entry, found: Option[Entry], rules: Rules): Option[Step] =
-    Option.when(rules.notesAll)(Step(
-      entry.path,
-      Action.Stay,
-      "up to date",
-      Some(entry),
-      found,
-      changes = Itemized.amended(entry, Nil)))
+    asked(Question.Staying, Seq(Some(entry) -> found), rules)(step).head
 
-  private def deletion(found: Entry, rules: Rules): Step =
-    if (found.mount.isEmpty) Step(
-      found.path,
-      if (rules.examinesDeletions) Action.Surplus else Action.Delete,
-      "not in the source",
-      None,
-      Some(found))
-    else Step(found.path, Action.Skip, Mounted, None, Some(found))
-
-  private def creation(entry: Entry, found: Option[Entry], reason: String, rules: Rules): Option[Step] = {
-    def step(action: String, reason: String = reason) = {
-      // Files and links are replaced by a rename, which only directories cannot be.
-      val makesWay = found.exists(found => found.kind != entry.kind && (found.isDirectory || entry.isDirectory))
-      val changes =
-        found.filter(Special.areOfOneType(entry, _)).fold(Itemized.created(entry))(Itemized.replaced(entry, _, rules))
-      Some(Step(entry.path, action, reason, Some(entry), found, makesWay, changes))
-    }
-    entry.kind match {
-      case Kind.Directory => step(Action.Directory)
-      case Kind.File => step(Action.Copy)
-      case _ if isWanted(entry, rules.preserved) => step(Action.Link)
-      case Kind.Link => step(Action.Skip, "a symbolic link")
-      case _ => step(Action.Skip, s"a ${entry.special.getOrElse("special file")}")
-    }
+  /** Whether each decision needs the times that belong to the contents, which may cost a request. */
+  def needTimes(paths: Seq[Sides], rules: Rules): Seq[Boolean] = {
+    def isBoth(sides: Sides) = sides._1.nonEmpty && sides._2.nonEmpty
+    val answers = asked(Question.NeedsTimes, paths.filter(isBoth), rules)((in, _) => in.u8() != 0).iterator
+    paths.map(sides => isBoth(sides) && answers.next())
   }
-
-  private def isWanted(entry: Entry, preserved: Preserved): Boolean =
-    if (entry.isLink) preserved.links
-    else if (entry.special.exists(Special.isDevice)) preserved.devices
-    else if (entry.special.nonEmpty) preserved.specials
-    else entry.isFile || entry.isDirectory
 
   /** Whether something of the destination is left alone, whatever the source has. */
-  def leaves(entry: Entry, found: Entry, rules: Rules): Boolean = {
-    def isNewerFile = entry.isFile && found.isFile && keepsNewer(entry, found, rules)
-    !isWanted(entry, rules.preserved) || rules.ignoreExisting && !entry.isDirectory || isNewerFile
+  def leaves(entry: Entry, found: Entry, rules: Rules): Boolean =
+    asked(Question.Leaves, Seq(Some(entry) -> Some(found)), rules)((in, _) => in.u8() != 0).head
+
+  /** The letters of `--itemize-changes` for a file or link that is copied over one that was found. */
+  def lettersOfCopy(entry: Entry, found: Entry, rules: Rules): String =
+    asked(Question.LettersOfCopy, Seq(Some(entry) -> Some(found)), rules)((in, _) => letters(in)).head
+
+  /** The letters for an entry that becomes a hard link to another one. */
+  def lettersOfLink(entry: Entry, found: Option[Entry], rules: Rules): String =
+    asked(Question.LettersOfLink, Seq(Some(entry) -> found), rules)((in, _) => letters(in)).head
+
+  /** As `sync_rules.rs` reads them. */
+  object Question {
+    val Step = 0
+    val File = 1
+    val Amendment = 2
+    val Staying = 3
+    val NeedsTimes = 4
+    val Leaves = 5
+    val LettersOfCopy = 6
+    val LettersOfLink = 7
   }
 
-  private def between(entry: Entry, found: Entry, rules: Rules): Option[Step] =
-    if (rules.ignoreExisting && !entry.isDirectory) {
-      Option.when(found.isDirectory && rules.delete)(Step(
-        entry.path,
-        Action.Leave,
-        "it exists",
-        Some(entry),
-        Some(found)))
-    } else if (rules.ignoreExisting && !found.isDirectory) {
-      Some(Step(entry.path, Action.Fail, Blocked, Some(entry), Some(found)))
-    } else if (entry.kind != found.kind) {
-      creation(entry, Some(found), s"a ${found.kind} is in its place", rules)
-    } else {
-      entry.kind match {
-        case Kind.File => file(entry, found, rules)
-        case Kind.Link if !rules.preserved.links => None
-        case Kind.Link if entry.target == found.target => amendment(entry, found, rules)
-        case Kind.Directory => amendment(entry, found, rules)
-        case Kind.Other
-            if isWanted(entry, rules.preserved) && entry.special.nonEmpty && entry.special == found.special =>
-          amendment(entry, found, rules)
-        case _ => creation(
-            entry,
-            Some(found),
-            if (entry.isLink) "target" else s"a ${found.special.getOrElse(found.kind)} is in its place",
-            rules)
-      }
+  private def asked[T](question: Int, paths: Seq[Sides], rules: Rules)(answer: (WireReader, Sides) => T): Seq[T] = {
+    val answers = new WireReader(NativeSyncRules.ask(questions(question, paths, rules)))
+    paths.map(answer(answers, _))
+  }
+
+  def questions(question: Int, paths: Seq[Sides], rules: Rules): Array[Byte] = {
+    val out = new WireWriter
+    write(rules, out)
+    paths.foreach { case (source, found) =>
+      out.u8(question).u8(bits(source.nonEmpty, found.nonEmpty))
+      (source ++ found).foreach(write(_, out))
     }
-
-  /** What happens to a file that both sides have. */
-  def file(entry: Entry, found: Entry, rules: Rules): Option[Step] = {
-    def step(action: String, reason: String) =
-      Some(Step(entry.path, action, reason, Some(entry), Some(found), changes = Itemized.replaced(entry, found, rules)))
-    lazy val isSameTime = if (rules.keepsTimes) sameTime(entry, found, rules) else !isNewer(entry, found)
-    if (keepsNewer(entry, found, rules)) None
-    else if (entry.size != found.size) step(Action.Copy, "size")
-    else if (rules.checksum) step(Action.Compare, "contents")
-    else if (rules.ignoreTimes && !rules.sizeOnly) step(Action.Copy, "all files are wanted")
-    else if (rules.sizeOnly || isSameTime || isSameObject(entry, found)) amendment(entry, found, rules)
-    else step(Action.Copy, "time")
+    out.toByteArray
   }
 
-  /** Whether the decision needs the times that belong to the contents, which may cost a request. */
-  def needsTimes(source: Entry, destination: Entry, rules: Rules): Boolean =
-    source.isFile && destination.isFile && (rules.update || source.size == destination.size && !rules.sizeOnly && !isSameObject(
-      source,
-      destination))
+  private def bits(flags: Boolean*): Int = flags.zipWithIndex.collect { case (true, bit) => 1 << bit }.sum
 
-  /** Simple ETags of two objects are checksums of what is in them. Those of multipart uploads have a dash. */
-  private def isSameObject(one: Entry, other: Entry): Boolean =
-    one.etag.exists(tag => other.etag.contains(tag) && !tag.contains('-') && one.size == other.size)
-
-  /** What of the attributes differs, the contents being the same. */
-  def amendment(entry: Entry, found: Entry, rules: Rules): Option[Step] = {
-    val differing = differingAttributes(entry, found, rules)
-    // Other names of what is there belong to other entries of the source.
-    val isShared = !entry.isDirectory && found.inode.nonEmpty && entry.inode.isEmpty
-    Option.when(rules.preserved.amends && differing.nonEmpty) {
-      val action = if (!isShared) Action.Amend else if (entry.isFile) Action.Copy else Action.Link
-      Step(
-        entry.path,
-        action,
-        differing.mkString(", "),
-        Some(entry),
-        Some(found),
-        changes = Itemized.amended(entry, differing))
-    }
-  }
-
-  /** Which of the attributes that are preserved differ. */
-  def differingAttributes(entry: Entry, found: Entry, rules: Rules): Seq[String] = {
-    val wanted = rules.preserved
-    def differ(is: Boolean, one: Option[Any], other: Option[Any]) = is && one.nonEmpty && one != other
-    Seq(
-      "time" -> (wanted.timeOf(entry) && rules.keepsTimes && !sameTime(entry, found, rules)),
-      "mode" -> differ(
-        wanted.modes != 0 && !entry.isLink,
-        entry.mode.map(_ & wanted.modes),
-        found.mode.map(_ & wanted.modes)),
-      "owner" -> differ(wanted.owner, entry.owner, found.owner),
-      "group" -> differ(wanted.group, entry.group, found.group),
-      "access control list" -> (wanted.extended && entry.acls != found.acls),
-      "extended attributes" -> (wanted.extended && entry.xattrs != found.xattrs)).collect { case (name, true) => name }
-  }
-
-  /**
-   * Whether a file stays because it is newer than its source; as by rsync, a source that is newer by less than a window
-   * is not newer.
-   */
-  private def keepsNewer(entry: Entry, found: Entry, rules: Rules): Boolean =
-    rules.update && (rules.modifyWindow match {
-      case Some(seconds) if seconds > 0 =>
-        entry.mtime.exists(time =>
-          found.mtime.exists(other => Math.floorDiv(time, Second) - Math.floorDiv(other, Second) < seconds))
-      case _ => isNewer(found, entry) && !(rules.keepsTimes && sameTime(entry, found, rules))
+  private def write(rules: Rules, out: WireWriter): Unit = {
+    val preserved = rules.preserved
+    out.u8(bits(
+      preserved.links,
+      preserved.devices,
+      preserved.specials,
+      rules.update,
+      rules.existing,
+      rules.ignoreExisting,
+      !rules.keepsTimes,
+      rules.notesAll))
+    out.u8(if (rules.checksum) 2 else if (rules.sizeOnly) 1 else if (rules.ignoreTimes) 3 else 0)
+    out.u32(rules.modifyWindow match {
+      case None => AsStored
+      case Some(seconds) if seconds < 0 => Nanoseconds
+      case Some(seconds) => math.min(seconds, Int.MaxValue).toInt
     })
-
-  private def isNewer(one: Entry, other: Entry): Boolean = one.mtime.exists(time => other.mtime.exists(_ < time))
-
-  def sameTime(one: Entry, other: Entry, rules: Rules): Boolean = (one.mtime, other.mtime) match {
-    case (Some(a), Some(b)) => rules.modifyWindow match {
-        case None => sameAsStored(a, b)
-        case Some(seconds) if seconds < 0 => a == b
-        case Some(seconds) => math.abs(Math.floorDiv(a, Second) - Math.floorDiv(b, Second)) <= seconds
-      }
-    case _ => true
+    out.u8(if (!rules.delete) 0 else if (rules.examinesDeletions) 2 else 1).u32(preserved.modes).u8(bits(
+      preserved.owner,
+      preserved.group,
+      preserved.times,
+      preserved.directoryTimes,
+      preserved.linkTimes,
+      preserved.extended,
+      preserved.amends))
   }
 
-  /** Whether two times are the same as far as the coarser of the two is stored. */
-  def sameAsStored(a: Long, b: Long): Boolean = {
-    val unit = math.max(unitOf(a), unitOf(b))
-    Math.floorDiv(a, unit) == Math.floorDiv(b, unit)
+  private def write(entry: Entry, out: WireWriter): Unit = {
+    val special = entry.special.map(Special.parts)
+    val texts =
+      Seq(entry.owner, entry.group, entry.target, entry.etag, entry.acls, entry.xattrs)
+    out.u8(Kinds.getOrElse(special.fold(entry.kind)(_._1), OtherKind)).u64(entry.size).u64(special.fold(0L)(_._2))
+    out.u8(bits(entry.mtime.nonEmpty +: entry.mode.nonEmpty +: texts.map(_.nonEmpty): _*))
+    out.u8(bits(entry.inode.nonEmpty, entry.mount.nonEmpty))
+    entry.mtime.foreach(out.u64)
+    entry.mode.foreach(out.u32)
+    texts.flatten.foreach(text => out.prefixed(text.getBytes(UTF_8)))
   }
 
-  private val Second = 1000000000L
-  private val Units = Seq(Second, 100000000L, 10000000L, 1000000L, 100000L, 10000L, 1000L, 100L, 1L)
+  private val AsStored = -1
+  private val Nanoseconds = -2
+  private val Kinds =
+    Seq(
+      Kind.File,
+      Kind.Directory,
+      Kind.Link,
+      Special.Pipe,
+      Special.Socket,
+      Special.CharacterDevice,
+      Special.BlockDevice).zipWithIndex.toMap
+  private val OtherKind = 7
 
-  /** The unit that a time may have been cut to: file systems store 1 ns, 100 ns, 1 µs, and so on. */
-  private def unitOf(time: Long): Long = Units.find(Math.floorMod(time, _) == 0).get
+  private def letters(in: WireReader): String = new String(in.prefixed(), US_ASCII)
+
+  def step(in: WireReader, sides: Sides): Option[Step] = in.u8() match {
+    case 0 => None
+    case action =>
+      val (source, found) = sides
+      val (reason, makesWay, differing) = (in.u8(), in.u8() != 0, in.u32())
+      val why = text(reason, differing, source, found)
+      Some(Step((source ++ found).head.path, Actions(action - 1), why, source, found, makesWay, letters(in)))
+  }
+
+  private val Actions = Seq(
+    Action.Directory,
+    Action.Copy,
+    Action.Compare,
+    Action.Link,
+    Action.Amend,
+    Action.Delete,
+    Action.Surplus,
+    Action.Leave,
+    Action.Stay,
+    Action.Skip,
+    Action.Fail)
+
+  private def text(reason: Int, differing: Int, source: Option[Entry], found: Option[Entry]): String = reason match {
+    case 0 => "new"
+    case 1 => "size"
+    case 2 => "time"
+    case 3 => "contents"
+    case 4 => "all files are wanted"
+    case 5 => AttributeNames.collect { case (bit, name) if (differing & bit) != 0 => name }.mkString(", ")
+    case 6 =>
+      val isOtherKind = source.map(_.kind) != found.map(_.kind)
+      s"a ${found.flatMap(_.special).filterNot(_ => isOtherKind).orElse(found.map(_.kind)).get} is in its place"
+    case 7 => "target"
+    case 8 if source.exists(_.isLink) => "a symbolic link"
+    case 8 => s"a ${source.flatMap(_.special).getOrElse("special file")}"
+    case 9 => "not in the source"
+    case 10 => Mounted
+    case 11 => "it exists"
+    case 12 => Blocked
+    case 13 => "up to date"
+  }
+
+  /** Names of `millstream_rsync_rules::itemize::Difference`. */
+  private val AttributeNames =
+    Seq(
+      8 -> "time",
+      16 -> "mode",
+      32 -> "owner",
+      64 -> "group",
+      128 -> "access control list",
+      256 -> "extended attributes")
 
   /**
    * The attributes that a copy gets.

@@ -78,7 +78,7 @@ private[sync] object HardLinks {
 
   private def anew(name: LinkCandidate, rules: Rules): LinkCandidate = if (isMade(name)) name
   else {
-    val changes = name.step.fold(Itemized.replaced(name.entry, name.found.get, rules))(_.changes)
+    val changes = name.step.fold(Decision.lettersOfCopy(name.entry, name.found.get, rules))(_.changes)
     name.copy(step = Some(Step(
       name.entry.path,
       if (name.entry.isFile) Action.Copy else Action.Link,
@@ -93,7 +93,7 @@ private[sync] object HardLinks {
 
   private def stayingLink(name: LinkCandidate, rules: Rules): Option[Step] =
     Decision.staying(name.entry, name.found, rules).map(_.copy(changes =
-      Itemized.linked(name.entry, name.found, rules)))
+      Decision.lettersOfLink(name.entry, name.found, rules)))
 
   private def linkOf(name: LinkCandidate, first: LinkCandidate, rules: Rules): Option[Step] = {
     val (entry, found) = (name.entry, name.found)
@@ -106,7 +106,7 @@ private[sync] object HardLinks {
         Some(entry),
         found,
         makesWay = found.exists(_.isDirectory),
-        changes = Itemized.linked(entry, found, rules),
+        changes = Decision.lettersOfLink(entry, found, rules),
         other = Some(first.entry.path))
     }
   }

@@ -10,55 +10,6 @@ import java.nio.charset.StandardCharsets.UTF_8
  */
 private[sync] object Itemized {
 
-  /** The letters for something that is new, or in the place of something else. */
-  def created(entry: Entry): String = s"${update(entry)}${kind(entry)}+++++++++"
-
-  /**
-   * The letters for a file or link that is copied over one of the same kind; how the contents differ, if they were
-   * compared.
-   */
-  def replaced(entry: Entry, found: Entry, rules: Rules): String = {
-    val attributes = Decision.differingAttributes(entry, found, rules).toSet
-    val time =
-      if (attributes("time")) "t" else if (rules.preserved.timeOf(entry)) "." else timeOfCopy(entry, found, rules)
-    val isOtherSize = entry.isFile && entry.size != found.size
-    val contents = if (!entry.isFile || rules.checksum) "c" else "."
-    s"${update(entry)}${kind(entry)}$contents${if (isOtherSize) "s" else "."}$time${letters(attributes)}"
-  }
-
-  /** A time that is not preserved becomes that of the copy, though it may be left out only for links. */
-  private def timeOfCopy(entry: Entry, found: Entry, rules: Rules): String =
-    if (!rules.preserved.times) "T" else if (Decision.sameTime(entry, found, rules)) "." else "t"
-
-  /** The letters for an entry of which attributes change, as of [[Decision.differingAttributes]]. */
-  def amended(entry: Entry, differing: Seq[String]): String = "." + attributesOf(entry, differing)
-
-  /** The letters for an entry that becomes a hard link to another one. */
-  def linked(entry: Entry, found: Option[Entry], rules: Rules): String =
-    found.filter(Special.areOfOneType(entry, _)).fold(s"h${kind(entry)}+++++++++") { found =>
-      s"h${attributesOf(entry, Decision.differingAttributes(entry.copy(acls = found.acls, xattrs = found.xattrs), found, rules))}"
-    }
-
-  private def attributesOf(entry: Entry, differing: Seq[String]) =
-    kind(entry) + (if (differing.isEmpty) " " * 9
-                   else s"..${if (differing.contains("time")) "t" else "."}${letters(differing.toSet)}")
-
-  private def letters(attributes: Set[String]): String = {
-    def letter(name: String, letter: String) = if (attributes(name)) letter else "."
-    Seq("mode" -> "p", "owner" -> "o", "group" -> "g").map((letter _).tupled).mkString + "." +
-      Seq("access control list" -> "a", "extended attributes" -> "x").map((letter _).tupled).mkString
-  }
-
-  private def update(entry: Entry): String = if (entry.isFile) ">" else "c"
-
-  private def kind(entry: Entry): String = entry.kind match {
-    case Kind.File => "f"
-    case Kind.Directory => "d"
-    case Kind.Link => "L"
-    case _ if entry.special.exists(Special.isDevice) => "D"
-    case _ => "S"
-  }
-
   /**
    * The line about a change; None if there is none.
    *

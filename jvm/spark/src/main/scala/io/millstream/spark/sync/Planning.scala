@@ -122,26 +122,30 @@ private[sync] object Planning {
   private def decided(site: Site, rules: Rules, pairs: Iterator[(Entry, Entry)]): Iterator[Step] = {
     // Opened by the thread of the task, with which they end.
     val (source, destination) = (site.openSource(), site.openDestination())
-    def decide(listed: Option[Entry], other: Option[Entry]): Option[Step] = {
-      val one = listed.map(destination.expressible)
-      if (one.exists(one => other.exists(Decision.needsTimes(one, _, rules)))) {
-        try {
-          // The plan keeps what the listings say, by which later changes are noticed.
-          Decision.of(
-            one.map(source.withOwnTime),
-            other.map(destination.withOwnTime),
-            rules).map(_.copy(source = one, destination = other))
-        } catch {
-          case e if Tree.isOfEntry(e) => Some(Step(one.get.path, Action.Fail, Tree.oneLine(e), one, other))
+    val listed = pairs.map { case (one, other) => (Option(one).map(destination.expressible), Option(other)) }
+    def look(sides: Decision.Sides, needsTimes: Boolean): Either[Step, (Decision.Sides, Decision.Sides)] = sides match {
+      case (Some(one), Some(other)) if needsTimes =>
+        try Right(sides -> (Some(source.withOwnTime(one)) -> Some(destination.withOwnTime(other))))
+        catch {
+          case e if Tree.isOfEntry(e) =>
+            Left(Step(one.path, Action.Fail, Tree.oneLine(e), sides._1, sides._2))
         }
-      } else {
-        Decision.of(one, other, rules)
-      }
+      case _ => Right(sides -> sides)
     }
-    new InFlight[(Entry, Entry), Option[Step]](
-      pairs,
-      site.threads,
-      pair => decide(Option(pair._1), Option(pair._2))).flatten
+    val asked = listed.grouped(Decision.Batch).flatMap(some => some.zip(Decision.needTimes(some, rules)))
+    val looked =
+      new InFlight[(Decision.Sides, Boolean), Either[Step, (Decision.Sides, Decision.Sides)]](
+        asked,
+        site.threads,
+        (look _).tupled)
+    looked.grouped(Decision.Batch).flatMap { some =>
+      val (failed, found) = some.partitionMap(identity)
+      val decided = found.zip(Decision.ofAll(found.map(_._2), rules)).flatMap { case ((sides, _), step) =>
+        // The plan keeps what the listings say, by which later changes are noticed.
+        step.map(_.copy(source = sides._1, destination = sides._2))
+      }
+      failed ++ decided
+    }
   }
 
   private def comparison(site: Site, rules: Rules, steps: Iterator[Step]): Iterator[Step] = {

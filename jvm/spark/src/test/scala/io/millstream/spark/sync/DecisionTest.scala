@@ -1,6 +1,11 @@
 package io.millstream.spark.sync
 
-import org.junit.jupiter.api.Assertions.{assertEquals, assertFalse, assertTrue}
+import java.nio.file.{Files, Path}
+import java.util.HexFormat
+
+import io.millstream.hadoop.natives.WireReader
+
+import org.junit.jupiter.api.Assertions.{assertArrayEquals, assertEquals, assertFalse, assertTrue}
 import org.junit.jupiter.api.Test
 
 class DecisionTest {
@@ -120,31 +125,19 @@ class DecisionTest {
     assertEquals(None, actionOf(link, link.map(_.copy(mode = Some(0)))))
   }
 
-  @Test def timesAreAsExactAsTheCoarserOne(): Unit = {
-    for ((one, other, expected) <- Seq(
-        (123456789L, 123456789L, true),
-        (123456789L, 123456788L, false),
-        (123456789L, 123456000L, true),
-        (123456789L, 123457000L, false),
-        (123456789L, 123000000L, true),
-        (5 * Second + 123456789L, 5 * Second, true),
-        (5 * Second + 123456789L, 6 * Second, false),
-        (-5 * Second + 500000000L, -5 * Second, true))) {
-      assertEquals(expected, Decision.sameAsStored(one, other), s"$one $other")
-      assertEquals(expected, Decision.sameAsStored(other, one), s"$other $one")
-    }
-  }
+  private def needsTimes(one: Entry, other: Entry, rules: Rules): Boolean =
+    Decision.needTimes(Seq(Some(one) -> Some(other)), rules).head
 
   @Test def objectsWithTheSameChecksumNeedNoTime(): Unit = {
     val (one, other) = (entry(Kind.File, etag = Some("a")), entry(Kind.File, time = 7, etag = Some("a")))
-    assertFalse(Decision.needsTimes(one, other, rules))
+    assertFalse(needsTimes(one, other, rules))
     assertEquals(None, actionOf(Some(one), Some(other), rules.copy(preserved = preserved.copy(amends = false))))
     // That of a multipart upload depends on its parts, and may be that of other contents.
     val (parts, same) = (one.copy(etag = Some("a-2")), other.copy(etag = Some("a-2")))
-    assertTrue(Decision.needsTimes(parts, same, rules))
+    assertTrue(needsTimes(parts, same, rules))
     assertEquals(Some(Action.Copy), actionOf(Some(parts), Some(same)))
-    assertTrue(Decision.needsTimes(one.copy(etag = None), other, rules))
-    assertFalse(Decision.needsTimes(one.copy(etag = None, size = 2), other, rules))
+    assertTrue(needsTimes(one.copy(etag = None), other, rules))
+    assertFalse(needsTimes(one.copy(etag = None, size = 2), other, rules))
   }
 
   @Test def attributesOfACopy(): Unit = {
@@ -207,5 +200,37 @@ class DecisionTest {
     assertEquals(Some(Action.Copy), actionOf(file, other))
     assertEquals(Some(Action.Amend), actionOf(file.map(_.copy(inode = Some("2:"))), other))
     assertEquals(None, actionOf(file, file.map(_.copy(inode = Some("1:")))))
+  }
+
+  @Test def questionsAndAnswersAreTheSharedVectors(): Unit = {
+    val asks = Rules(
+      preserved.copy(devices = true, extended = true),
+      update = true,
+      modifyWindow = Some(2),
+      delete = true,
+      examinesDeletions = true,
+      notesAll = true)
+    val one =
+      Entry("p", Kind.File, 1, Some(-5), Some(0x1a4), Some("o"), Some("g"), etag = Some("e"), inode = Some("1:"))
+    val device = Some(Special.characterDevice(259))
+    val found =
+      Entry("q", Kind.Other, mount = Some("m"), special = device, acls = Some("a"), xattrs = Some("b"))
+    val link = Entry("r", Kind.Link, 0, Some(7), Some(0x1ff), Some("o"), Some("g"), target = Some("t"))
+    val paths = Seq(
+      Some(one) -> None,
+      None -> Some(found),
+      Some(link.copy(target = Some("é"))) -> Some(link))
+    def vector(name: String) =
+      HexFormat.of().parseHex(Files.readString(Path.of(s"../../testdata/$name.hex")).trim)
+    assertArrayEquals(vector("sync-questions"), Decision.questions(Decision.Question.Step, paths, asks))
+    val answers = new WireReader(vector("sync-answers"))
+    val steps = paths.map(Decision.step(answers, _).get)
+    assertFalse(answers.hasRemaining)
+    assertEquals(
+      Seq(
+        (Action.Copy, "new", ">f+++++++++"),
+        (Action.Skip, Decision.Mounted, ""),
+        (Action.Link, "target", "cLc........")),
+      steps.map(step => (step.action, step.reason, step.changes)))
   }
 }
