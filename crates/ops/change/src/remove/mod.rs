@@ -59,6 +59,22 @@ pub struct Options {
     pub threads: Threads,
 }
 
+impl Options {
+    /// Removes whole trees without asking, except for what is mounted in them.
+    pub fn whole_trees(execution: Execution, threads: Threads) -> Self {
+        Options {
+            directories: Directories::Recursive,
+            missing: Missing::Ignore,
+            prompts: Prompts::Never,
+            file_systems: FileSystems::One,
+            preserve_root: PreserveRoot::Root,
+            execution,
+            report: None,
+            threads,
+        }
+    }
+}
+
 /// Which directories to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directories {

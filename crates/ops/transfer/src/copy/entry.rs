@@ -3,9 +3,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{
-    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, NodeKind, SymlinkBehavior, Volume,
-};
+use millstream_vfs::{Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, SymlinkBehavior, Volume};
 use millstream_walk::{Descend, Entry};
 
 use super::copier::Copier;
@@ -18,11 +16,11 @@ use super::options::{
 };
 use super::report::Trouble;
 use super::trace::Action;
-use crate::transfer::Identity;
 use crate::transfer::buffers::Buffers;
 use crate::transfer::links::Claim;
 use crate::transfer::place::Origin;
 use crate::transfer::report::Done;
+use crate::transfer::{Identity, special};
 
 impl<V: Volume> Copier<'_, V> {
     /// Copies an entry, and descends into directories.
@@ -362,12 +360,8 @@ impl<V: Volume> Copier<'_, V> {
     fn node(&self, visit: &Visit<'_, V>, job: &Job<V>) -> Done<()> {
         let Visit { item, .. } = visit;
         let source = &job.metadata;
-        let (kind, trouble) = match source.kind() {
-            FileKind::Fifo => (NodeKind::Fifo, Trouble::CreateFifo),
-            FileKind::Socket => (NodeKind::Socket, Trouble::CreateSpecial),
-            FileKind::CharDevice => (NodeKind::CharDevice(source.rdev), Trouble::CreateSpecial),
-            FileKind::BlockDevice => (NodeKind::BlockDevice(source.rdev), Trouble::CreateSpecial),
-            _ => return Err(self.trouble(item, Trouble::UnknownKind, None)),
+        let Some((kind, trouble)) = special(source) else {
+            return Err(self.trouble(item, Trouble::UnknownKind, None));
         };
         let mode = self.attributes.creation_mode(source);
         self.replacing(item, job, trouble, |place, name| place.create_node(name, kind, mode))?;

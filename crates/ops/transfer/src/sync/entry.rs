@@ -8,8 +8,8 @@ use std::sync::Arc;
 use millstream_rsync_rules::decision::Contents;
 use millstream_rsync_rules::itemize::{Difference, Update};
 use millstream_vfs::{
-    Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Metadata, NodeKind, Operation, ReadState,
-    RemoveKind, SymlinkBehavior, Volume,
+    Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Metadata, Operation, ReadState, RemoveKind,
+    SymlinkBehavior, Volume,
 };
 use millstream_walk::Threads;
 
@@ -21,12 +21,12 @@ use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
 use super::stats::count;
 use super::syncer::Syncer;
-use crate::transfer::Identity;
 use crate::transfer::attributes::XattrValues;
 use crate::transfer::buffers::Buffers;
 use crate::transfer::links::Claim;
 use crate::transfer::report::Done;
 use crate::transfer::verify::has_same_data;
+use crate::transfer::{Identity, special};
 
 /// What is to be done about an entry.
 enum Decision {
@@ -339,13 +339,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         target: Option<&CStr>,
     ) -> Done<()> {
         let Visit { item, entry, .. } = visit;
-        let (node, trouble) = match source.kind() {
-            FileKind::Symlink => (None, Trouble::CopySymlink),
-            FileKind::Fifo => (Some(NodeKind::Fifo), Trouble::CreateFifo),
-            FileKind::Socket => (Some(NodeKind::Socket), Trouble::CreateSpecial),
-            FileKind::CharDevice => (Some(NodeKind::CharDevice(source.rdev)), Trouble::CreateSpecial),
-            FileKind::BlockDevice => (Some(NodeKind::BlockDevice(source.rdev)), Trouble::CreateSpecial),
-            _ => return Err(self.trouble(item, Trouble::UnknownKind, None)),
+        let (node, trouble) = match special(source) {
+            Some((node, trouble)) => (Some(node), trouble),
+            None if source.kind() == FileKind::Symlink => (None, Trouble::CopySymlink),
+            None => return Err(self.trouble(item, Trouble::UnknownKind, None)),
         };
         let attributes = self.attributes_of(source);
         let mode = attributes.creation_mode(source);

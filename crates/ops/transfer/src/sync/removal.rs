@@ -7,13 +7,11 @@ use millstream_walk::Threads;
 
 use super::deletions::Deletions;
 use super::level::Target;
-use super::options::{Execution, FileSystems, Options};
+use super::options::{Execution, Options};
 use super::report::{Notice, Problem, Trouble};
 use super::stats::count;
 use super::watchers::Watchers;
-use millstream_change::remove::{
-    self, Cause, Directories, Guard, Missing, PreserveRoot, Prompts, remove_below,
-};
+use millstream_change::remove::{self, Cause, Guard, remove_below};
 use millstream_rsync_rules::filter::{Side, Subject};
 
 /// The removal of an entry of one directory of the destination, with what is in it.
@@ -39,16 +37,7 @@ pub(super) fn remove_tree<V: Volume>(
     removals: &Removals<'_, '_, V::Dir>,
     threads: Threads,
 ) -> bool {
-    let options = remove::Options {
-        directories: Directories::Recursive,
-        missing: Missing::Ignore,
-        prompts: Prompts::Never,
-        file_systems: FileSystems::One,
-        preserve_root: PreserveRoot::Root,
-        execution: removals.options.execution,
-        report: None,
-        threads,
-    };
+    let options = remove::Options::whole_trees(removals.options.execution, threads);
     let activity = removals.watchers.activity;
     remove_below(volume, directory, name, &options, removals, (removals, activity))
 }

@@ -25,5 +25,20 @@ pub(crate) mod temporaries;
 pub(crate) mod throttle;
 pub(crate) mod verify;
 
+use millstream_vfs::{FileKind, Metadata, NodeKind};
+
+use report::Trouble;
+
+/// What is made as the copy of a special file, and what is reported if that fails; none for a file of any other kind.
+pub(crate) fn special(source: &Metadata) -> Option<(NodeKind, Trouble)> {
+    match source.kind() {
+        FileKind::Fifo => Some((NodeKind::Fifo, Trouble::CreateFifo)),
+        FileKind::Socket => Some((NodeKind::Socket, Trouble::CreateSpecial)),
+        FileKind::CharDevice => Some((NodeKind::CharDevice(source.rdev), Trouble::CreateSpecial)),
+        FileKind::BlockDevice => Some((NodeKind::BlockDevice(source.rdev), Trouble::CreateSpecial)),
+        _ => None,
+    }
+}
+
 /// Device and inode number of a file.
 pub(crate) type Identity = (u64, u64);

@@ -10,10 +10,7 @@ use millstream_walk::Threads;
 use super::at::At;
 use super::error::TreeError;
 use super::root::{Tree, is_absent};
-use millstream_change::remove::{
-    self, Cause, Directories, Execution, FileSystems, Guard, Missing, PreserveRoot, Problem, Prompts,
-    Question, Sink, remove_below,
-};
+use millstream_change::remove::{Cause, Execution, Guard, Options, Problem, Question, Sink, remove_below};
 use millstream_operation::activity::Activity;
 
 /// The result of removing one entry.
@@ -77,16 +74,7 @@ impl<V: Volume> Tree<V> {
             Err(error) if error.errno == Errno::NOENT => return Ok(()),
             removed => return removed.map_err(failed),
         }
-        let options = remove::Options {
-            directories: Directories::Recursive,
-            missing: Missing::Ignore,
-            prompts: Prompts::Never,
-            file_systems: FileSystems::One,
-            preserve_root: PreserveRoot::Root,
-            execution: Execution::Real,
-            report: None,
-            threads: Threads::Fixed(THREADS),
-        };
+        let options = Options::whole_trees(Execution::Real, Threads::Fixed(THREADS));
         let emptying = Emptying { above: at.parent.to_bytes(), first: Mutex::default() };
         let handle = above.open_dir_for_names(c".", SymlinkBehavior::NoFollow).map_err(&failed)?;
         let seen = (&emptying as &dyn Sink, &Activity::default());
