@@ -2,8 +2,9 @@
 //!
 //! A request has a few attempts. One that is lost, cut off, or answered by 500 and its like is made again after a pause; a body
 //! that ends early is asked for again from there. An answer of 503 or 429 also slows the other requests to the bucket, and allows
-//! more attempts. If that does not help, and after every other answer, the request is refused ([`Refusal`]). How many attempts
-//! there are, and whether kinds of requests that are refused again and again are still made (`standing`), is the [`Policy`].
+//! more attempts. If that does not help, and after every other answer, the request is refused ([`Refusal`]). The
+//! [`Policy`] says how many attempts there are, and whether kinds of requests that are refused again and again are still
+//! made (`standing`).
 
 use std::io::{self, Read};
 use std::ops::{AddAssign, Range};

@@ -5,9 +5,10 @@
 //! says where the bucket is, in which region, which certificates to trust and, for each request, the credentials.
 //!
 //! The client accepts only answers that cannot be misunderstood. Anything else, such as a missing object, another version, a
-//! redirection or an error, is a [`Refusal`]. A caller that owns another client of the bucket ([`Policy::WITH_FALLBACK`]: Spark's S3A) asks
-//! that one then. Requests that are lost, cut off or throttled are repeated (`client`); a server that throttles requests slows
-//! all clients of its bucket in this process (`throttle`).
+//! redirection or an error, is a [`Refusal`]. A caller that owns another client of the bucket
+//! ([`Policy::WITH_FALLBACK`]: Spark's S3A) asks that one then. Requests that are lost, cut off or
+//! throttled are repeated (`client`); a server that throttles requests slows all clients of its bucket in this process
+//! (`throttle`).
 
 mod address;
 mod client;

@@ -49,8 +49,8 @@ pub enum Proxies {
 }
 
 impl Policy {
-    /// Another client of the bucket in this process, such as Spark's S3A, makes the requests that this one is refused: this one
-    /// gives up early. It is more patient when it is throttled, because the other one would repeat the request without
+    /// Another client of the bucket in this process, such as Spark's S3A, makes the requests that this one is refused.
+    /// So this one gives up early; later if it is throttled, because the other one would repeat the request without
     /// regard to the rest.
     pub const WITH_FALLBACK: Policy = Policy {
         max_retries: 2,
