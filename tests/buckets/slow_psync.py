@@ -14,12 +14,14 @@ import subprocess
 import threading
 import time
 import urllib.parse
+from pathlib import Path
 
 import pytest
 import sync_trees
 from bucket_bed import LIMIT_S, Bucket, S3Bed, files_of, is_possible, wait_until
 from sync_trees import PSYNC
 
+ROOT = Path(__file__).resolve().parents[2]
 KILLS = 12
 # More than are remembered of a listing.
 MANY = 300_000
@@ -69,6 +71,12 @@ def test_killed_runs_leave_whole_files_and_the_next_one_completes(bucket, tmp_pa
     bucket.psync("-rt", "--delete", *sides)
     assert sync_trees.contents(target) == versions[1], f"seed {seed}"
     assert bucket.psync("-rti", "--delete", *sides).stdout == b""
+
+
+def test_a_bucket_keeps_the_contract_of_a_volume(bucket):
+    test = ["cargo", "test", "--locked", "--profile", "checked", "-p", "millstream-bucket", "--test", "contract"]
+    environment = bucket.environment(S3_BUCKET=BUCKET, S3_DATA=str(bucket.bed.data))
+    subprocess.run([*test, "--", "--ignored"], cwd=ROOT, env=environment, check=True)
 
 
 def test_a_terminated_run_gives_its_uploads_up(bucket, tmp_path):
