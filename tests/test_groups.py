@@ -54,7 +54,7 @@ class Groups(unittest.TestCase):
         self.assertIn("tests/spark-suites/run", commands)
         self.assertIn("PSYNC_SEEDS=200 PSYNC_CASES=all", commands)
         contracts = (
-            HERE.parent / "jvm/hadoop/src/test/java/io/millstream/write/protocol/InterleavingTest.java"
+            HERE.parent / "jvm/write/src/test/java/io/millstream/write/protocol/InterleavingTest.java"
         ).read_text()
         for case, _ in groups.INTERLEAVINGS:
             self.assertIn(f"void {case}()", contracts)

@@ -37,7 +37,7 @@ EVERY = None
 SAID = {
     "jvm/*/src/main/**/*.java": rf"{THROWN}|warn|error|info|Ending|Left",
     "jvm/*/src/main/**/*.scala": rf"{THROWN}|logWarning|logError|logInfo|warn|error|leave|notice|Left",
-    "jvm/hadoop/src/main/java/io/millstream/write/store/**/*.java": r"of",
+    "jvm/write/src/main/java/io/millstream/write/store/**/*.java": r"of",
     "jvm/spark/src/main/scala/org/apache/spark/sql/**/write/*.scala": r"Some|when",
     "jvm/spark/src/main/scala/org/apache/spark/sql/hive/**/*.scala": r"Some|when",
     "jvm/spark/src/main/scala/io/millstream/spark/CompactPlan.scala": r"Unknown",

@@ -54,8 +54,10 @@ FORBIDDEN_WORDS = {
     "crates/engine/remote/src": r"\bPosix(Volume|Dir)\b|\b(jni|spark|s3)::",
     "crates/ops": r"\bPosix(Volume|Dir)\b|\b(jni|spark)::|\b(access|open|stat|unlink)at\(|\bDir(:| \+) AsFd\b",
 }
-# Java below, Scala above: the Hadoop module knows neither Spark nor Scala.
-HADOOP_FORBIDDEN = r"^import (org\.apache\.spark|scala)\b"
+# Java below, Scala above: the modules of Java know neither Spark nor Scala.
+JAVA_FORBIDDEN = r"^import (org\.apache\.spark|scala)\b"
+# Where the packages of a Java module begin.
+JAVA_ROOT = ("jvm", "MODULE", "src", "main", "java", "io", "millstream", "MODULE")
 # Packages of io.millstream.hadoop, the lowest first: each knows only those before it. The root ("") has the classes that
 # Hadoop's configuration names; it, S3A's and HDFS's know all others, and none of them another one.
 HADOOP = "io.millstream.hadoop"
@@ -130,16 +132,17 @@ def module_circles(crates=ROOT / "crates"):
         yield f"{parent}: {', '.join(modules)} import each other"
 
 
-def hadoop_knows_spark():
-    for path in sorted((ROOT / "jvm/hadoop/src/main").rglob("*.java")):
-        for number, line in code_lines(path):
-            if re.search(HADOOP_FORBIDDEN, line):
-                yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+def java_knows_spark():
+    for module in ("hadoop", "write"):
+        for path in sorted((ROOT / "jvm" / module / "src/main").rglob("*.java")):
+            for number, line in code_lines(path):
+                if re.search(JAVA_FORBIDDEN, line):
+                    yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
 
 
 def hadoop_packages(root=ROOT):
     for path in sorted((root / "jvm/hadoop/src/main").rglob("io/millstream/hadoop/**/*.java")):
-        inside = path.parts[path.parts.index("java") + 4 : -1]
+        inside = path.relative_to(root).parts[len(JAVA_ROOT) : -1]
         package = inside[0] if inside else ""
         below = HADOOP_ORDER[: HADOOP_ORDER.index(package)] if package in HADOOP_ORDER else HADOOP_ORDER
         if package not in HADOOP_ORDER + HADOOP_TOP:
@@ -152,8 +155,8 @@ def hadoop_packages(root=ROOT):
 
 
 def write_packages(root=ROOT):
-    for path in sorted((root / "jvm/hadoop/src/main").rglob("io/millstream/write/*/**/*.java")):
-        inside = path.parts[path.parts.index("write") + 1 : -1]
+    for path in sorted((root / "jvm/write/src/main").rglob("io/millstream/write/*/**/*.java")):
+        inside = path.relative_to(root).parts[len(JAVA_ROOT) : -1]
         for number, line in code_lines(path):
             known = re.match(rf"import (?:static )?{re.escape(WRITE)}\.(\w+)(?:\.(\w+))?", line)
             if not known:
@@ -174,7 +177,7 @@ def self_test():
             f"{HADOOP}.{name};" for name in names[1:4]
         ]
     with tempfile.TemporaryDirectory() as root:
-        folder = Path(root) / "jvm/hadoop/src/main/java/io/millstream/write/store/hdfs"
+        folder = Path(root) / "jvm/write/src/main/java/io/millstream/write/store/hdfs"
         folder.mkdir(parents=True)
         lines = [
             f"import {WRITE}.{name};"
@@ -239,7 +242,7 @@ def main():
         *forbidden_words(),
         *module_circles(),
         *unsafe_elsewhere(),
-        *hadoop_knows_spark(),
+        *java_knows_spark(),
         *hadoop_packages(),
         *write_packages(),
     ]

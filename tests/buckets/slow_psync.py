@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 import sync_trees
-from bucket_bed import LIMIT_S, Bucket, S3Bed, files_of, is_possible, wait_until
+from bucket_bed import BUCKET, LIMIT_S, Bucket, S3Bed, files_of, is_possible, wait_until
 from sync_trees import PSYNC
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -74,14 +74,16 @@ class Release(unittest.TestCase):
         self.assertIn("io/millstream/spark/Compact.scala", sources)
         self.assertIn("millstream/spark-defaults.conf", sources)
 
-    def test_both_modules_are_documented(self):
+    def test_all_modules_are_documented(self):
         pages = names(released("*-javadoc.jar"))
         self.assertLessEqual(
             {
                 "index.html",
                 "hadoop/index.html",
+                "write/index.html",
                 "spark/index.html",
                 "hadoop/io/millstream/hadoop/MillstreamLocalFileSystem.html",
+                "write/io/millstream/write/protocol/DirectJob.html",
                 "spark/io/millstream/spark/Compact$.html",
             },
             pages,

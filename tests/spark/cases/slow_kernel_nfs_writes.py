@@ -57,14 +57,15 @@ def test_drivers_that_die_at_each_step_are_recovered_by_another_client(image, tm
             "-f",
             ROOT / "jvm/pom.xml",
             "-pl",
-            "hadoop",
+            "write",
+            "-am",
             "test-compile",
             "dependency:build-classpath",
             f"-Dmdep.outputFile={class_path}",
         ],
         check=True,
     )
-    classes = [str(ROOT / "jvm/hadoop/target" / name) for name in ("classes", "test-classes")]
+    classes = [str(ROOT / "jvm/write/target" / name) for name in ("classes", "test-classes")]
     told = in_guest(
         image,
         f"""

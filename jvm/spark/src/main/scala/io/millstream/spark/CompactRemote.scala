@@ -13,7 +13,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import io.millstream.hadoop.compact.NativeCompaction
 import io.millstream.hadoop.listing.DatasetNames
 import io.millstream.write.protocol._
-import io.millstream.write.store.{StagedFile, Store, WriteOptions}
+import io.millstream.write.store.{StagedFile, Store, Stores, WriteOptions}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path => HadoopPath}
 import org.slf4j.LoggerFactory
@@ -153,10 +153,10 @@ private[spark] object CompactRemote {
 
     /** Removes what a compaction without a result has made. The mark stays while a task may still be writing. */
     def forget(job: String): Unit = if (!isOfAnother(job)) {
-      Store.of(path, conf).removeEmptyTree("")
+      Stores.of(path, conf).removeEmptyTree("")
       if (holdsNothing) {
         unmark(job)
-        Store.of(path, conf).removeEmptyTree("")
+        Stores.of(path, conf).removeEmptyTree("")
       }
     }
   }
@@ -202,7 +202,7 @@ private[spark] object CompactRemote {
       destination: Destination,
       tell: String => Unit) {
     private val id = UUID.randomUUID().toString
-    private lazy val store = Store.of(destination.path, conf)
+    private lazy val store = Stores.of(destination.path, conf)
 
     def run(): CompactSummary = {
       // Finishes what an earlier compaction has committed.

@@ -200,12 +200,12 @@ class FileCodecTest {
                     List.of(String.valueOf(codec.code()), codec.name().toLowerCase(Locale.ROOT)),
                     List.of(columns[0], columns[1]));
             assertEquals(codec.hasIndex() ? "yes" : "no", columns[5], codec.name());
-            assertEquals(codec, TextCodec.of(of("f" + columns[2])));
+            assertEquals(codec, FileCodec.textCodec(of("f" + columns[2])));
             for (String name : columns[6].split(",")) {
                 Class<?> hadoops = Class.forName("org.apache.hadoop.io.compress." + name);
                 CompressionCodec made =
                         (CompressionCodec) hadoops.getDeclaredConstructor().newInstance();
-                assertEquals(codec, TextCodec.of(made));
+                assertEquals(codec, FileCodec.textCodec(made));
                 assertEquals(columns[2], made.getDefaultExtension());
             }
         }

@@ -1,6 +1,6 @@
 package io.millstream.write.protocol;
 
-import io.millstream.write.store.Store;
+import io.millstream.write.store.Stores;
 import io.millstream.write.store.TaskAttempt;
 import java.io.IOException;
 import java.io.Serializable;
@@ -41,6 +41,6 @@ public final class Placement implements Serializable {
         if (!id.matches("\\w+")) {
             throw new IllegalArgumentException("not the id of a task attempt: " + id);
         }
-        return new JobAttempt(Store.of(new Path(table), conf), job, id);
+        return new JobAttempt(Stores.of(new Path(table), conf), job, id);
     }
 }

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 
@@ -17,8 +16,6 @@ final class HdfsTestCluster {
 
     private static synchronized MiniDFSCluster cluster() throws IOException {
         if (cluster == null) {
-            System.setProperty(
-                    "millstream.test.file.impl", LocalFileSystem.class.getName()); // used in the tests' core-site.xml
             Configuration conf = configuration();
             conf.set(
                     MiniDFSCluster.HDFS_MINIDFS_BASEDIR,

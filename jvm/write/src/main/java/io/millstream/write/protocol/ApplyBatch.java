@@ -4,6 +4,7 @@ import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Parallel;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
+import io.millstream.write.store.Stores;
 import io.millstream.write.store.WriteOptions;
 import java.io.IOException;
 import java.io.Serializable;
@@ -37,7 +38,7 @@ public final class ApplyBatch implements Serializable {
      * @throws IOException if a step failed; the batch may be run again
      */
     public void run(Configuration conf) throws IOException {
-        Store store = Store.of(new Path(table), conf);
+        Store store = Stores.of(new Path(table), conf);
         List<Boolean> found =
                 Parallel.map(new WriteOptions(conf).threads, published, file -> Apply.publish(store, file, exchanges));
         List<StagedFile> missing = new ArrayList<>();

@@ -4,6 +4,7 @@ import io.millstream.write.metastore.Metastore;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Pause;
 import io.millstream.write.store.Store;
+import io.millstream.write.store.Stores;
 import io.millstream.write.store.WriteOptions;
 import java.io.IOException;
 import java.util.HashSet;
@@ -27,7 +28,7 @@ public record TableAccess(Path root, Store store, WriteOptions options, Metastor
 
     public static TableAccess of(Path table, Configuration conf, Metastore metastore) throws IOException {
         Path root = table.getFileSystem(conf).makeQualified(table);
-        return new TableAccess(root, Store.of(root, conf), new WriteOptions(conf), metastore, Pause::sleep);
+        return new TableAccess(root, Stores.of(root, conf), new WriteOptions(conf), metastore, Pause::sleep);
     }
 
     /** The files of a list that have been neither rewritten nor removed. */

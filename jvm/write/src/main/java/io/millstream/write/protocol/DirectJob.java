@@ -5,7 +5,7 @@ import io.millstream.write.protocol.CommitPlan.Phase;
 import io.millstream.write.store.Causes;
 import io.millstream.write.store.Names;
 import io.millstream.write.store.StagedFile;
-import io.millstream.write.store.Store;
+import io.millstream.write.store.Stores;
 import io.millstream.write.store.Uninterrupted;
 import io.millstream.write.store.UnsuitedException;
 import io.millstream.write.store.WriteOptions;
@@ -56,7 +56,7 @@ public final class DirectJob implements Closeable {
      * @return the reason, as a sentence for a warning; empty if they can
      */
     public static Optional<String> whyNot(FileSystem fs) {
-        return Store.whyNot(fs);
+        return Stores.whyNot(fs);
     }
 
     /**
@@ -69,7 +69,7 @@ public final class DirectJob implements Closeable {
      * @return the reason, as a sentence for a warning; empty if it can
      */
     public static Optional<String> whyNoNames(FileSystem fs, Collection<String> names, boolean isOpen) {
-        return Store.whyNoNames(fs, names, isOpen);
+        return Stores.whyNoNames(fs, names, isOpen);
     }
 
     /**
@@ -81,7 +81,7 @@ public final class DirectJob implements Closeable {
      * @throws IOException if the file system cannot be reached
      */
     public static Optional<String> whyNoExchange(Path table, Configuration conf) throws IOException {
-        return Store.whyNoExchange(table, conf);
+        return Stores.whyNoExchange(table, conf);
     }
 
     /**

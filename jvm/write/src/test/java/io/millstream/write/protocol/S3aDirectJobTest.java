@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.mockito.AdditionalAnswers;
 import org.mockito.Mockito;
 
-/** On an S3 server: {@code testbed/s3 -- mvn -f jvm/pom.xml -pl hadoop test -Dtest.groups=s3}. */
+/** On an S3 server: {@code testbed/s3 -- mvn -f jvm/pom.xml -pl write -am test -Dtest.groups=s3}. */
 @Tag("s3")
 class S3aDirectJobTest extends DirectJobContract {
     private static final int PARTITIONS = 50;

@@ -12,6 +12,7 @@ import io.millstream.write.recovery.Recovery;
 import io.millstream.write.recovery.Recovery.Choices;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
+import io.millstream.write.store.Stores;
 import io.millstream.write.store.TaskAttempt;
 import io.millstream.write.store.WriteOptions;
 import java.io.IOException;
@@ -383,9 +384,9 @@ abstract class DirectJobContract {
         fixture.put("k=1/saved/part-0", "s");
         fixture.put("k=1/saved/_SUCCESS", "");
         fixture.put("k=1/hidden/.kept", "h");
-        Store.of(new Path(fixture.table, "k=1/nested"), fixture.conf)
+        Stores.of(new Path(fixture.table, "k=1/nested"), fixture.conf)
                 .begin("done-7-into-" + TestTable.newId(), Journal.NOTHING);
-        Store.of(new Path(fixture.table, "k=1/busy"), fixture.conf)
+        Stores.of(new Path(fixture.table, "k=1/busy"), fixture.conf)
                 .begin(Journal.begin(TestTable.newId()), Journal.NOTHING);
         fixture.fs.mkdirs(new Path(fixture.table, "k=2/empty"));
 

@@ -1,7 +1,7 @@
 package io.millstream.write.protocol;
 
 import io.millstream.write.metastore.Metastore;
-import io.millstream.write.store.Store;
+import io.millstream.write.store.Stores;
 import java.io.IOException;
 import java.io.Serializable;
 import java.nio.file.AccessDeniedException;
@@ -36,7 +36,7 @@ public record ReadGuard(Path root, TableVersion version, boolean hasHelped) impl
      * @throws IOException if it cannot be reached, or a job cannot be finished
      */
     public static Optional<ReadGuard> of(Path table, Configuration conf, Metastore metastore) throws IOException {
-        if (Store.whyNot(table.getFileSystem(conf)).isPresent()) {
+        if (Stores.whyNot(table.getFileSystem(conf)).isPresent()) {
             return Optional.empty();
         }
         TableAccess access = TableAccess.of(table, conf, metastore);
@@ -55,7 +55,7 @@ public record ReadGuard(Path root, TableVersion version, boolean hasHelped) impl
      */
     public static Optional<ReadGuard> above(
             Path directory, Predicate<Path> concerns, Configuration conf, Metastore metastore) throws IOException {
-        if (Store.whyNot(directory.getFileSystem(conf)).isPresent()) {
+        if (Stores.whyNot(directory.getFileSystem(conf)).isPresent()) {
             return Optional.empty();
         }
         TableAccess access = TableAccess.of(directory, conf, metastore);
