@@ -199,7 +199,7 @@ impl Locale {
         }
     }
 
-    /// Whether the answer to a question is a yes in the language of messages.
+    /// Whether the answer to a question means yes in the language of messages.
     pub fn is_affirmative(&self, answer: &CStr) -> bool {
         let mut expression = MaybeUninit::<libc::regex_t>::zeroed();
         // SAFETY: the pattern is a NUL-terminated string of the C library; `regcomp` fills the expression or fails.
@@ -235,8 +235,8 @@ impl Locale {
         (!filled.is_null()).then(|| LocalTime { fields: unsafe { fields.assume_init() } })
     }
 
-    /// Seconds since 1970 of a local time: year, month and day from 1, and hour, minute and second. Of a time that clocks show
-    /// twice, the C library picks one; for one that they skip, another.
+    /// Seconds since 1970 of a local time: year, month and day from 1, and hour, minute and second. If clocks show a
+    /// time twice, the C library picks one; if they skip it, another time.
     pub fn seconds_of_local_time(&self, date: [i32; 3], time: [i32; 3]) -> (i64, ClockReading) {
         // SAFETY: a `tm` of zeros is a valid one.
         let mut fields: libc::tm = unsafe { MaybeUninit::zeroed().assume_init() };

@@ -1,10 +1,10 @@
-//! Whether threads wait or compute, and how many the process has for those that wait.
+//! Meters whether threads wait or compute, and bounds the number of threads in the process.
 //!
 //! A thread meters the time between its calls: wall time, CPU time, and how often it gave up its CPU. Time in which it only
 //! queued for a CPU, behind other threads, is not waiting: on a busy machine, data in memory must not look like a slow disk.
 //! Where calls take twice their CPU time or more, further threads help.
 //!
-//! Whoever wants further threads asks for a [`Permit`] first. All traversals and scans of the process share one [`Budget`]:
+//! A further thread needs a [`Permit`]. All traversals and scans of the process share one [`Budget`]:
 //! 32 tasks that want 32 readers each know nothing of each other.
 
 use std::sync::OnceLock;
@@ -17,15 +17,15 @@ use crate::usage::{RunQueueDelay, ThreadUsage, thread_usage};
 const WAITING_RATIO: f64 = 2.0;
 /// Threads for each CPU …
 const PER_CPU: usize = 32;
-/// … at least so many, …
+/// … at least this many, …
 const LEAST: usize = 512;
 /// … and not more.
 const MOST: usize = 2048;
 
-/// What a thread used in some time.
+/// A thread's usage in a period of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lap {
-    /// Wall time; the CPU time if the thread never waited, but was preempted at most.
+    /// Wall time; the CPU time if the thread never waited, but was at most preempted.
     pub wall: Duration,
     /// CPU time.
     pub cpu: Duration,
@@ -34,7 +34,7 @@ pub struct Lap {
 }
 
 impl Lap {
-    /// A lap of so much time awake, of which `cpu` on a CPU.
+    /// A lap of this much time awake, `cpu` of it on a CPU.
     pub fn new(awake: Duration, cpu: Duration, waits: u64) -> Self {
         Lap { wall: if waits > 0 { awake.max(cpu) } else { cpu }, cpu, waits }
     }
@@ -65,7 +65,7 @@ pub struct Meter {
     usage: ThreadUsage,
     /// Opened when first needed.
     run_queue: Option<RunQueueDelay>,
-    /// What of the run queue's delay has been accounted for.
+    /// The part of the run queue's delay that has been accounted for.
     delay_ns: u64,
 }
 
@@ -75,7 +75,7 @@ impl Meter {
         Meter { since: Instant::now(), usage: thread_usage(), run_queue: None, delay_ns: 0 }
     }
 
-    /// Begins now, and knows of all queueing for a CPU from now on. Costs an open file.
+    /// Begins now, and measures all queueing for a CPU from now on. Costs an open file.
     pub fn start_with_run_queue() -> Self {
         let run_queue = RunQueueDelay::of_this_thread();
         let delay_ns = run_queue.nanoseconds();
@@ -87,14 +87,15 @@ impl Meter {
         self.since.elapsed()
     }
 
-    /// What the thread has used since the last lap.
+    /// The thread's usage since the last lap.
     pub fn lap(&mut self) -> Lap {
         self.lap_without(Duration::ZERO, |_| false)
     }
 
-    /// What the thread has used since the last lap, without the time that it `slept` on purpose, which is no waiting. If
-    /// `is_unclear` says so of the result, the time on the run queue is taken off too, for another system call. Where that was
-    /// not known from the start, the first time may be longer than the lap, which errs on the side of fewer threads.
+    /// The thread's usage since the last lap, without the time that it `slept` on purpose, which does not count as
+    /// waiting. If the result `is_unclear`, the time on the run queue is subtracted too, for another system call. Where
+    /// that was not measured from the start, the first time may be longer than the lap, which errs on the side of fewer
+    /// threads.
     pub fn lap_without(&mut self, slept: Duration, is_unclear: impl FnOnce(&Lap) -> bool) -> Lap {
         let (now, usage) = (Instant::now(), thread_usage());
         let cpu = Duration::from_nanos(usage.cpu_ns.saturating_sub(self.usage.cpu_ns));
@@ -108,7 +109,7 @@ impl Meter {
         lap
     }
 
-    /// Time on the run queue since it was last asked for.
+    /// Time on the run queue since the last call.
     fn run_queue_delay(&mut self) -> Duration {
         let total = self.run_queue.get_or_insert_with(RunQueueDelay::of_this_thread).nanoseconds();
         let since = total.saturating_sub(self.delay_ns);
@@ -122,14 +123,14 @@ impl Meter {
     }
 }
 
-/// The CPUs that this process may use, as its control group and affinity said when they were first asked for: to find out
-/// takes a dozen system calls.
+/// The CPUs that this process may use, by its control group and affinity. Determined once, because it takes a dozen
+/// system calls.
 pub fn cpus() -> usize {
     static CPUS: OnceLock<usize> = OnceLock::new();
     *CPUS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// A bound on the number of threads that help others.
+/// A bound on the number of additional threads.
 #[derive(Debug)]
 pub struct Budget {
     most: usize,
@@ -142,26 +143,27 @@ impl Budget {
         Budget { most, taken: AtomicUsize::new(0) }
     }
 
-    /// That of this process: 32 for each CPU, but 512 at least and 2,048 at most.
+    /// The budget of this process: 32 threads per CPU, but at least 512 and at most 2,048.
     pub fn of_process() -> &'static Budget {
         static BUDGET: OnceLock<Budget> = OnceLock::new();
         BUDGET.get_or_init(|| Budget::new((PER_CPU * cpus()).clamp(LEAST, MOST)))
     }
 
-    /// Leave for one more thread, for as long as the permit lives. [`None`] means that those there are do the work.
+    /// Permission for one more thread, for as long as the permit lives. With [`None`], the existing threads do the
+    /// work.
     pub fn take(&self) -> Option<Permit<'_>> {
         let more = |taken| (taken < self.most).then_some(taken + 1);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Permit(self))
     }
 
-    /// The same where the user has said how many threads there are to be: it is counted, and never refused.
+    /// The same where the user has set the number of threads: it is counted, and never refused.
     pub fn take_anyway(&self) -> Permit<'_> {
         self.taken.fetch_add(1, Ordering::Relaxed);
         Permit(self)
     }
 }
 
-/// Leave for a thread.
+/// Permission for a thread.
 #[derive(Debug)]
 pub struct Permit<'b>(&'b Budget);
 

@@ -33,9 +33,9 @@ pub struct RegexSyntax(c_ulong);
 const ICASE: c_ulong = 0x40_0000;
 
 impl RegexSyntax {
-    /// Emacs' dialect, where `.` does not match a newline.
+    /// The Emacs dialect, where `.` does not match a newline.
     pub const EMACS: Self = RegexSyntax(0);
-    /// The default of `find`: Emacs' dialect, except that `.` matches a newline.
+    /// The default of `find`: the Emacs dialect, except that `.` matches a newline.
     pub const FINDUTILS_DEFAULT: Self = RegexSyntax(0x40);
     /// The dialect of `awk`.
     pub const AWK: Self = RegexSyntax(0xb_e0cd);

@@ -11,8 +11,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Makes a write to a closed pipe end the process silently, as in every other filter, unless the process was started with
-/// the signal ignored, as Python and some supervisors start theirs: the write fails then.
+/// Makes a write to a closed pipe end the process silently, as in every other filter. If the process was started with
+/// the signal ignored, as by Python and some supervisors, the write fails instead.
 pub fn end_on_broken_pipe() {
     if !BROKEN_PIPES_WERE_IGNORED.load(Ordering::Relaxed) {
         // SAFETY: sets the default disposition; no handler is installed, and none of the program's own is replaced.
@@ -20,8 +20,8 @@ pub fn end_on_broken_pipe() {
     }
 }
 
-/// Makes a write beyond the limit of a file's size (`ulimit -f`) an error, not the end of the process. Commands that the process
-/// runs have the signal's default disposition.
+/// Makes a write beyond the file size limit (`ulimit -f`) an error instead of ending the process. Commands that the
+/// process runs have the signal's default disposition.
 pub fn report_too_large_files() {
     extern "C" fn continue_with_the_error(_: libc::c_int) {}
     if !is_ignored(libc::SIGXFSZ) {
@@ -44,7 +44,7 @@ pub fn pass_on_ignored_broken_pipes(command: &mut Command) {
 }
 
 /// Asks the kernel for a failed write to an open file, as closing it would: some file systems (NFS, quotas) send the data
-/// only then. `fd` stays open. A descriptor that is closed already is no error.
+/// only then. `fd` stays open. A descriptor that is already closed is not an error.
 ///
 /// # Errors
 /// What closing reports: `EDQUOT`, `ENOSPC`, `EIO`.

@@ -1,4 +1,4 @@
-//! What a thread has used: the difference between its waiting and its computing steers the number of threads.
+//! Resource usage of threads: whether they wait or compute decides how many of them help.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,8 +15,8 @@ pub struct ThreadUsage {
     pub waits: u64,
 }
 
-/// The usage of the calling thread; zeros where the kernel does not tell. The CPU time is that of the thread's clock:
-/// `getrusage(2)` brings its own up to date only when a tick comes or the thread gives up its CPU.
+/// The usage of the calling thread; zeros where the kernel does not report it. The CPU time is that of the thread's
+/// clock: `getrusage(2)` brings its own up to date only when a tick comes or the thread gives up its CPU.
 pub fn thread_usage() -> ThreadUsage {
     // SAFETY: `rusage` is plain integers, for which all zeros is a value.
     let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
@@ -33,7 +33,7 @@ pub fn process_cpu_time() -> Duration {
     cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// By the C library, as rustix looks for the vDSO by itself and crashes under valgrind, which hides it.
+/// Calls the C library, because rustix looks for the vDSO itself and crashes under valgrind, which hides it.
 fn cpu_time(clock: libc::clockid_t) -> Duration {
     let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a `timespec` that lives through the call.
@@ -51,7 +51,7 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// The present times, by `/proc/stat`; `None` where the kernel does not tell.
+    /// The current times from `/proc/stat`; `None` where the kernel does not report them.
     pub fn now() -> Option<Self> {
         let allowed = sched_getaffinity(None).ok()?;
         let text = std::fs::read_to_string("/proc/stat").ok()?;
@@ -67,7 +67,7 @@ impl CpuTimes {
             if !cpu.is_some_and(&is_wanted) {
                 continue;
             }
-            // What comes after the first eight is part of the first two.
+            // The numbers after the first eight are included in the first two.
             for (at, ticks) in words.take(8).map_while(|ticks| ticks.parse::<u64>().ok()).enumerate() {
                 times.total += ticks;
                 times.idle += if matches!(at, 3 | 4) { ticks } else { 0 };
@@ -83,7 +83,7 @@ impl CpuTimes {
     }
 }
 
-/// Tells how long the thread that opened it has waited for a CPU: `/proc/thread-self/schedstat`, see the kernel's
+/// How long the thread that opened it has waited for a CPU: `/proc/thread-self/schedstat`, see the kernel's
 /// `Documentation/scheduler/sched-stats.rst`.
 #[derive(Debug)]
 pub struct RunQueueDelay {
@@ -91,12 +91,12 @@ pub struct RunQueueDelay {
 }
 
 impl RunQueueDelay {
-    /// For the calling thread, and to be read by it.
+    /// For the calling thread, which is to read it.
     pub fn of_this_thread() -> Self {
         RunQueueDelay { file: File::open("/proc/thread-self/schedstat").ok() }
     }
 
-    /// Nanoseconds since the thread began; 0 where the kernel does not tell.
+    /// Nanoseconds since the thread began; 0 where the kernel does not report it.
     pub fn nanoseconds(&self) -> u64 {
         let mut text = [0; 64];
         let Some(Ok(length)) = self.file.as_ref().map(|file| file.read_at(&mut text, 0)) else { return 0 };

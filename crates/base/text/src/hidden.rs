@@ -1,4 +1,4 @@
-//! Names that data sets do not show: those of Hadoop and Spark.
+//! Names that are hidden in data sets: those that Hadoop and Spark ignore.
 
 /// Which names are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum IgnoredNames {
 }
 
 impl IgnoredNames {
-    /// Whether this name is.
+    /// Whether this name is ignored.
     pub fn ignores(self, name: &[u8]) -> bool {
         match self {
             IgnoredNames::Checksums => is_checksum_file(name),

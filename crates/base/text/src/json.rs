@@ -2,8 +2,9 @@
 //!
 //! File names are bytes; JSON strings are Unicode. Valid UTF-8 in a name stays as it is. Every other byte `XX` becomes
 //! the lone surrogate `\udcXX`, like Python's `surrogateescape`, so that `os.fsencode(json.loads(...))` restores the
-//! name. Valid UTF-8 contains no surrogates, so the encoding is unambiguous and [`read_string`] can undo it. Besides
-//! the characters that JSON requires, those that some readers take for the end of a line are escaped as well.
+//! name. Valid UTF-8 contains no surrogates, so the encoding is unambiguous and [`read_string`] can undo it. In
+//! addition to the characters that JSON requires, those that some readers take for the end of a line are escaped as
+//! well.
 
 use millstream_vfs::{Errno, Metadata, errno_text};
 
@@ -53,15 +54,15 @@ pub enum ReadStringError {
     /// An escape that JSON does not have, or a surrogate that stands for no byte.
     #[error("bad escape")]
     BadEscape,
-    /// A character that must not stand in a string unescaped, or no UTF-8.
+    /// A character that must be escaped, or invalid UTF-8.
     #[error("bad character")]
     BadCharacter,
 }
 
-/// Reads the JSON string that `text` begins with: its bytes before [`write_string`], and what comes after it.
+/// Reads the JSON string at the start of `text`: its bytes before [`write_string`], and the text after it.
 ///
 /// # Errors
-/// If `text` begins with no JSON string, or one that stands for no bytes.
+/// If `text` does not begin with a JSON string that stands for bytes.
 pub fn read_string(text: &[u8]) -> Result<(Vec<u8>, &[u8]), ReadStringError> {
     let mut rest = text.strip_prefix(b"\"").ok_or(ReadStringError::NoString)?;
     let mut bytes = Vec::new();
@@ -231,12 +232,12 @@ pub fn octal_as_decimal(mode: u32) -> u32 {
     [9, 6, 3, 0].iter().fold(0, |n, shift| n * 10 + (mode >> shift & 7))
 }
 
-/// Something that failed, as all tools describe it.
+/// A failure, as all tools describe it.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorRecord<'a> {
     /// Why.
     pub errno: Errno,
-    /// What was tried, in the words of [`millstream_vfs::Operation`].
+    /// The attempted operation, in the words of [`millstream_vfs::Operation`].
     pub operation: &'a str,
     /// Path, starting with the operand as the user gave it.
     pub path: &'a [u8],
@@ -275,7 +276,7 @@ mod tests {
             ("\u{85}\u{2028}".as_bytes(), r#""\u0085\u2028""#),
             (b"\xff", r#""\udcff""#),
             (b"a\xc3", r#""a\udcc3""#),
-            // A surrogate in the form of UTF-8 is no valid UTF-8.
+            // A surrogate encoded like UTF-8 is not valid UTF-8.
             (b"\xed\xb3\xbf", r#""\udced\udcb3\udcbf""#),
         ] {
             assert_eq!(written(bytes), json);

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! What the tools read and print: records of `--json`, quoted names, sizes, times, modes, names of accounts and of files. It
-//! knows no operation.
+//! Text that the tools read and print: records of `--json`, quoted names, sizes, times, modes, names of accounts and of
+//! files. It knows no operation.
 
 pub mod accounts;
 pub mod hidden;

@@ -7,10 +7,10 @@
 pub const ALL_BITS: u32 = 0o7777;
 const SET_ID_BITS: u32 = 0o6000;
 const EXECUTE_BITS: u32 = 0o111;
-/// From so many digits on an octal mode names the set-user-ID and set-group-ID bits also where they are zeros.
+/// With at least this many digits, an octal mode names the set-user-ID and set-group-ID bits even if they are zeros.
 const DIGITS_THAT_NAME_ALL: usize = 5;
 
-/// What a mode is applied to: `X`, and the bits that survive, differ.
+/// The type of file that a mode is applied to: `X`, and the bits that survive, differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileClass {
     /// Anything but a directory.
@@ -49,7 +49,7 @@ enum Value {
         /// `X`: the execute bits of directories, and of files that have one.
         execute_if_any: bool,
     },
-    /// What the class has whose bits are this far from those of others.
+    /// The bits of the class whose bits are shifted this far from those of others.
     CopyOf { shift: u32 },
 }
 
@@ -69,12 +69,12 @@ impl Mode {
         Some(Mode { changes })
     }
 
-    /// The mode that makes all bits those of `bits`.
+    /// The mode that sets all bits to `bits`.
     pub fn exactly(bits: u32) -> Self {
         Mode { changes: vec![Change::to(bits & ALL_BITS, ALL_BITS)] }
     }
 
-    /// The permission bits that become of `old`; `umask` masks changes that name no class.
+    /// The new permission bits for `old`; `umask` masks changes that name no class.
     pub fn adjust(&self, old: u32, class: FileClass, umask: u32) -> u32 {
         self.changes.iter().fold(old & ALL_BITS, |bits, change| change.adjust(bits, class, umask))
     }

@@ -1,13 +1,13 @@
-//! Paths and their names as C strings, and files that get a name which no other file has.
+//! Paths and their names as C strings, and renames that never replace a file.
 
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Dir, Errno, Error, RemoveKind, Result, SymlinkBehavior};
 
-/// A name or path made of others.
+/// A name or path concatenated from parts.
 ///
 /// # Panics
-/// If a part contains NUL, which none does that was part of a C string.
+/// If a part contains a NUL, which parts of C strings do not.
 pub fn c_string(parts: &[&[u8]]) -> CString {
     CString::new(parts.concat()).expect("names contain no NUL")
 }
@@ -19,7 +19,7 @@ pub fn split(path: &[u8]) -> (CString, CString) {
     (c_string(&[directory]), c_string(&[&path[at..]]))
 }
 
-/// Renames a file. A file that has the new name already is not replaced, but an error, `EEXIST`.
+/// Renames a file. If another file has the new name, it is not replaced; that is an error, `EEXIST`.
 ///
 /// # Errors
 /// Those of a rename; where the volume cannot rename without replacing, such as NFS, those of a hard link and
@@ -34,7 +34,7 @@ pub fn rename_new<D: Dir>(from: &D, name: &CStr, to: &D, new_name: &CStr) -> Res
     }
 }
 
-/// Whether a volume says with this error that it cannot rename without replacing.
+/// Whether this error means that the volume cannot rename without replacing.
 pub fn is_unsupported(error: &Error) -> bool {
     matches!(error.errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }

@@ -5,7 +5,7 @@
 //! | the same | are equal | one after the other |
 //! | one inside the other | of one begin with all those of the other | one after the other |
 //! | unclear | include `..` after a name, or begin differently (`/`, `../`, `../../`, a name) | one after the other |
-//! | apart | are none of these | side by side |
+//! | apart | are none of these | in parallel |
 //!
 //! Operands that are apart can still meet through a symbolic link: the operand itself, or a component of its path. Only
 //! [`are_siblings`] rules out the second case.
@@ -13,7 +13,7 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 
-/// How many of the first of `operands` are apart from one another, so that they may be handled side by side: at least one.
+/// How many of the first operands are apart from one another, and may be handled in parallel: at least one.
 pub fn side_by_side<'a>(operands: impl IntoIterator<Item = &'a [u8]>) -> usize {
     let mut met = Met::default();
     operands.into_iter().take_while(|path| met.add(path)).count().max(1)
@@ -31,7 +31,7 @@ pub fn groups(operands: &[CString]) -> impl Iterator<Item = &[CString]> {
     })
 }
 
-/// Whether all operands are different names in one directory, as those are that a shell makes of a pattern.
+/// Whether all operands are different names in one directory, like those that a shell expands from a pattern.
 pub fn are_siblings(operands: &[CString]) -> bool {
     let mut above = operands.iter().map(|operand| directory(operand.to_bytes()));
     let first = above.next();
@@ -86,7 +86,7 @@ impl<'a> Met<'a> {
         if is_unclear || self.directories.contains(&components) {
             return false;
         }
-        // What is above a known directory is known, and no operand.
+        // The directories above a known one are known, and are not operands.
         for depth in (0..components.len()).rev() {
             let above = &components[..depth];
             if self.operands.contains(above) {

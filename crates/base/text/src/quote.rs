@@ -29,7 +29,7 @@ pub enum QuotingStyle {
     Clocale,
 }
 
-/// What becomes of unprintable characters that the style does not escape.
+/// How to write unprintable characters that the style does not escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlCharacters {
     /// They are written.
@@ -47,7 +47,7 @@ pub enum Colon {
     Special,
 }
 
-/// What a name became.
+/// The result of quoting a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
     /// Columns on a terminal.
@@ -61,9 +61,9 @@ pub struct Shown {
 pub struct Quoter {
     /// The style.
     pub style: QuotingStyle,
-    /// What becomes of control characters.
+    /// How to write control characters.
     pub control: ControlCharacters,
-    /// The locale that tells what is printable.
+    /// The locale that decides which characters are printable.
     pub locale: &'static Locale,
 }
 
@@ -189,7 +189,7 @@ impl Quoter {
         } else if !unprintable && self.fits_double_quotes(name) {
             out.push(b'"');
             for &byte in name {
-                // A backslash that a shell would keep: what GNU ls prints, wrong as it is.
+                // GNU ls prints this backslash, although a shell would keep it.
                 if always && byte != b' ' && special.contains(&byte) {
                     out.push(b'\\');
                 }
@@ -264,8 +264,7 @@ impl Quoter {
         }
     }
 
-    /// Columns that a name takes in a grid, [`UNKNOWN_WIDTH`] if it holds what is no character of the encoding, or one that
-    /// has no width.
+    /// Columns that a name takes in a grid; [`UNKNOWN_WIDTH`] if it has invalid bytes, or a character without a width.
     fn width_in_columns(&self, text: &[u8]) -> usize {
         let mut rest = text;
         while self.locale.encoding() != Encoding::SingleByte && !rest.is_empty() {
@@ -306,10 +305,10 @@ impl Quoter {
     }
 }
 
-/// The width of a name that has none: as in GNU's tool one column less than nothing, modulo 2^64.
+/// The width of a name that has none: as in GNU ls, one column less than nothing, modulo 2^64.
 pub const UNKNOWN_WIDTH: usize = usize::MAX;
 
-/// Whether `name` has a character that must be quoted besides those that always are.
+/// Whether `name` has a character that must be quoted in addition to those that always are.
 fn has_special(name: &[u8], special: &[u8]) -> bool {
     name.iter().any(|b| *b != b' ' && special.contains(b))
 }
@@ -340,7 +339,7 @@ pub fn shell_word(text: &[u8]) -> Vec<u8> {
     [b'\''].iter().chain(escaped).chain(b"'").copied().collect()
 }
 
-/// Whether a shell would read `name` as anything but one word that is itself.
+/// Whether a shell would read `name` as anything but that one word.
 fn needs_shell_quotes(name: &[u8]) -> bool {
     match name {
         [] | [b'{' | b'}'] | [b'#' | b'~', ..] => true,

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use millstream_system::locale::{Grouping, Locale};
 
-/// What the letters of a unit multiply by.
+/// The base of the letters of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// Powers of 1000: `kB`, `MB`.
@@ -53,7 +53,7 @@ pub enum BlockSizeError {
     /// Not a number.
     #[error("not a number")]
     Invalid,
-    /// The letters after the number are no unit.
+    /// The letters after the number are not a unit.
     #[error("unknown unit")]
     InvalidSuffix,
     /// Larger than 2^64 - 1.
@@ -170,7 +170,7 @@ fn power_of(unit: &str) -> Option<u32> {
     LETTERS.iter().position(|&l| l == upper).map(|at| at as u32 + 1)
 }
 
-/// What a unit multiplies by, and how it is written as a suffix: `K`, `KiB`, `KB` (written `kB`).
+/// The factor of a unit, and its form as a suffix: `K`, `KiB`, `KB` (written `kB`).
 fn parse_unit(unit: &str) -> Option<(u128, String)> {
     let Some(&letter) = unit.as_bytes().first() else { return Some((1, String::new())) };
     let power = power_of(unit)?;

@@ -28,13 +28,13 @@ pub struct TimeStyle {
 }
 
 impl TimeStyle {
-    /// From two formats of `strftime`, with GNU's `%N`, `%:z`, `%::z` and `%:::z` besides.
+    /// From two formats of `strftime`, extended by GNU's `%N`, `%:z`, `%::z` and `%:::z`.
     pub fn new(old: &[u8], recent: &[u8], locale: &Locale) -> Self {
         let months = aligned_months(locale);
         TimeStyle { old: Format::parse(old, &months), recent: Format::parse(recent, &months) }
     }
 
-    /// Columns of the time now, for entries whose time is not known.
+    /// Columns of the current time, for entries whose time is not known.
     pub fn width_of_unknown(&self, clock: &mut Clock) -> usize {
         let mut sample = Vec::new();
         clock.write(self, Timestamp { sec: 0, nsec: 0 }, &mut sample);
@@ -77,7 +77,7 @@ enum Field {
         padding: Option<u8>,
         width: usize,
     },
-    /// Any other conversion: `strftime` knows.
+    /// Any other conversion, left to `strftime`.
     Other(CString),
 }
 
@@ -130,7 +130,7 @@ impl Field {
             }
             [b'%', modifiers @ .., b'N'] => Field::nanoseconds(modifiers),
             [b'%', modifiers @ .., b'q'] if !modifiers.contains(&b':') => Field::quarter(modifiers),
-            // The C library's knows no other year for it, and shows the letters.
+            // The C library has no alternative year for it, and shows the letters.
             [b'%', modifiers @ .., b'O', b'Y'] => Field::parse(&[b"%", modifiers, b"Y"].concat(), months),
             [b'%', .., _] => CString::new(text).map_or_else(|_| Field::Literal(text.to_vec()), Field::Other),
             _ => Field::Literal(text.to_vec()),
@@ -231,7 +231,7 @@ fn write_offset(seconds: i64, colons: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes times; each worker has one, with what it remembers.
+/// Writes times; each worker has one, with a separate cache.
 #[derive(Debug)]
 pub struct Clock {
     locale: &'static Locale,
@@ -240,7 +240,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that has remembered nothing yet.
+    /// A clock with an empty cache.
     pub fn new(locale: &'static Locale) -> Self {
         Clock { locale, now: current_time(), quarters: vec![None; REMEMBERED_QUARTERS] }
     }
@@ -344,7 +344,8 @@ mod tests {
         }
     }
 
-    /// The remembered quarters give what `strftime` gives, in the past, around changes of the offset, and far ahead.
+    /// The cached quarters give the same result as `strftime`, in the past, around changes of the offset, and far
+    /// ahead.
     #[test]
     fn remembered_quarters_agree_with_the_c_library() {
         let locale = Locale::from_environment();

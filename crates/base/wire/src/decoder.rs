@@ -1,11 +1,11 @@
 //! Reading.
 
-/// The bytes are not what their format says.
+/// The bytes do not match their format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed bytes")]
 pub struct Malformed;
 
-/// Reads values one after the other. It never reads beyond the end, whatever a length says.
+/// Reads values in sequence. It never reads beyond the end, whatever a length says.
 #[derive(Clone, Debug)]
 pub struct Decoder<'a> {
     rest: &'a [u8],

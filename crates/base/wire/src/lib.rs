@@ -12,7 +12,7 @@
 //!
 //! Each format is documented where native code encodes or decodes it. For each, a file in `testdata/` holds one encoded value in
 //! hexadecimal; a test on either side encodes or decodes this very file. Bytes that are compared rather than decoded (the
-//! position in a listing block) are byte strings here, whatever they contain. Files on disk have formats of their own.
+//! position in a listing block) are byte strings here, whatever they contain. Files on disk have separate formats.
 
 mod decoder;
 mod encoder;

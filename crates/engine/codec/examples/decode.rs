@@ -1,4 +1,4 @@
-//! decode FILE - decode a file and forget its bytes, and print what that cost, as `bench/formats` takes it.
+//! decode FILE - decode a file, discard its bytes, and print the cost in the form that `bench/formats` reads.
 
 use std::error::Error;
 use std::fs::{self, File};

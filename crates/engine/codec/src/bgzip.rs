@@ -1,6 +1,6 @@
-//! Indexes of bgzip, read: `bgzip --index` (<https://www.htslib.org/doc/bgzip.html>, *GZI FORMAT*).
+//! Reads indexes of bgzip: `bgzip --index` (<https://www.htslib.org/doc/bgzip.html>, *GZI FORMAT*).
 //!
-//! The index is of a file of many small gzip members. Numbers are little-endian.
+//! The indexed file consists of many small gzip members. Numbers are little-endian.
 //!
 //! ```text
 //! u64 number of pairs
@@ -16,7 +16,7 @@ const PAIR: usize = 16;
 pub(crate) fn parse(index: &[u8]) -> Result<Points<'_>, NotAnIndex> {
     let mut fields = Fields(index);
     let count = u64::from_le_bytes(fields.array()?);
-    // An index has no other mark.
+    // An index has no other signature.
     if fields.0.len() % PAIR != 0 || (fields.0.len() / PAIR) as u64 != count {
         return Err(NotAnIndex);
     }

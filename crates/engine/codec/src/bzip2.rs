@@ -1,29 +1,30 @@
-//! bzip2 streams one after the other, whole files and parts of them.
+//! Concatenated bzip2 streams: whole files and parts of them.
 //!
 //! ```text
 //! stream:  "BZh1" to "BZh9", block…, 48 bits of signature, u32 checksum
 //! block:   48 bits of signature, u32 checksum, …    not aligned to bytes
 //! ```
 //!
-//! A block needs nothing of those before it, so a file can be divided without an index: to a range of its bytes belong the blocks whose
-//! signatures begin there. The signature of the next block, or of the end of the stream, tells where a block ends; the library gets
-//! it as a stream of one block, and checks its checksum:
+//! A block does not depend on earlier ones, so a file can be split without an index: a block belongs to the range of
+//! bytes in which its signature begins. A block ends at the signature of the next block, or of the end of the stream;
+//! the library gets it as a stream of one block, and checks its checksum:
 //!
 //! ```text
 //! "BZh9"  the block, moved to the next byte  the signature of an end  the block's checksum, which is that of the stream
 //! ```
 //!
-//! The bits of a signature can also occur within a block, which then cannot be decoded up to there: it ends at a later one.
+//! The bits of a signature can also occur within a block. Decoding up to there fails, and the block ends at a later
+//! signature.
 //!
-//! Hadoop reads the blocks wherever in the file their signature is, and looks at nothing else: not at the headers of streams, not at
-//! their checksums, nor at what is between them. Here streams must be whole, and those that are read from their beginning have the
-//! right checksum. Only what follows the last one is passed over, as by the `bzip2` command, unless it is a damaged stream or has a
-//! block that Hadoop would have read.
+//! Hadoop reads the blocks wherever in the file their signature is, and ignores everything else: the headers of
+//! streams, their checksums, and bytes between streams. Here streams must be complete, and streams that are read from
+//! their beginning must have the right checksum. Only bytes after the last stream are skipped, as by the `bzip2`
+//! command, unless they are a damaged stream or contain a block that Hadoop would have read.
 //!
 //! As in Hadoop, a block with a wrong checksum is returned before the error, if it can be decoded at all: where damage is ignored,
-//! its lines are rows. So is a block whose end is cut off or damaged. Damage between blocks, of a stream's header or checksum, is an
-//! error after the blocks that follow it, since Hadoop passes over it. After a damaged block the next one can be decoded: Hadoop, which
-//! divides files elsewhere, may find it at the beginning of a part.
+//! its lines are rows. So is a block whose end is cut off or damaged. Damage between blocks, in a stream's header or
+//! checksum, is an error after the blocks that follow it, since Hadoop skips it. After a damaged block the next one can
+//! be decoded: Hadoop, which splits files at other offsets, may find it at the beginning of a split.
 
 use std::io::{self, Read};
 
@@ -42,13 +43,14 @@ const CRC_BITS: usize = 32;
 const HEADER: usize = 4;
 /// Bytes of a stream's header and of the signature that follows it.
 const HEAD: usize = 10;
-/// Bytes of a block, at most: 900,000 symbols in codes of up to 20 bits, and the tables of these.
+/// Maximum bytes of a block: 900,000 symbols in codes of up to 20 bits, and the code tables.
 const LONGEST_BLOCK: u64 = 900_000 * 20 / 8 + 100_000;
-/// How many signatures are tried as the end of a block. That there is one within a block is as unlikely as a wrong checksum.
+/// How many signatures are tried as the end of a block. One within a block is as unlikely as a checksum that matches by
+/// chance.
 const MOST_ENDS: usize = 8;
 /// Bytes by which the memory for a decoded block grows.
 const GROWTH: usize = 1 << 20;
-/// Bytes that are read at once.
+/// Bytes of one read.
 const PORTION: usize = 256 << 10;
 
 /// Decodes a file.
@@ -80,7 +82,7 @@ impl<R: Read> Read for Bzip2Reader<R> {
     }
 }
 
-/// Decodes blocks, from the first that begins in a range of a file on.
+/// Decodes the blocks that begin in a range of a file.
 #[derive(Debug)]
 pub struct Bzip2Blocks<R> {
     compressed: Compressed<R>,
@@ -92,13 +94,13 @@ pub struct Bzip2Blocks<R> {
     next: Next,
     /// The checksum of the stream's blocks so far; `None` if some were not decoded.
     stream_crc: Option<u32>,
-    /// What is wrong with the last block that was returned.
+    /// The damage in the last block that was returned.
     failure: Option<io::Error>,
-    /// The first damage that was passed over between blocks.
+    /// The first damage between blocks that was skipped.
     passed: Option<io::Error>,
 }
 
-/// What comes next.
+/// The next thing to read.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// A header at this offset, of the file's first stream or of another one.
@@ -109,7 +111,7 @@ enum Next {
     Block(u64),
     /// The end of a stream, whose signature begins at this bit.
     StreamEnd(u64),
-    /// No more.
+    /// Nothing.
     End,
 }
 
@@ -120,13 +122,13 @@ enum Found {
     StreamEnd(u64),
 }
 
-/// What a stream can begin with.
+/// The bytes that a stream can begin with.
 #[derive(Debug, PartialEq, Eq)]
 enum Head {
     Block,
     /// The end, without a block.
     End,
-    /// The file ends before that is known.
+    /// The file ends too early to know.
     CutOff,
     /// Neither, after the header of a stream.
     Damaged,
@@ -135,8 +137,8 @@ enum Head {
 }
 
 impl<R: Read> Bzip2Blocks<R> {
-    /// The blocks of a file of which `input` reads the bytes from `start` on. Those that begin at `start` or later, and before `end`, are
-    /// in the range.
+    /// The blocks of a file; `input` reads its bytes from `start` on. Blocks that begin at `start` or later, and before
+    /// `end`, are in the range.
     pub fn new(input: R, start: u64, end: u64) -> Self {
         let next =
             if start == 0 { Next::Header { offset: 0, is_first: true } } else { Next::BlockFrom(start * 8) };
@@ -153,12 +155,12 @@ impl<R: Read> Bzip2Blocks<R> {
         }
     }
 
-    /// Decodes the next block to `decoded`, replacing what it holds. Returns whether it is in the range; `None` at the end of the file,
-    /// and if no block is in the range.
+    /// Decodes the next block to `decoded`, replacing its contents. Returns whether it is in the range; `None` at the
+    /// end of the file, and if no block is in the range.
     ///
     /// # Errors
-    /// Those of the input, and those of a [`DecodeError`]: what can be decoded of a damaged block has been returned. After it, the next
-    /// block is the next one in the range that can be found.
+    /// Those of the input, and those of a [`DecodeError`], after everything that can be decoded of a damaged block has
+    /// been returned. The next block is then the next one in the range that can be found.
     pub fn next_block(&mut self, decoded: &mut Vec<u8>) -> io::Result<Option<bool>> {
         decoded.clear();
         if let Some(failure) = self.failure.take() {
@@ -180,7 +182,8 @@ impl<R: Read> Bzip2Blocks<R> {
         }
     }
 
-    /// The first damage between blocks that was passed over, an error of a [`DecodeError`]. To be asked for after the last block.
+    /// The first damage between blocks that was skipped, an error with a [`DecodeError`]. To be called after the last
+    /// block.
     pub fn passed_over(&mut self) -> Option<io::Error> {
         self.passed.take()
     }
@@ -204,8 +207,8 @@ impl<R: Read> Bzip2Blocks<R> {
         }
     }
 
-    /// Passes over bytes that are not the beginning of a stream, to the next block. They are damaged if they look like one (`reason`), or
-    /// if there is a block.
+    /// Skips bytes that are not the beginning of a stream, to the next block. They count as damaged if they look like
+    /// one (`reason`), or if a block follows.
     fn pass_to_block(&mut self, offset: u64, reason: Option<&str>) -> io::Result<Next> {
         let found = self.find(offset * 8, u64::MAX, false)?;
         if let Some(reason) = reason.or(found.map(|_| "a block after the end of a stream")) {
@@ -226,7 +229,7 @@ impl<R: Read> Bzip2Blocks<R> {
         }
     }
 
-    /// Passes over the end of a stream, which begins at this bit.
+    /// Skips the end of a stream, which begins at this bit.
     fn leave(&mut self, bit: u64) -> io::Result<Next> {
         let offset = (bit + (SIGNATURE_BITS + CRC_BITS) as u64).div_ceil(8);
         while self.base + (self.buffer.len() as u64) < offset {
@@ -242,7 +245,7 @@ impl<R: Read> Bzip2Blocks<R> {
         Ok(Next::Header { offset, is_first: false })
     }
 
-    /// Decodes the block that begins at a bit. Returns what follows it.
+    /// Decodes the block that begins at a bit. Returns the next thing to read.
     fn decode(&mut self, bit: u64, decoded: &mut Vec<u8>) -> io::Result<Next> {
         self.forget_before(bit / 8);
         let mut from = bit + SIGNATURE_BITS as u64;
@@ -275,7 +278,7 @@ impl<R: Read> Bzip2Blocks<R> {
         let end_of_file = self.base + self.buffer.len() as u64;
         let is_cut_off = end_of_file < limit / 8;
         if is_cut_off && decoded.is_empty() {
-            // The library returns a block that is there, and then fails at what should have followed it.
+            // The library returns a complete block, and then fails at the bytes that should have followed it.
             _ = self.decode_to(bit, end_of_file * 8, decoded);
         }
         let failure = match failure {
@@ -323,7 +326,7 @@ impl<R: Read> Bzip2Blocks<R> {
             0 => whole[i],
             _ => whole[i] << shift | whole[i + 1] >> (8 - shift),
         }));
-        // Some bits are left, which the end continues.
+        // Some bits are left, to which the end is appended.
         let left = bits % 8;
         let first = u128::from(self.bits(end - left, left));
         let length = left + SIGNATURE_BITS + CRC_BITS;
@@ -332,7 +335,7 @@ impl<R: Read> Bzip2Blocks<R> {
         out
     }
 
-    /// At most 32 bits of the buffer, which are there.
+    /// At most 32 bits of the buffer, which must have them.
     fn bits(&self, from: usize, count: usize) -> u32 {
         let mut bytes = [0; 8];
         let first = from / 8;
@@ -375,7 +378,7 @@ impl<R: Read> Bzip2Blocks<R> {
         }
     }
 
-    /// The place of a bit of the file in the buffer.
+    /// The position in the buffer of a bit of the file.
     fn index(&self, bit: u64) -> usize {
         (bit - self.base * 8) as usize
     }
@@ -386,7 +389,7 @@ impl<R: Read> Bzip2Blocks<R> {
         self.base = offset;
     }
 
-    /// Reads more bytes; whether there are any.
+    /// Reads more bytes; returns whether there are any.
     fn more(&mut self) -> io::Result<bool> {
         let before = self.buffer.len();
         while self.buffer.len() < before + PORTION {
@@ -402,7 +405,7 @@ impl<R: Read> Bzip2Blocks<R> {
     }
 }
 
-/// What the last bits are a signature of.
+/// The signature that the last bits are, if any.
 fn signature(bits: u64, or_end: bool) -> Option<fn(u64) -> Found> {
     match bits & ((1 << SIGNATURE_BITS) - 1) {
         BLOCK => Some(Found::Block),
@@ -497,7 +500,7 @@ mod tests {
         }
     }
 
-    /// As in Hadoop, which passes over what is wrong here. In the first two files, the mark of the end is cut off, or wrong.
+    /// As in Hadoop, which ignores this damage. In the first two files, the signature of the end is cut off, or wrong.
     #[test]
     fn blocks_before_and_after_damage_are_returned() {
         let with = |at: usize| [&X[..at], &[!X[at]], &X[at + 1..]].concat();

@@ -23,8 +23,8 @@ const CODECS: [Codec; 6] =
     [Codec::Gzip, Codec::Bzip2, Codec::Zstd, Codec::Lz4, Codec::Snappy, Codec::Deflate];
 
 impl Codec {
-    /// The codec that Hadoop's `CompressionCodecFactory` finds for the name of a file, which is without its directory: by the
-    /// ending, in any case, and none if the name is nothing but the ending.
+    /// The codec that Hadoop's `CompressionCodecFactory` finds for the name of a file, without its directory: by the
+    /// extension, in upper or lower case; none if the name is only the extension.
     pub fn of_name(name: &[u8]) -> Option<Codec> {
         CODECS.into_iter().find(|codec| {
             let ending = codec.ending().as_bytes();
@@ -32,8 +32,8 @@ impl Codec {
         })
     }
 
-    /// The codec that Spark finds for the name of a file, and the name without its ending. Since 4.3 it knows two more endings than
-    /// Hadoop ([`Codec::of_name`]).
+    /// The codec that Spark finds for the name of a file, and the name without its extension. Since 4.3 Spark knows two
+    /// more extensions than Hadoop ([`Codec::of_name`]).
     pub fn split_name(name: &[u8]) -> Option<(Codec, &[u8])> {
         let stem = |ending: &str| {
             let (stem, end) = name.split_at_checked(name.len().checked_sub(ending.len())?)?;
@@ -44,7 +44,7 @@ impl Codec {
         endings.chain(others).find_map(|(codec, ending)| Some((codec, stem(ending)?)))
     }
 
-    /// The name for people.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Codec::Gzip => "gzip",
@@ -56,7 +56,7 @@ impl Codec {
         }
     }
 
-    /// The ending of files' names, as in Hadoop.
+    /// The extension, as in Hadoop.
     pub fn ending(self) -> &'static str {
         match self {
             Codec::Gzip => ".gz",
@@ -68,7 +68,7 @@ impl Codec {
         }
     }
 
-    /// Whether files of it can have an [`Index`](crate::Index).
+    /// Whether its files can have an [`Index`](crate::Index).
     pub fn has_index(self) -> bool {
         match self {
             Codec::Gzip | Codec::Zstd | Codec::Lz4 | Codec::Snappy => true,
@@ -125,7 +125,7 @@ fn is_text(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// What `CompressionCodecFactory.getCodec` of Hadoop 3.4 and 3.5 returns.
+    /// As `CompressionCodecFactory.getCodec` of Hadoop 3.4 and 3.5.
     #[test]
     fn endings_are_those_of_hadoop() {
         for (name, codec) in [

@@ -6,7 +6,7 @@ use crate::codec::Codec;
 use crate::error::DecodeError;
 use crate::input::Input;
 
-/// Bytes that are decoded at once: few enough to stay in the processor's cache until their checksum is computed.
+/// Bytes decoded at once: few enough to stay in the processor's cache until their checksum is computed.
 pub(crate) const STEP: usize = 256 << 10;
 
 /// Input of a decoder.
@@ -17,22 +17,22 @@ pub(crate) struct Compressed<R> {
 }
 
 impl<R: Read> Compressed<R> {
-    /// What `input` reads, a whole file.
+    /// From `input`, which reads a whole file.
     pub(crate) fn new(codec: Codec, input: R) -> Self {
         Compressed::at(codec, 0, input)
     }
 
-    /// What `input` reads, a file from an offset on.
+    /// From `input`, which reads a file from an offset on.
     pub(crate) fn at(codec: Codec, offset: u64, input: R) -> Self {
         Compressed { input: Input::new(offset, input), codec }
     }
 
-    /// The offset after what has been used.
+    /// The offset after the used bytes.
     pub(crate) fn offset(&self) -> u64 {
         self.input.offset()
     }
 
-    /// The next bytes; none at the end only.
+    /// The next bytes; empty only at the end.
     pub(crate) fn peek(&mut self) -> io::Result<&[u8]> {
         self.input.peek()
     }
@@ -80,7 +80,7 @@ impl<R: Read> Compressed<R> {
         if self.input.peek()?.is_empty() { Ok(None) } else { self.array().map(Some) }
     }
 
-    /// Replaces what `block` holds by the next `length` bytes. Memory grows with the bytes that there are.
+    /// Replaces the contents of `block` by the next `length` bytes. Memory grows only with bytes that exist.
     pub(crate) fn block(&mut self, length: usize, block: &mut Vec<u8>) -> io::Result<()> {
         block.clear();
         while block.len() < length {
@@ -95,7 +95,7 @@ impl<R: Read> Compressed<R> {
         Ok(())
     }
 
-    /// Passes over bytes.
+    /// Skips bytes.
     pub(crate) fn skip(&mut self, length: u32) -> io::Result<()> {
         let mut left = length as usize;
         while left > 0 {

@@ -6,17 +6,17 @@ use crc_fast::{CrcAlgorithm, Digest};
 
 const ALGORITHM: CrcAlgorithm = CrcAlgorithm::Crc32IsoHdlc;
 
-/// The CRC-32 of bytes that come in parts.
+/// The CRC-32 of bytes that arrive in parts.
 #[derive(Clone)]
 pub struct Crc32(Digest);
 
 impl Crc32 {
-    /// That of no bytes.
+    /// The CRC-32 of no bytes.
     pub fn new() -> Self {
         Crc32(Digest::new(ALGORITHM))
     }
 
-    /// That of some bytes.
+    /// The CRC-32 of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let mut crc = Crc32::new();
         crc.update(bytes);
@@ -28,7 +28,7 @@ impl Crc32 {
         self.0.update(bytes);
     }
 
-    /// Adds the bytes that `next` is of. This takes some 40 µs, as long as two megabytes do.
+    /// Adds the bytes whose CRC-32 is `next`. This takes some 40 µs, as long as adding two megabytes.
     pub fn combine(&mut self, next: &Crc32) {
         self.0.combine(&next.0);
     }

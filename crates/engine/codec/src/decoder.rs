@@ -1,4 +1,4 @@
-//! Decodes a whole file, of any codec.
+//! Decodes a whole file of any codec.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -11,9 +11,10 @@ use crate::snappy::SnappyReader;
 use crate::zlib::ZlibReader;
 use crate::zstd::ZstdReader;
 
-/// Reads the decoded bytes of a compressed file: those of all its members, streams or frames. A file of no bytes decodes to none.
+/// Reads the decoded bytes of a compressed file: those of all its members, streams or frames. An empty file decodes to
+/// no bytes.
 ///
-/// A file that is cut off or damaged is an error, as far as the format allows to notice it: all checksums are checked.
+/// A truncated or damaged file is an error, as far as the format allows detecting it: all checksums are checked.
 /// Memory is bounded, whatever the file claims.
 pub struct Decoder<R: Read> {
     format: Format<R>,
@@ -74,7 +75,7 @@ impl<R: Read> fmt::Debug for Decoder<R> {
     }
 }
 
-/// Decodes arbitrary bytes. The first tells the codec; at most 64 MiB are decoded of the rest.
+/// Decodes arbitrary bytes. The first selects the codec; at most 64 MiB are decoded from the rest.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_decoder(bytes: &[u8]) {
     let [first, rest @ ..] = bytes else { return };
@@ -138,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Hadoop finds no row in some of these and no error either.
+    /// In some of these, Hadoop finds neither a row nor an error.
     #[test]
     fn a_file_of_another_format_is_an_error() {
         let files = [&b"plain text\nof two lines\n"[..], b"%PDF-1.4 \x01\x02\x03\x04", b"\xfd7zXZ\0\0\0\0\0"];
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_with_its_place() {
+    fn damage_is_reported_with_its_offset() {
         let mut file = millstream_wire::vector("hadoop-deflate.hex");
         let length = file.len() as u64;
         let truncated = decode(Codec::Deflate, &file[..20]).expect_err("cut off");

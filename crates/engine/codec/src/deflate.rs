@@ -1,6 +1,6 @@
 //! Compression by deflate.
 
-/// What is around deflate data.
+/// The wrapper of deflate data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrapper {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! Compresses text in forms that can be divided: a file is a sequence of small parts that are decoded by themselves.
+//! Compresses text in splittable forms: a file is a sequence of small parts that are decoded independently.
 //!
 //! | form | a part | after the last part | documented by |
 //! |---|---|---|---|
@@ -7,7 +7,7 @@
 //! | LZ4 frames (`.lz4`) | a frame of up to 8 MiB, with its size and a checksum | nothing | the LZ4 frame format 1.6 |
 //!
 //! Any decoder of the codec reads them. [`Encoder::encode`] compresses a block of text to one part, in bgzf to several. Blocks are
-//! independent, so threads can encode many of them at once.
+//! independent, so threads can encode many of them concurrently.
 
 use std::io;
 
@@ -19,16 +19,16 @@ use crate::deflate::{Wrapper, deflated};
 use crate::index::LONGEST;
 use crate::lz4::{self, encode_frame};
 
-/// Bytes of text that are encoded at once.
+/// Maximum bytes of text that are encoded at once.
 pub const BLOCK: usize = 8 << 20;
 
-/// Bytes of text of a member in bgzf, as in htslib: compressed or not, the member is shorter than 64 KiB.
+/// Maximum bytes of text of a bgzf member, as in htslib: compressed or not, the member is shorter than 64 KiB.
 const MEMBER: usize = 0xff00;
 /// A member's header up to its size, which follows.
 const MEMBER_HEADER: [u8; 16] = *b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0";
 /// An empty member.
 const BGZF_END: &[u8; 28] = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0\x1b\0\x03\0\0\0\0\0\0\0\0\0";
-/// Bytes of a member that are not deflate.
+/// Bytes of a member that are not deflate data.
 const MEMBER_AROUND: usize = 26;
 
 const SEEK_TABLE: u32 = 0x184d_2a5e;
@@ -39,10 +39,10 @@ const SEEK_TABLE_FOOTER: usize = 9;
 /// Bits of the footer's descriptor: entries have checksums; reserved.
 const ENTRY_CHECKSUMS: u8 = 0x80;
 const DESCRIPTOR_RESERVED: u8 = 0x7c;
-/// Entries of a seek table that are read at once.
+/// Entries of a seek table in one read.
 const ENTRIES: u64 = 8192;
 
-/// A form that can be divided.
+/// A splittable form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// gzip.
@@ -63,7 +63,7 @@ impl Form {
         }
     }
 
-    /// The form of a codec's files, if there is one.
+    /// The splittable form of a codec's files, if there is one.
     pub fn of(codec: Codec) -> Option<Form> {
         [Form::Bgzf, Form::Zstd, Form::Lz4].into_iter().find(|form| form.codec() == codec)
     }
@@ -77,10 +77,10 @@ impl Form {
         }
     }
 
-    /// Whether a file of `size` bytes is in this form, as far as a few of them tell: in bgzf the header of
+    /// Whether a file of `size` bytes is in this form, judged by a few of its bytes: in bgzf the header of
     /// the first member and the last member; in Zstandard the seek table, whose frames must make up the file
     /// and have no more than 64 MiB of text each; in LZ4 the headers of all frames and the lengths of all
-    /// blocks. `read` is given an offset and a number of bytes, and returns those, or fewer at the end of the
+    /// blocks. `read` gets an offset and a number of bytes, and returns those, or fewer at the end of the
     /// file.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ pub struct Encoder {
     level: i32,
 }
 
-/// A block that is compressed.
+/// A compressed block.
 #[derive(Debug)]
 pub struct Encoded {
     /// The bytes of the file.
@@ -118,7 +118,7 @@ pub struct Encoded {
 }
 
 impl Encoder {
-    /// Compresses in a form, at a level that is one of [`Form::levels`].
+    /// Compresses in a form, at one of its [`Form::levels`].
     pub fn new(form: Form, level: Option<i32>) -> Self {
         let level = form.levels().map_or(0, |(least, usual, most)| level.unwrap_or(usual).clamp(least, most));
         Encoder { form, level }
@@ -138,7 +138,7 @@ impl Encoder {
         Encoded { bytes, text: text.len() }
     }
 
-    /// What follows the last block of a file.
+    /// The bytes after the last block of a file.
     pub fn end(&self, blocks: &Sizes) -> Vec<u8> {
         match self.form {
             Form::Bgzf => BGZF_END.to_vec(),
@@ -148,12 +148,12 @@ impl Encoder {
     }
 }
 
-/// The sizes of a file's blocks, which its end tells.
+/// The sizes of a file's blocks, which its end records.
 #[derive(Debug, Default)]
 pub struct Sizes(Vec<(u32, u32)>);
 
 impl Sizes {
-    /// Takes note of the next block.
+    /// Records the next block.
     pub fn add(&mut self, block: &Encoded) {
         // Neither is much more than `BLOCK`.
         self.0.push((block.bytes.len() as u32, block.text as u32));
@@ -176,7 +176,7 @@ fn member(text: &[u8], level: i32) -> Vec<u8> {
     out
 }
 
-/// Appends deflate that is not compressed.
+/// Appends stored (uncompressed) deflate data.
 fn stored(text: &[u8], out: &mut Vec<u8>) {
     let length = text.len() as u16;
     out.push(1);
@@ -191,7 +191,7 @@ fn zstd_frame(text: &[u8], level: i32) -> Vec<u8> {
         .set_parameter(CParameter::CompressionLevel(level))
         .and_then(|_| context.set_parameter(CParameter::ChecksumFlag(true)))
         .and_then(|_| context.compress2(&mut frame[..], text));
-    // The parameters are valid and there is room; only memory could be short.
+    // The parameters are valid and there is room; only memory could run out.
     let length = compressed.unwrap_or_else(|code| panic!("zstd: {}", get_error_name(code)));
     frame.truncate(length);
     frame
@@ -204,13 +204,13 @@ fn seek_table(frames: &[(u32, u32)]) -> Vec<u8> {
         frames.iter().flat_map(|(compressed, text)| [compressed.to_le_bytes(), text.to_le_bytes()].concat()),
     );
     table.extend((frames.len() as u32).to_le_bytes());
-    // Without checksums, which are in the frames.
+    // Without checksums, which the frames have.
     table.push(0);
     table.extend(SEEKABLE);
     table
 }
 
-/// Whether a file ends with a seek table that tells of all its frames, none of which is too long.
+/// Whether a file ends with a seek table of all its frames, none of which is too long.
 fn has_seek_table(size: u64, mut read: impl FnMut(u64, usize) -> io::Result<Vec<u8>>) -> io::Result<bool> {
     let entries_end = size.saturating_sub(SEEK_TABLE_FOOTER as u64);
     let footer = read(entries_end, SEEK_TABLE_FOOTER)?;
@@ -262,7 +262,7 @@ mod tests {
         file
     }
 
-    /// Bytes that cannot be compressed.
+    /// Incompressible bytes.
     fn noise(length: usize) -> Vec<u8> {
         let mut state = 1_u64;
         let mut next = || {

@@ -1,4 +1,4 @@
-//! What is wrong with compressed data.
+//! Errors in compressed data.
 
 use std::io;
 
@@ -9,29 +9,29 @@ use crate::codec::Codec;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("damaged {} data at byte {offset}: {reason}", codec.name())]
 pub struct DecodeError {
-    /// What the data was taken for.
+    /// The expected codec.
     pub codec: Codec,
-    /// Compressed bytes that were used before the damage was found; it begins there or earlier.
+    /// Number of compressed bytes used before the damage was found; it begins there or earlier.
     pub offset: u64,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
-    /// What becomes of the data around the damage.
+    /// How the data around the damage is treated.
     pub kind: DamageKind,
 }
 
-/// What becomes of the data around damage.
+/// How the data around damage is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageKind {
     /// The data ends too early.
     Truncated,
-    /// Nothing after it has been decoded.
+    /// Decoding has stopped at the damage.
     Invalid,
-    /// It was passed over: all that can be decoded before and after it has been.
+    /// It was skipped: everything that can be decoded before and after it has been.
     PassedOver,
 }
 
 impl DecodeError {
-    /// The data ends where more of it must follow.
+    /// The data ends where more must follow.
     pub(crate) fn truncated(codec: Codec, offset: u64) -> io::Error {
         let reason = "the file ends too early".into();
         io::Error::new(
@@ -40,13 +40,13 @@ impl DecodeError {
         )
     }
 
-    /// The data is not what the format asks for.
+    /// The data does not follow the format.
     pub(crate) fn invalid(codec: Codec, offset: u64, reason: impl Into<String>) -> io::Error {
         let damage = DecodeError { codec, offset, reason: reason.into(), kind: DamageKind::Invalid };
         io::Error::new(io::ErrorKind::InvalidData, damage)
     }
 
-    /// The same, where it did not keep other data from being decoded.
+    /// The same, where other data could be decoded all the same.
     pub(crate) fn passed_over(codec: Codec, offset: u64, reason: impl Into<String>) -> io::Error {
         let damage = DecodeError { codec, offset, reason: reason.into(), kind: DamageKind::PassedOver };
         io::Error::new(io::ErrorKind::InvalidData, damage)

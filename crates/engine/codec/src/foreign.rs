@@ -1,4 +1,4 @@
-//! Tells the indexes of other programs apart.
+//! Recognises the indexes of other programs.
 //!
 //! | program | file begins with | module |
 //! |---|---|---|
@@ -6,7 +6,7 @@
 //! | indexed_gzip, rapidgzip (`.gzidx`) | `GZIDX` | `gzidx.rs` |
 //! | bgzip (`.gzi`) | the number of pairs that follow | `bgzip.rs` |
 //!
-//! Nothing that such an index says is believed: see [`import`](crate::import()).
+//! The contents of such an index are not trusted: see [`import`](crate::import()).
 
 use crate::index::NotAnIndex;
 use crate::points::Points;
@@ -16,7 +16,7 @@ impl<'a> Points<'a> {
     /// The index of another program.
     ///
     /// # Errors
-    /// [`NotAnIndex`] for bytes that are none.
+    /// [`NotAnIndex`] for other bytes.
     pub fn parse(index: &'a [u8]) -> Result<Self, NotAnIndex> {
         let points = if index.starts_with(gzidx::MAGIC) {
             gzidx::parse(index)
@@ -32,7 +32,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// Takes arbitrary bytes for an index of another program, and for the file. The first two tell the length of the index.
+/// Treats arbitrary bytes as an index of another program, and as the file. The first two give the length of the index.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_points(bytes: &[u8]) {
     let Some((length, rest)) = bytes.split_first_chunk() else { return };
@@ -52,7 +52,7 @@ mod tests {
     use crate::deflate::{Wrapper, deflated};
     use crate::{Indexer, to_gztool};
 
-    /// A member, and again: text of 100 KB.
+    /// Two members, each with 100 KB of text.
     fn file() -> Vec<u8> {
         let text: Vec<u8> =
             (0..12_000).flat_map(|n| format!("{} words\n", n * 7919 % 9973).into_bytes()).collect();

@@ -1,13 +1,13 @@
-//! Indexes of indexed_gzip (<https://github.com/pauldmccarthy/indexed_gzip>), which rapidgzip
-//! (<https://github.com/mxmlnkn/rapidgzip>) writes as well, read.
+//! Reads indexes of indexed_gzip (<https://github.com/pauldmccarthy/indexed_gzip>), which rapidgzip
+//! (<https://github.com/mxmlnkn/rapidgzip>) writes as well.
 //!
-//! The format is that of `zran_export_index` in the former's `zran.c`. Numbers are little-endian.
+//! The format is defined by `zran_export_index` in the former's `zran.c`. Numbers are little-endian.
 //!
 //! ```text
 //! "GZIDX", u8 version, u8 0, u64 size of the file, u64 decoded length, u32 spacing, u32 length of each window,
 //! u32 number of points
 //! for each point   u64 offset of the first whole byte, u64 decoded offset, u8 bits of the byte before it,
-//!                  version 1: u8 1 if it has a window; in version 0 all have, but for the first
+//!                  version 1: u8 1 if it has a window; in version 0 all have one except the first
 //! windows          as they are
 //! ```
 //!

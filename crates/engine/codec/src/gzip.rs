@@ -1,7 +1,7 @@
-//! gzip files, members one after the other (RFC 1952).
+//! gzip files: concatenated members (RFC 1952).
 //!
-//! Zeros after a member are padding: tapes and some copying programs fill their last block with them, and `gzip` passes over them,
-//! too. Hadoop takes them for damage. Anything else there must be another member.
+//! Zeros after a member are padding: tapes and some copying programs fill their last block with them, and `gzip` skips
+//! them, too. Hadoop treats them as damage. Anything else there must be another member.
 
 use std::io::{self, Read};
 
@@ -23,7 +23,7 @@ const RESERVED: u8 = 0xe0;
 #[derive(Debug)]
 pub(crate) struct GzipReader<R> {
     members: Members<R>,
-    /// What is wrong after the bytes that have been returned.
+    /// The error after the bytes that have been returned.
     failure: Option<io::Error>,
 }
 
@@ -56,7 +56,7 @@ impl<R: Read> Read for GzipReader<R> {
     }
 }
 
-/// What a member's trailer must say.
+/// The trailer that a member must have.
 #[derive(Debug, Default)]
 pub(crate) struct Check {
     crc: Crc32,
@@ -64,19 +64,19 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// More bytes of the member.
+    /// Adds more bytes of the member.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.crc.update(bytes);
         self.length += bytes.len() as u64;
     }
 
-    /// The bytes of the member that follow these.
+    /// Adds the bytes of the member that follow these.
     pub(crate) fn append(&mut self, next: &Check) {
         self.crc.combine(&next.crc);
         self.length += next.length;
     }
 
-    /// Why these are not the bytes that the trailer tells of.
+    /// Why these are not the bytes that the trailer describes.
     pub(crate) fn compare(self, trailer: Trailer) -> Result<(), &'static str> {
         if trailer.crc != self.crc.value() {
             return Err("checksum mismatch");
@@ -89,17 +89,17 @@ impl Check {
     }
 }
 
-/// What a trailer says.
+/// The contents of a trailer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trailer {
     pub(crate) crc: u32,
     /// Modulo 2³².
     pub(crate) length: u32,
-    /// The offset after it.
+    /// The offset after the trailer.
     pub(crate) offset: u64,
 }
 
-/// The deflate streams of a file's members, with what is around them.
+/// The deflate streams of a file's members, with headers and trailers.
 #[derive(Debug)]
 pub(crate) struct Members<R> {
     pub(crate) input: Compressed<R>,
@@ -138,7 +138,7 @@ impl<R: Read> Members<R> {
         Ok(members)
     }
 
-    /// Whether the next byte is one of a member's, rather than of a header.
+    /// Whether the next byte belongs to a member's data rather than to a header.
     pub(crate) fn is_inside(&self) -> bool {
         self.is_inside
     }
@@ -146,7 +146,7 @@ impl<R: Read> Members<R> {
     /// Reads the header of the next member, unless one is being read. Returns false at the end of the file.
     ///
     /// # Errors
-    /// Those of the input, and if what comes is not a header.
+    /// Those of the input, and if the next bytes are not a header.
     pub(crate) fn enter(&mut self) -> io::Result<bool> {
         if !self.is_inside {
             if self.input.peek()?.is_empty() || self.input.offset() > 0 && self.pass_padding()? {
@@ -181,13 +181,13 @@ impl<R: Read> Members<R> {
     /// Reads a member's trailer.
     ///
     /// # Errors
-    /// Those of the input, and if the member is not what the trailer says.
+    /// Those of the input, and if the member does not match the trailer.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
         let trailer = self.trailer()?;
         std::mem::take(&mut self.check).compare(trailer).map_err(|reason| self.input.invalid(reason))
     }
 
-    /// Reads a member's trailer, if it has not been decoded from its beginning.
+    /// Reads the trailer of a member that has not been decoded from its beginning.
     ///
     /// # Errors
     /// Those of the input.
@@ -205,7 +205,7 @@ impl<R: Read> Members<R> {
         Ok(Trailer { crc, length, offset: self.input.offset() })
     }
 
-    /// Passes over zeros after a member. Returns whether the file ends there.
+    /// Skips zeros after a member. Returns whether the file ends there.
     fn pass_padding(&mut self) -> io::Result<bool> {
         loop {
             let next = self.input.peek()?;

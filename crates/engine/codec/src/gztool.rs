@@ -1,4 +1,4 @@
-//! Indexes of gztool (<https://github.com/circulosmeos/gztool>), read and written.
+//! Reads and writes indexes of gztool (<https://github.com/circulosmeos/gztool>).
 //!
 //! The format is described in that program's README.md, *Index file format*. Numbers are big-endian.
 //!
@@ -67,7 +67,7 @@ fn point<'a>(fields: &mut Fields<'a>, counts_lines: bool) -> Result<Point<'a>, N
 /// The index of a gzip file as gztool writes it. `open` opens the file at an offset.
 ///
 /// # Errors
-/// Those of the file, if it is not the index's; and if a window of the index is damaged.
+/// Those of the file; if it is not the indexed file; and if a window of the index is damaged.
 pub fn to_gztool<R: Read>(index: &Index, open: impl Fn(u64) -> io::Result<R>) -> io::Result<Vec<u8>> {
     let points: Vec<_> = index.chunks.iter().filter(|chunk| chunk.window != Window::LeftOut).collect();
     let mut out = [&MAGIC[..], b"X", &LINE_FEEDS.to_be_bytes()].concat();
@@ -80,7 +80,7 @@ pub fn to_gztool<R: Read>(index: &Index, open: impl Fn(u64) -> io::Result<R>) ->
                 let window = zlib(&index.windows[at.clone()]);
                 (chunk.bit, window.ok_or_else(|| index.damaged(chunk.bit / 8))?)
             }
-            // gztool begins after a member's header.
+            // gztool's points begin after a member's header.
             _ => {
                 let mut members = Members::at(chunk.bit / 8, open(chunk.bit / 8)?);
                 members.enter()?;
@@ -101,7 +101,7 @@ pub fn to_gztool<R: Read>(index: &Index, open: impl Fn(u64) -> io::Result<R>) ->
     Ok(out)
 }
 
-/// A window of an index, which is raw deflate, as zlib compresses it; `None` if it cannot be decoded.
+/// A window of an index, which is raw deflate data, compressed by zlib; `None` if it cannot be decoded.
 fn zlib(window: &[u8]) -> Option<Vec<u8>> {
     let mut plain = [0; WINDOW];
     Some(deflated(inflated(window, &mut plain)?, WINDOW_LEVEL, Wrapper::Zlib))

@@ -6,9 +6,9 @@
 //! chunk:  u32 length, raw LZ4 or Snappy     numbers are big-endian
 //! ```
 //!
-//! There are no checksums and no signature, and Hadoop takes an end of the file anywhere for the end of the data: it loses what
-//! was in a block that is cut off, and what follows a block of length 0, the form of an empty file. Here the former is an error, and
-//! after an empty block come the others.
+//! There are no checksums and no signature, and Hadoop treats an end of the file anywhere as the end of the data: it
+//! loses the contents of a truncated block, and everything after a block of length 0, the form of an empty file. Here a
+//! truncated block is an error, and the blocks after an empty one are decoded.
 
 use std::io::{self, Read};
 
@@ -17,11 +17,11 @@ use lz4_flex::block::DecompressError;
 use crate::compressed::Compressed;
 use crate::pending::Pending;
 
-/// Most decoded bytes of a chunk. Hadoop's writer and reader have buffers of 256 KiB, unless they are set otherwise.
+/// Maximum decoded bytes of a chunk. Hadoop's writer and reader have buffers of 256 KiB by default.
 const LONGEST_CHUNK: usize = 64 << 20;
-/// The length of chunk for which there is memory at first.
+/// The length of chunk for which memory is allocated at first.
 const USUAL_CHUNK: usize = 256 << 10;
-/// Decoded bytes per compressed byte, at most.
+/// Maximum decoded bytes per compressed byte.
 const LZ4_RATIO: usize = 255;
 const SNAPPY_RATIO: usize = 22;
 
@@ -47,18 +47,18 @@ enum Damage {
 }
 
 impl HadoopBlocks {
-    /// Decodes the blocks of which the first begins with the field `length`.
+    /// Decodes blocks; the first begins with the field `length`, already read.
     pub(crate) fn new<R: Read>(raw: Raw, length: [u8; 4], compressed: &Compressed<R>) -> io::Result<Self> {
         let left = block_length(length, compressed)?;
         Ok(HadoopBlocks { left, ..HadoopBlocks::before(raw) })
     }
 
-    /// Decodes the blocks that come next.
+    /// Decodes the next blocks.
     pub(crate) fn before(raw: Raw) -> Self {
         HadoopBlocks { raw, left: 0, chunk: Vec::new(), pending: Pending::default() }
     }
 
-    /// Whether all of a block has been returned.
+    /// Whether the whole block has been returned.
     pub(crate) fn is_between(&self) -> bool {
         self.left == 0 && self.pending.is_empty()
     }
@@ -89,7 +89,7 @@ impl HadoopBlocks {
 
     fn read_chunk<R: Read>(&mut self, compressed: &mut Compressed<R>, out: &mut [u8]) -> io::Result<usize> {
         let length = u32::from_be_bytes(compressed.array()?) as usize;
-        // What does not get shorter has a few bytes more.
+        // Incompressible data gets a few bytes longer.
         if length == 0 || length > LONGEST_CHUNK + LONGEST_CHUNK / 6 + 32 {
             return Err(compressed.invalid(format!("an invalid chunk length of {length} bytes")));
         }
@@ -111,14 +111,14 @@ impl HadoopBlocks {
 
 fn block_length<R: Read>(field: [u8; 4], compressed: &Compressed<R>) -> io::Result<usize> {
     let length = i32::from_be_bytes(field);
-    // Java's numbers have a sign.
+    // Java's integers are signed.
     usize::try_from(length)
         .map_err(|_| compressed.invalid(format!("an invalid block length of {length} bytes")))
 }
 
-/// Decodes a chunk of at most `left` bytes. Returns how many it has, and how many of them are in `out`.
+/// Decodes a chunk of at most `left` bytes. Returns its length, and how many bytes of it are in `out`.
 fn lz4(chunk: &[u8], left: usize, pending: &mut Pending, out: &mut [u8]) -> Result<(usize, usize), Damage> {
-    // The chunk does not tell how long it is, so memory grows until it is enough.
+    // The chunk does not record its decoded length, so memory grows until it suffices.
     let most = left.min(LONGEST_CHUNK).min(chunk.len() * LZ4_RATIO);
     let mut room = most.min(USUAL_CHUNK.max(out.len()));
     loop {
@@ -158,7 +158,7 @@ mod tests {
     use crate::codec::Codec;
     use crate::decoder::decode;
 
-    /// A block of the length that its chunks have together, or of another one.
+    /// A block whose length is the sum of its chunks' lengths, or another one.
     fn block(length: u32, chunks: &[&[u8]]) -> Vec<u8> {
         let mut bytes = length.to_be_bytes().to_vec();
         for chunk in chunks {
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// What Hadoop's codecs cannot write unless their buffers are enlarged.
+    /// A chunk that Hadoop's codecs cannot write unless their buffers are enlarged.
     #[test]
     fn long_chunks_are_decoded() {
         // A literal, and as many repetitions as it takes.

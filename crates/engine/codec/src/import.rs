@@ -1,9 +1,9 @@
-//! Makes the index of a gzip file in parallel, from places that another program's index names.
+//! Builds the index of a gzip file in parallel, from the points of another program's index.
 //!
-//! Such an index has no checksums, so it is only taken for a hint of where threads may begin. Each thread decodes a *part*, from
-//! one place to the next, with the window that the other index gives. A wrong place or window is noticed: a part that does not
-//! end where the next one begins is an error, and so is a member whose checksum, put together from those of its parts, is not
-//! the one in its trailer.
+//! Such an index has no checksums, so it is only a hint of where threads may begin. Each thread decodes a *part*, from
+//! one point to the next, with the window from the other index. A wrong point or window is noticed: a part that does
+//! not end where the next one begins is an error, and so is a member whose checksum, combined from those of its parts,
+//! differs from the one in its trailer.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,12 +19,12 @@ use crate::indexer::{Chunks, Tail};
 use crate::inflate::Stop;
 use crate::points::{PointWindow, Points};
 
-/// Decodes a gzip file of `size` bytes from these places, on up to `threads` threads, and makes its index with chunks of at least
-/// `spacing` bytes; `open` opens the file at an offset. The index is that of an [`Indexer`](crate::Indexer), but chunks may begin
-/// elsewhere. `None` if a block of deflate is too long for a chunk.
+/// Decodes a gzip file of `size` bytes from these points, on up to `threads` threads, and builds its index with chunks
+/// of at least `spacing` bytes; `open` opens the file at an offset. The index is like that of an
+/// [`Indexer`](crate::Indexer), but chunks may begin elsewhere. `None` if a deflate block is too long for a chunk.
 ///
 /// # Errors
-/// Those of a [`DecodeError`] if the file is damaged, or the places are not of this file; and those of the input.
+/// Those of a [`DecodeError`] if the file is damaged, or the points are not of this file; and those of the input.
 pub fn import<R: Read>(
     points: &Points<'_>,
     size: u64,
@@ -58,11 +58,11 @@ pub fn import<R: Read>(
     if parts.iter().any(|part| part.chunks.is_undivided) {
         return Ok(None);
     }
-    // A chunk that was joined of two parts may have become too long.
+    // A chunk joined from two parts may have become too long.
     join(parts, size).map(|index| index.is_plausible().then_some(index))
 }
 
-/// Where a part begins.
+/// The start of a part.
 struct Start {
     bit: u64,
     start: u64,
@@ -70,7 +70,7 @@ struct Start {
     window: Option<Vec<u8>>,
 }
 
-/// The places that can be used, at least a chunk apart; the first is the beginning of the file.
+/// The points that can be used, at least a chunk apart; the first is the beginning of the file.
 fn starts<R: Read>(
     points: &Points<'_>,
     size: u64,
@@ -106,7 +106,7 @@ fn starts<R: Read>(
     Ok(starts)
 }
 
-/// Whether what comes is the header of a member. Raw deflate cannot begin like one.
+/// Whether the next bytes are the header of a member. Raw deflate data cannot begin like one.
 fn has_header(mut input: impl Read) -> io::Result<bool> {
     let mut magic = [0; 2];
     match input.read_exact(&mut magic) {
@@ -120,16 +120,16 @@ fn check(member: Check, trailer: Trailer) -> io::Result<()> {
     member.compare(trailer).map_err(|reason| DecodeError::invalid(Codec::Gzip, trailer.offset, reason))
 }
 
-/// What a thread has found between two places.
+/// The result of a thread between two points.
 struct Part {
-    /// Its offsets count from where it begins.
+    /// Its offsets count from its start.
     chunks: Chunks,
     tail: Tail,
     /// The bit of the file that it ends at.
     end: u64,
-    /// The trailer of the member that it begins in, and what it has of this member.
+    /// The trailer of the member that it begins in, and its bytes of this member.
     first: Option<(Check, Trailer)>,
-    /// What it has of the member that it ends in.
+    /// Its bytes of the member that it ends in.
     last: Check,
 }
 
@@ -158,8 +158,8 @@ impl Part {
         if is_as_told || part.chunks.is_undivided { Ok(part) } else { Err(of_another_file(&members)) }
     }
 
-    /// Decodes until a bit of the file, at which a block or a member must begin. Returns the bit at which the next part begins: it may
-    /// also be told to begin after the header of a member.
+    /// Decodes until a bit of the file, at which a block or a member must begin. Returns the bit at which the next part
+    /// begins: that may also be after the header of a member.
     fn decode_to(&mut self, members: &mut Members<impl Read>, end: u64) -> io::Result<u64> {
         let (mut buffer, mut bit) = (vec![0; STEP], self.end);
         while bit < end && !self.chunks.is_undivided {
@@ -191,7 +191,7 @@ impl Part {
         if bit > end && !self.chunks.is_undivided { Err(of_another_file(members)) } else { Ok(bit) }
     }
 
-    /// Takes note of decoded bytes, all of one member.
+    /// Records decoded bytes, all of one member.
     fn add(&mut self, bytes: &[u8]) {
         self.chunks.add(bytes);
         self.last.add(bytes);
@@ -213,7 +213,7 @@ fn of_another_file(members: &Members<impl Read>) -> io::Error {
     members.input.invalid("no block begins at a position given in the imported index")
 }
 
-/// Puts the parts of a file together.
+/// Joins the parts of a file.
 fn join(parts: Vec<Part>, size: u64) -> io::Result<Index> {
     let mut index = Index::of_nothing(Codec::Gzip, size);
     let (mut member, mut next) = (Check::default(), 0);

@@ -1,10 +1,10 @@
-//! Where decoding of a compressed file may begin.
+//! Compressed-file indexes: the offsets at which decoding may begin.
 //!
-//! An index divides the decoded bytes of a file into *chunks*. A chunk begins where a decoder can: at a member or frame, or, in
-//! gzip, at a block of deflate, for which the index keeps the *window*: the up to 32 KiB before it that the block may refer to.
-//! In LZ4 it can also begin at an independent block; the window then tells the form of the file (`lz4.rs`).
-//! The index has a checksum of each chunk, because that of a gzip member or a frame can only be checked after
-//! all of it has been decoded.
+//! An index divides the decoded bytes of a file into *chunks*. A chunk begins where a decoder can start: at a member or
+//! frame, or, in gzip, at a deflate block, for which the index keeps the *window*: the up to 32 KiB before it that the
+//! block may refer to. In LZ4 it can also begin at an independent block; the window then records the form of the file
+//! (`lz4.rs`). The index has a checksum of each chunk, because the checksum of a gzip member or a frame can only be
+//! checked after all of it has been decoded.
 //!
 //! # Format
 //! As [`millstream_wire`] describes, in this order:
@@ -29,20 +29,20 @@ use crate::codec::Codec;
 use crate::crc::Crc32;
 use crate::error::DecodeError;
 
-/// What an encoded index begins with.
+/// The signature of an encoded index.
 pub const MAGIC: &[u8; 8] = b"MSINDEX1";
 /// Bytes of a chunk's entry.
 const ENTRY: usize = 32;
 const LEFT_OUT: u32 = u32::MAX;
-/// Most decoded bytes of a chunk. A file with a longer block of deflate has no index.
+/// Maximum decoded bytes of a chunk. A file with a longer deflate block has no index.
 pub(crate) const LONGEST: u64 = 64 << 20;
-/// Most bytes of the file that a chunk is decoded from, which a task holds. Text that cannot be compressed
-/// takes little more than it has bytes; but members and frames without text can be of any number, and
-/// skippable frames of any length.
+/// Maximum bytes of the file that a chunk is decoded from, which a task holds. Incompressible text takes little
+/// more than its own length; but there can be any number of members and frames without text, and skippable
+/// frames of any length.
 pub(crate) const LONGEST_SPAN: u64 = 2 * LONGEST;
-/// Most bytes of a file, and decoded ones: Java's numbers are signed.
+/// Maximum bytes of a file, compressed and decoded: Java's integers are signed.
 const LONGEST_FILE: u64 = i64::MAX as u64;
-/// A row has at most as many bytes ([`Index::slice`]).
+/// Maximum bytes of a row ([`Index::slice`]).
 const LONGEST_ROW: u64 = 2 << 30;
 
 /// An index of a file, or of a part of it.
@@ -60,9 +60,9 @@ pub struct Index {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    /// Where it begins in the file.
+    /// Its start in the file.
     pub(crate) bit: u64,
-    /// Where it begins in the decoded bytes.
+    /// Its start in the decoded bytes.
     pub(crate) start: u64,
     pub(crate) window: Window,
     pub(crate) crc: u32,
@@ -73,9 +73,9 @@ pub(crate) struct Chunk {
 /// The bytes before a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Window {
-    /// At this place in [`Index::windows`], raw deflate; empty if no byte is needed.
+    /// At this position in [`Index::windows`], raw deflate data; empty if no byte is needed.
     Stored(Range<usize>),
-    /// Left out: the chunk is decoded after the one before it.
+    /// Omitted: the chunk is decoded after the one before it.
     LeftOut,
 }
 
@@ -91,7 +91,7 @@ impl From<Malformed> for NotAnIndex {
 }
 
 impl Index {
-    /// The index of a file of `size` bytes that are decoded to none.
+    /// The index of a file of `size` bytes that decode to nothing.
     pub(crate) fn of_nothing(codec: Codec, size: u64) -> Self {
         Index { codec, size, length: 0, lines: 0, chunks: Vec::new(), end: (0, 0), windows: Vec::new() }
     }
@@ -152,8 +152,8 @@ impl Index {
         (after > 0 && offset < self.end.0).then(|| after - 1)
     }
 
-    /// Where a range of decoded bytes that begins at `start` should end: near `end`, so that readers of adjacent ranges do not decode
-    /// the same chunk; and after `start`, unless that is the end of the file.
+    /// The best end of a range of decoded bytes that begins at `start`: near `end`, so that readers of adjacent ranges
+    /// do not decode the same chunk; and after `start`, unless that is the end of the file.
     pub fn cut(&self, start: u64, end: u64) -> u64 {
         let begins = |at: usize| self.chunks.get(at).map_or(self.length, |chunk| chunk.start);
         let after = self.chunks.partition_point(|chunk| chunk.start <= end);
@@ -161,13 +161,13 @@ impl Index {
         if before > start && end.saturating_sub(before) <= next.saturating_sub(end) { before } else { next }
     }
 
-    /// What is needed to read the rows that begin in a range of decoded bytes: its chunks, and of those after it, in which the
-    /// last row ends, all but the windows.
+    /// The part of the index needed to read the rows that begin in a range of decoded bytes: its chunks, and the chunks
+    /// after it in which the last row ends, without their windows.
     pub fn slice(&self, range: Range<u64>) -> Index {
         let first = self.chunk_at(range.start).unwrap_or(self.chunks.len());
         let until = range.end.saturating_add(LONGEST_ROW);
         let beyond = self.chunks.partition_point(|chunk| chunk.start < until).max(first);
-        // Only those of gzip are worth leaving out.
+        // Only gzip windows are worth omitting.
         let is_long = self.codec == Codec::Gzip;
         let mut windows = Vec::new();
         let chunks: Vec<_> = self.chunks[first..beyond]
@@ -219,10 +219,10 @@ impl Index {
         bytes
     }
 
-    /// The index that [`Index::encode`] made bytes of.
+    /// The index that [`Index::encode`] encoded.
     ///
     /// # Errors
-    /// [`NotAnIndex`] for any other bytes; what it then says of the file can still be wrong.
+    /// [`NotAnIndex`] for any other bytes; a decoded index can still be wrong about the file.
     pub fn decode(bytes: &[u8]) -> Result<Index, NotAnIndex> {
         let (bytes, crc) = bytes.split_last_chunk().ok_or(NotAnIndex)?;
         if Crc32::of(bytes).value() != u32::from_le_bytes(*crc) {
@@ -257,18 +257,18 @@ impl Index {
         if index.is_plausible() { Ok(index) } else { Err(NotAnIndex) }
     }
 
-    /// Whether the chunks cover the whole file, as those of a [`slice`](Index::slice) need not. Without a chunk
-    /// they cover a file that is decoded to nothing.
+    /// Whether the chunks cover the whole file; those of a [`slice`](Index::slice) need not. No chunks cover a
+    /// file that decodes to nothing.
     pub fn is_whole(&self) -> bool {
         self.chunks.first().map_or(self.length == 0, |first| first.start == 0 && self.end.0 == self.length)
     }
 
-    /// The error for a place in the file whose chunk does not fit.
+    /// The error for an offset in the file at which the chunk does not match.
     pub(crate) fn damaged(&self, offset: u64) -> io::Error {
         DecodeError::invalid(self.codec, offset, "its index is damaged")
     }
 
-    /// Whether chunks follow each other, are not too long, and are within the file.
+    /// Whether chunks are in order, not too long, and within the file.
     pub(crate) fn is_plausible(&self) -> bool {
         let ends = self.chunks.iter().skip(1).map(|next| (next.start, next.bit)).chain([self.end]);
         self.codec.has_index()

@@ -1,8 +1,8 @@
-//! Makes the index of a file in one pass, and decodes from it.
+//! Builds the index of a file in one pass, and decodes with it.
 //!
-//! A chunk ends at the first place after enough bytes where a decoder can start: in gzip, at the end of a block of deflate or of a
-//! member; in the other formats, between frames or independent blocks. Checksums of gzip members are put together from those of
-//! chunks, so the bytes are read once for both, while they are in the processor's cache.
+//! A chunk ends at the first point after enough bytes where a decoder can start: in gzip, at the end of a deflate block
+//! or of a member; in the other formats, between frames or independent blocks. Checksums of gzip members are combined
+//! from those of chunks, so the bytes are read once for both, while they are in the processor's cache.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -22,16 +22,17 @@ use crate::restart::Restart;
 use crate::snappy::SnappyReader;
 use crate::zstd::{ZstdReader, decode_frames};
 
-/// Decoded bytes after which a chunk ends: so many that an index has a thousandth of the size of the decoded file or less.
+/// Decoded bytes after which a chunk ends: enough that an index has at most a thousandth of the size of the decoded
+/// file.
 pub const SPACING: u64 = 8 << 20;
 /// Compression of windows; higher levels take longer than decoding does.
 const WINDOW_LEVEL: i32 = 1;
 
-/// Decodes a file from its beginning, and makes its index.
+/// Decodes a file from its beginning, and builds its index.
 pub struct Indexer<R: Read> {
     format: Format<R>,
     chunks: Chunks,
-    /// What is wrong after the bytes that have been returned.
+    /// The error after the bytes that have been returned.
     failure: Option<io::Error>,
 }
 
@@ -48,7 +49,7 @@ struct Gzip<R> {
     tail: Tail,
 }
 
-/// The last bytes of a gzip member, [`WINDOW`] if it has as many.
+/// The last bytes of a gzip member, at most [`WINDOW`].
 #[derive(Debug, Default)]
 pub(crate) struct Tail(Vec<u8>);
 
@@ -62,7 +63,7 @@ impl Tail {
         self.0.extend_from_slice(&bytes[bytes.len().saturating_sub(WINDOW)..]);
     }
 
-    /// Says that a member begins.
+    /// Begins a member.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
@@ -71,7 +72,7 @@ impl Tail {
         self.0.is_empty()
     }
 
-    /// The window of a chunk that begins here, as it is stored.
+    /// The window of a chunk that begins here, in its stored form.
     pub(crate) fn window(&self) -> Vec<u8> {
         let window = &self.0[self.0.len().saturating_sub(WINDOW)..];
         if window.is_empty() { Vec::new() } else { deflated(window, WINDOW_LEVEL, Wrapper::None) }
@@ -79,8 +80,8 @@ impl Tail {
 }
 
 impl<R: Read> Indexer<R> {
-    /// Decodes `input`, a whole file; chunks have at least `spacing` bytes, but for the last. [`SPACING`] is the usual value. `None`
-    /// if files of this codec have no index ([`Codec::has_index`]).
+    /// Decodes `input`, a whole file; chunks have at least `spacing` bytes, except the last. [`SPACING`] is the usual
+    /// value. `None` if files of this codec have no index ([`Codec::has_index`]).
     pub fn new(codec: Codec, input: R, spacing: u64) -> Option<Self> {
         let format = match codec {
             Codec::Gzip => {
@@ -94,8 +95,8 @@ impl<R: Read> Indexer<R> {
         Some(Indexer { format, chunks: Chunks::new(codec, spacing), failure: None })
     }
 
-    /// Reads to the end of the file, or until it turns out that the file cannot be divided; what
-    /// [`Indexer::finish`] returns. `should_continue` is asked from time to time.
+    /// Reads to the end of the file, or until it turns out not to be splittable; returns the result of
+    /// [`Indexer::finish`]. `should_continue` is called from time to time.
     ///
     /// # Errors
     /// Those of a read; and one of kind [`Interrupted`](io::ErrorKind::Interrupted) if it should not
@@ -110,8 +111,9 @@ impl<R: Read> Indexer<R> {
         Ok(self.finish())
     }
 
-    /// The index, after the end of the file has been read; `None` if the file cannot be divided: it has a block of deflate, or a frame
-    /// without independent blocks, that is too long for a chunk, or too many bytes with hardly any text.
+    /// The index, after the end of the file has been read; `None` if the file is not splittable: it has a deflate
+    /// block, or a frame without independent blocks, that is too long for a chunk, or too many bytes with hardly any
+    /// text.
     pub fn finish(self) -> Option<Index> {
         let size = match &self.format {
             Format::Gzip(gzip) => gzip.members.input.offset(),
@@ -122,7 +124,7 @@ impl<R: Read> Indexer<R> {
         self.chunks.finish(size)
     }
 
-    /// Whether the file cannot be divided, as far as it has been read.
+    /// Whether the part read so far shows that the file is not splittable.
     pub fn is_undivided(&self) -> bool {
         self.chunks.is_undivided
     }
@@ -217,7 +219,7 @@ impl<R: Read> Gzip<R> {
         self.members.input.offset() * 8 - u64::from(unused_bits)
     }
 
-    /// Takes note of decoded bytes, all of one member.
+    /// Records decoded bytes, all of one member.
     fn add(&mut self, bytes: &[u8], chunks: &mut Chunks) {
         chunks.add(bytes);
         self.members.check.add(bytes);
@@ -229,10 +231,10 @@ impl<R: Read> Gzip<R> {
 #[derive(Debug)]
 pub(crate) struct Chunks {
     spacing: u64,
-    /// Those that have ended.
+    /// Complete chunks.
     pub(crate) index: Index,
     current: Current,
-    /// Whether one has become too long, decoded or as a part of the file.
+    /// Whether a chunk has become too long, decoded or as a part of the file.
     pub(crate) is_undivided: bool,
 }
 
@@ -241,7 +243,7 @@ pub(crate) struct Chunks {
 struct Current {
     /// The bit of the file where it begins.
     bit: u64,
-    /// What the index keeps for a decoder that starts there.
+    /// The data that the index keeps for a decoder that starts there.
     window: Vec<u8>,
     length: u64,
     crc: Crc32,
@@ -255,7 +257,7 @@ impl Chunks {
         Chunks { spacing, index, current: Current::default(), is_undivided: false }
     }
 
-    /// So many bytes that a chunk of gzip has the whole window of the next one, and is not too long.
+    /// The number of bytes with which a gzip chunk contains the whole window of the next one, and is not too long.
     pub(crate) fn usable_spacing(wanted: u64) -> u64 {
         wanted.clamp(WINDOW as u64, LONGEST / 2)
     }
@@ -310,18 +312,19 @@ impl Chunks {
     fn finish(mut self, size: u64) -> Option<Index> {
         self.end(size * 8);
         self.index.size = size;
-        // It is one frame, or nearly.
+        // It is (nearly) one frame.
         self.is_undivided |= self.index.chunks.len() == 1 && self.index.length > 2 * self.spacing;
-        // Empty members before a chunk lengthen the one before it, in the file.
+        // Empty members before a chunk lengthen the part of the file of the chunk before it.
         (!self.is_undivided && self.index.is_plausible()).then_some(self.index)
     }
 }
 
-/// Decodes a chunk to `decoded`, replacing what it holds. `compressed` is the part of the file that [`Index::compressed`] tells.
-/// `before` is the end of the chunk before it, 32 KiB if it has as many; it does not matter if [`Index::has_window`].
+/// Decodes a chunk to `decoded`, replacing its contents. `compressed` is the part of the file given by
+/// [`Index::compressed`]. `before` is the end of the chunk before it, up to 32 KiB; it does not matter if
+/// [`Index::has_window`].
 ///
 /// # Errors
-/// Those of a [`DecodeError`], if the bytes are not those that the index was made of; then `decoded` is empty.
+/// Those of a [`DecodeError`], if the bytes are not those that were indexed; then `decoded` is empty.
 ///
 /// # Panics
 /// If there is no such chunk.
@@ -355,7 +358,7 @@ fn decode(
     // It is no more than `LONGEST`.
     let length = (range.end - range.start) as usize;
     if decoded.capacity() < length {
-        // To grow it would copy what is not needed; with some more, the next chunk will have room in it, too.
+        // Growing it would copy bytes that are not needed; with some extra, the next chunk will fit, too.
         *decoded = vec![0; length + length / 8];
     }
     decoded.resize(length, 0);
@@ -376,7 +379,7 @@ fn decode(
         }
         Codec::Zstd => match decode_frames(compressed, decoded) {
             true => Crc32::of(decoded),
-            // It tells what is wrong, and where.
+            // The error says what is wrong, and where.
             false => fill(ZstdReader::at(first, compressed), decoded, index.codec)?,
         },
         Codec::Snappy => fill(SnappyReader::at(first, compressed), decoded, index.codec)?,
@@ -393,7 +396,8 @@ fn decode(
     Ok(())
 }
 
-/// Fills `decoded`, and returns its checksum. The reader gets all the room that there is, so that it decodes long blocks in place.
+/// Fills `decoded`, and returns its checksum. The reader gets all the remaining room, so that it decodes long blocks in
+/// place.
 fn fill(mut reader: impl Restart, decoded: &mut [u8], codec: Codec) -> io::Result<Crc32> {
     let (mut filled, mut crc) = (0, Crc32::new());
     while filled < decoded.len() {
@@ -425,7 +429,7 @@ fn fill_from_members(mut members: Members<&[u8]>, decoded: &mut [u8]) -> io::Res
     Ok(crc)
 }
 
-/// The bytes of a window that is raw deflate; `None` if it is none.
+/// The bytes of a window that is raw deflate data; `None` if it is not.
 pub(crate) fn inflated<'a>(window: &[u8], out: &'a mut [u8; WINDOW]) -> Option<&'a [u8]> {
     let mut inflate = zlib_rs::Inflate::new(false, 15);
     let status = inflate.decompress(window, out, zlib_rs::InflateFlush::Finish);
@@ -433,7 +437,7 @@ pub(crate) fn inflated<'a>(window: &[u8], out: &'a mut [u8; WINDOW]) -> Option<&
     (status == Ok(zlib_rs::Status::StreamEnd)).then(|| &out[..length])
 }
 
-/// Takes arbitrary bytes for an index, and for a file to decode by it. They get the checksum that an index has to have.
+/// Treats arbitrary bytes as an index, and as a file to decode with it. They get the checksum that an index must have.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_index(bytes: &[u8]) {
     let Ok(index) = Index::decode(&[bytes, &Crc32::of(bytes).value().to_le_bytes()].concat()) else { return };
@@ -450,7 +454,7 @@ pub fn fuzz_index(bytes: &[u8]) {
         assert!(index.length() <= i64::MAX as u64);
     }
     for chunk in 0..index.chunks().min(3) {
-        // A file of which the index is wrong gives no byte.
+        // A file with a wrong index yields no byte.
         let mut decoded = Vec::new();
         if decode_chunk(&index, chunk, bytes, &[], &mut decoded).is_err() {
             assert!(decoded.is_empty());

@@ -1,28 +1,28 @@
 //! zlib-rs's inflate of raw deflate data, stopped and resumed between blocks.
 //!
-//! The library's safe interface neither says where a block ended nor begins at a bit, so this module calls the interface that it
-//! has in common with zlib (`inflate`, `inflatePrime`, `inflateSetDictionary`; zlib.h documents them). All unsafe code of the
-//! crate is here.
+//! The library's safe interface neither reports where a block ended nor begins at a bit, so this module calls its
+//! zlib-compatible interface (`inflate`, `inflatePrime`, `inflateSetDictionary`; zlib.h documents them). All unsafe
+//! code of the crate is here.
 
 use std::ffi::CStr;
 use std::mem::size_of;
 
 use libz_rs_sys as z;
 
-/// Bytes before a block of deflate that it may refer to.
+/// Bytes before a deflate block that it may refer to.
 pub const WINDOW: usize = 32 << 10;
 
 /// `z_stream.data_type` after a block, and while the last block is read.
 const AT_BLOCK_END: i32 = 128;
 const IN_LAST_BLOCK: i32 = 64;
-/// zlib says that there are at most 7 of them; zlib-rs may have read some bytes further.
+/// zlib documents at most 7 of them; zlib-rs may have read some bytes further.
 const UNUSED_BITS: i32 = 63;
 
-/// A decoder of one deflate stream after the other.
+/// A decoder of successive deflate streams.
 pub(crate) struct Inflater {
     // Boxed, because the library's state may refer to it.
     stream: Box<z::z_stream>,
-    /// Why the data after what has been returned is not deflate.
+    /// Why the data after the returned bytes is not deflate data.
     damage: Option<&'static str>,
 }
 
@@ -34,13 +34,13 @@ unsafe impl Send for Inflater {}
 pub(crate) enum Stop {
     /// Input or output has run out.
     Inside,
-    /// After a block that is not the last. So many bits, 0 to 63, of the input that was used belong to the next one.
+    /// After a block that is not the last. This many bits, 0 to 63, of the used input belong to the next one.
     BlockEnd { unused_bits: u8 },
     /// After the last block.
     StreamEnd,
 }
 
-/// What a call did.
+/// The result of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     /// Bytes of input used.
@@ -73,7 +73,7 @@ impl Inflater {
         debug_assert_eq!(status, z::Z_OK);
     }
 
-    /// Prepares for the blocks after `window`, of which the last [`WINDOW`] bytes count. `bits` bits, at most 7, come before the
+    /// Prepares for the blocks after `window`; its last [`WINDOW`] bytes count. `bits` bits, at most 7, come before the
     /// next byte of input; they are the low bits of `value`.
     pub(crate) fn resume(&mut self, window: &[u8], bits: u8, value: u8) {
         self.reset();
@@ -89,11 +89,11 @@ impl Inflater {
         }
     }
 
-    /// Decodes from `input` to `output`, at most to the end of the stream, or of the block if `stops_at_blocks`. What is decoded before
-    /// damage is returned; the next call then fails.
+    /// Decodes from `input` to `output`, at most to the end of the stream, or of the block if `stops_at_blocks`. Bytes
+    /// decoded before damage are returned; the next call then fails.
     ///
     /// # Errors
-    /// Why the data is not deflate.
+    /// Why the data is not deflate data.
     pub(crate) fn inflate(
         &mut self,
         input: &[u8],
@@ -141,7 +141,7 @@ impl Inflater {
     }
 }
 
-/// A length as zlib takes it; the rest is for another call.
+/// A length of zlib's type; the rest is for another call.
 fn clamped(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

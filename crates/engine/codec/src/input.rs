@@ -1,8 +1,8 @@
-//! Buffered input that knows how far it has been read.
+//! Buffered input that counts the bytes read.
 
 use std::io::{self, Read};
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const BUFFERED: usize = 128 << 10;
 
 #[derive(Debug)]
@@ -16,17 +16,17 @@ pub(crate) struct Input<R> {
 }
 
 impl<R: Read> Input<R> {
-    /// What `source` reads, which begins at an offset.
+    /// Input from `source`, which begins at an offset of the file.
     pub(crate) fn new(offset: u64, source: R) -> Self {
         Input { source, buffer: vec![0; BUFFERED].into(), next: 0, filled: 0, before: offset }
     }
 
-    /// The offset after what has been used.
+    /// The offset after the used bytes.
     pub(crate) fn offset(&self) -> u64 {
         self.before + self.next as u64
     }
 
-    /// The next bytes; none at the end only.
+    /// The next bytes; empty only at the end.
     ///
     /// # Errors
     /// Those of the source.
@@ -39,7 +39,7 @@ impl<R: Read> Input<R> {
         Ok(&self.buffer[self.next..self.filled])
     }
 
-    /// The next bytes, at least `count` of them, which is less than a buffer; fewer at the end only.
+    /// The next bytes, at least `count`, which is less than a buffer; fewer only at the end.
     ///
     /// # Errors
     /// Those of the source.

@@ -1,17 +1,17 @@
-//! Decodes compressed files, from the beginning or by an index, and encodes such that can be divided.
+//! Decodes compressed files, from the beginning or with an index, and encodes splittable ones.
 //!
 //! ```text
-//! Decoder      a whole file, of any codec: one module each, and hadoop.rs for the blocks that LZ4 and Snappy have in common
-//! Indexer      the same, and makes an Index; not for bzip2 and deflate
-//! Encoder      the other way, in forms that can be divided
-//! Index        the chunks of a file that can be decoded by themselves
+//! Decoder      a whole file, of any codec: one module each, and hadoop.rs for the blocks that LZ4 and Snappy share
+//! Indexer      the same, and builds an Index; not for bzip2 and deflate
+//! Encoder      compresses, in splittable forms
+//! Index        the chunks of a file that can be decoded independently
 //! Bzip2Blocks  the blocks in a part of a bzip2 file, which needs no index
-//! Points       the index of another program; import makes an Index with it, to_gztool writes one for gztool
+//! Points       the index of another program; import builds an Index with it, to_gztool writes one for gztool
 //! ```
 //!
-//! The rows must be those of Hadoop's decoders, as far as these return all. Where they lose rows without an error, because a file is
-//! damaged, cut off, or of a form that they do not know, there is an error here, or all rows. The crate knows no file system: bytes
-//! come from a [`Read`](std::io::Read).
+//! The rows must be the same as from Hadoop's decoders, as far as those return all. Where Hadoop silently loses rows,
+//! because a file is damaged, truncated, or of a form unknown to it, this crate returns an error or all rows. It knows
+//! no file system: bytes come from a [`Read`](std::io::Read).
 
 mod bgzip;
 mod bzip2;

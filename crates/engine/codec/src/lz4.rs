@@ -1,12 +1,12 @@
-//! LZ4: frames as the `lz4` command writes them, or Hadoop's blocks. The first bytes tell which.
+//! LZ4: frames as the `lz4` command writes them, or Hadoop's blocks. The first bytes decide which.
 //!
-//! Hadoop reads no frames: it takes their first bytes for the length of a block that is cut off, and returns nothing.
+//! Hadoop does not read frames: it takes their first bytes for the length of a truncated block, and returns nothing.
 //!
 //! ```text
 //! frame:   magic, flags, block size, [u64 content size], [u32 dictionary], u8 checksum of these,
 //!          block…, u32 0, [u32 checksum of the content]
-//! block:   u32 length, whose highest bit says that it is not compressed; bytes, [u32 checksum of them]
-//! legacy:  magic, block…                    of 8 MiB; nothing says that it ends
+//! block:   u32 length, whose highest bit means uncompressed; bytes, [u32 checksum of them]
+//! legacy:  magic, block…                    of 8 MiB; no end mark
 //! ```
 //!
 //! Numbers are little-endian, checksums are xxHash-32. Blocks of a frame may refer to the 64 KiB before them.
@@ -36,14 +36,14 @@ const CONTENT_CHECKSUM: u8 = 0x04;
 const RESERVED: u8 = 0x02;
 const DICTIONARY: u8 = 0x01;
 
-/// Flags and size of blocks of the frames that are written.
+/// Flags and block size of written frames.
 const WRITTEN: [u8; 2] = [VERSION | INDEPENDENT | CONTENT_SIZE | CONTENT_CHECKSUM, 0x70];
 const WRITTEN_BLOCK: usize = 4 << 20;
 /// Bytes of their headers.
 const WRITTEN_HEADER: usize = 15;
 
 const UNCOMPRESSED: u32 = 1 << 31;
-/// In place of the length of a block.
+/// Instead of the length of a block.
 const FRAME_END: [u8; 4] = [0; 4];
 const LEGACY_BLOCK: usize = 8 << 20;
 /// Bytes that a block may refer to.
@@ -62,7 +62,7 @@ pub(crate) struct Lz4Reader<R> {
 }
 
 enum Format {
-    /// The first bytes will tell.
+    /// Unknown until the first bytes are read.
     Unknown,
     Frames(Box<Frames>),
     Hadoop(HadoopBlocks),
@@ -145,13 +145,13 @@ enum Current {
 
 struct Frame {
     flags: u8,
-    /// The byte of the header that tells the size of blocks.
+    /// The byte of the header with the size of blocks.
     sizes: u8,
     longest_block: usize,
     content_size: Option<u64>,
     /// Bytes so far.
     length: u64,
-    /// That of all bytes; `None` if some were not decoded.
+    /// The checksum of all bytes; `None` if some were not decoded.
     checksum: Option<Xxh32>,
 }
 
@@ -202,7 +202,7 @@ impl Frames {
         })
     }
 
-    /// Begins with the frame after its magic.
+    /// Begins a frame after its magic.
     fn enter<R: Read>(&mut self, magic: u32, compressed: &mut Compressed<R>) -> io::Result<()> {
         self.current = match magic {
             FRAME => Current::Frame(Frame::read_header(compressed)?),
@@ -250,7 +250,7 @@ impl Frames {
         decoded.map_err(|error| compressed.invalid(error.to_string()))
     }
 
-    /// Reads a block after its length, or begins with the frame whose magic is there instead.
+    /// Reads a block after its length, or begins a frame whose magic is in its place.
     fn read_legacy_block<R: Read>(
         &mut self,
         length: u32,
@@ -301,7 +301,7 @@ impl Frame {
         (flags & INDEPENDENT != 0).then_some(frame)
     }
 
-    /// Takes note of a decoded block.
+    /// Records a decoded block.
     fn add(&mut self, decoded: &[u8], window: &mut Vec<u8>) {
         self.length += decoded.len() as u64;
         if self.flags & CONTENT_CHECKSUM != 0
@@ -342,8 +342,8 @@ fn longest_block(sizes: u8) -> Option<usize> {
     }
 }
 
-/// Whether a file of `size` bytes consists of frames as [`encode_frame`] makes them, of at most so many bytes
-/// of text each. Their headers and the lengths of their blocks are read.
+/// Whether a file of `size` bytes consists of frames as [`encode_frame`] writes them, each with a limited number
+/// of bytes of text. Their headers and the lengths of their blocks are read.
 pub(crate) fn has_small_frames(
     size: u64,
     most: u64,
@@ -392,7 +392,7 @@ mod tests {
     use super::*;
     use crate::decoder::decode;
 
-    /// A frame with these flags beside the version, of blocks that are not compressed.
+    /// A frame of uncompressed blocks, with these flags in addition to the version.
     fn frame(flags: u8, blocks: &[&[u8]]) -> Vec<u8> {
         let content = blocks.concat();
         let mut frame = [&FRAME.to_le_bytes()[..], &[VERSION | flags, 0x40]].concat();

@@ -22,8 +22,9 @@ impl Pending {
         n
     }
 
-    /// Calls `decode` with room for `most` bytes, which returns how many it has written: in `out` if that is large enough, or else
-    /// here, of which `out` then gets the beginning. Returns the number of bytes in `out`. Nothing may be left from before.
+    /// Calls `decode` with room for `most` bytes; it returns how many it has written. The room is `out` if that is
+    /// large enough; otherwise it is here, and `out` gets the beginning. Returns the number of bytes in `out`. Nothing
+    /// may be left from before.
     ///
     /// # Errors
     /// Those of `decode`.

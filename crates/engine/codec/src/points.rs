@@ -1,20 +1,20 @@
-//! Places in a gzip file where decoding may begin, as the indexes of other programs name them.
+//! Points in a gzip file where decoding may begin, from the indexes of other programs.
 
 use crate::index::NotAnIndex;
 use crate::inflate::WINDOW;
 
-/// What an index of another program says. It refers to the bytes of that index, which may be large.
+/// The contents of another program's index. It refers to the bytes of that index, which may be large.
 #[derive(Debug)]
 pub struct Points<'a> {
-    /// Their places in the file increase, and so do those in the decoded bytes.
+    /// Their offsets increase, both in the file and in the decoded bytes.
     pub(crate) points: Vec<Point<'a>>,
-    /// Bytes of the file, if the index tells.
+    /// Bytes of the file, if the index has the number.
     pub(crate) size: Option<u64>,
-    /// Decoded bytes, if the index tells.
+    /// Decoded bytes, if the index has the number.
     pub(crate) length: Option<u64>,
 }
 
-/// A place where decoding may begin.
+/// A point where decoding may begin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point<'a> {
     /// Bit of the file.
@@ -24,12 +24,12 @@ pub(crate) struct Point<'a> {
     pub(crate) window: PointWindow<'a>,
 }
 
-/// The decoded bytes before a place.
+/// The decoded bytes before a point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PointWindow<'a> {
     /// None are given, as at the beginning of a member.
     Nothing,
-    /// As they are.
+    /// Uncompressed.
     Plain(&'a [u8]),
     /// Compressed by zlib.
     Zlib(&'a [u8]),
@@ -69,7 +69,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The bit that is so many bits before a byte.
+/// The bit that is this many bits before a byte.
 pub(crate) fn bit_before(byte: u64, bits: u32) -> Result<u64, NotAnIndex> {
     let bit = byte.checked_mul(8).and_then(|bit| bit.checked_sub(bits.into()));
     bit.filter(|_| bits < 8).ok_or(NotAnIndex)

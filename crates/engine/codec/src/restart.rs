@@ -4,13 +4,13 @@ use std::io::{self, Read};
 
 /// A decoder that can start between the frames or independent blocks of a file.
 ///
-/// A read returns bytes of one frame or block only, so that callers can tell where it ends.
+/// A read returns bytes of one frame or block only, so that callers know where it ends.
 pub(crate) trait Restart: Read {
     /// The offset in the file after the last byte that was used.
     fn offset(&self) -> u64;
 
-    /// What a decoder that starts at [`Restart::offset`] must know, a few bytes; `None` if no decoder can start there. The end of a frame
-    /// is read for it.
+    /// The few bytes of state for a decoder that starts at [`Restart::offset`]; `None` if no decoder can start there.
+    /// This reads the end of a frame.
     ///
     /// # Errors
     /// As those of a read.

@@ -1,4 +1,4 @@
-//! Snappy: Hadoop's blocks, or the framing format that other tools write. The first bytes tell which.
+//! Snappy: Hadoop's blocks, or the framing format that other tools write. The first bytes decide which.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,8 @@ use crate::compressed::Compressed;
 use crate::hadoop::{HadoopBlocks, Raw};
 use crate::restart::Restart;
 
-/// How the framing format begins: a chunk with the name of the format, 6 bytes long. As the length of a block it is negative.
+/// The start of the framing format: a chunk with the name of the format, 6 bytes long. As the length of a block it is
+/// negative.
 const FRAMED: [u8; 4] = [0xff, 6, 0, 0];
 
 /// Decodes a file.
@@ -80,7 +81,7 @@ impl<R: Read> Read for SnappyReader<R> {
 
 /// The bytes from [`FRAMED`] on.
 struct Framed<R> {
-    /// The last so many bytes of [`FRAMED`] have not been read.
+    /// The last bytes of [`FRAMED`], this many, have not been read.
     first: usize,
     compressed: Compressed<R>,
     /// The input has failed.
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_in_the_framing_format_is_told() {
+    fn damage_in_the_framing_format_is_reported() {
         let file = framed(b"some text\n");
         let last = file.len() - 1;
         for (file, reason) in [

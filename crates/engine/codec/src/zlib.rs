@@ -1,4 +1,4 @@
-//! zlib streams one after the other (RFC 1950), as Hadoop's `DefaultCodec` writes and reads them.
+//! Concatenated zlib streams (RFC 1950), as Hadoop's `DefaultCodec` writes and reads them.
 
 use std::io::{self, Read};
 
@@ -14,7 +14,7 @@ pub(crate) struct ZlibReader<R> {
     compressed: Compressed<R>,
     inflate: Inflate,
     is_inside: bool,
-    /// What is wrong after the bytes that have been returned.
+    /// The error after the bytes that have been returned.
     failure: Option<io::Error>,
 }
 

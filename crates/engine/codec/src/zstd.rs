@@ -1,4 +1,4 @@
-//! Zstandard frames one after the other, with skippable frames between them (RFC 8878).
+//! Concatenated Zstandard frames, with skippable frames between them (RFC 8878).
 
 use std::io::{self, Read};
 
@@ -10,7 +10,7 @@ use crate::restart::Restart;
 
 /// Frames that refer to more than 128 MiB before them are refused, as by the `zstd` command: they take as much memory.
 const LONGEST_WINDOW_LOG: u32 = 27;
-/// What the library returns for others: ZSTD_error_frameParameter_windowTooLarge of zstd_errors.h.
+/// The library's error for them: ZSTD_error_frameParameter_windowTooLarge of zstd_errors.h.
 const WINDOW_TOO_LARGE: usize = 16_usize.wrapping_neg();
 
 /// Bytes of the header of a block, and of the checksum of a frame.
@@ -19,8 +19,8 @@ const CHECKSUM: usize = 4;
 
 /// Decodes a file.
 ///
-/// The library forgets what it has written in a call that fails. So it gets one block in a call, and the header of the next one in
-/// another call: then all blocks before damage are returned.
+/// The library discards the output of a call that fails. So it gets one block in a call, and the header of the next one
+/// in another call: then all blocks before damage are returned.
 pub(crate) struct ZstdReader<R> {
     compressed: Compressed<R>,
     context: DCtx<'static>,
@@ -65,7 +65,7 @@ impl<R: Read> Restart for ZstdReader<R> {
     }
 
     fn restart_state(&mut self) -> io::Result<Option<Vec<u8>>> {
-        // All that is left of the frame may be its checksum.
+        // Only the checksum of the frame may be left.
         while self.is_inside() && self.wanted <= CHECKSUM {
             let before = self.offset();
             self.step(&mut [])?;
@@ -103,7 +103,7 @@ fn reason(code: usize) -> &'static str {
     }
 }
 
-/// Decodes whole frames, straight to where their bytes belong. Returns whether they are well-formed and exactly fill `decoded`.
+/// Decodes whole frames directly to `decoded`. Returns whether they are well-formed and fill it exactly.
 pub(crate) fn decode_frames(frames: &[u8], decoded: &mut [u8]) -> bool {
     DCtx::create().decompress(decoded, frames) == Ok(decoded.len())
 }
@@ -115,7 +115,7 @@ mod tests {
     use crate::{Encoder, Form};
 
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-    /// Of one block that is not compressed, without a checksum.
+    /// A frame of one uncompressed block, without a checksum.
     const X: [u8; 10] = [MAGIC[0], MAGIC[1], MAGIC[2], MAGIC[3], 0x20, 1, 0x09, 0, 0, b'x'];
 
     fn skippable(content: &[u8]) -> Vec<u8> {
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Where the input is read from in portions, the end of a frame may be read after its text.
+    /// If the input is read in portions, the end of a frame may be read after its text.
     #[test]
     fn a_decoder_can_start_after_each_frame() {
         let frame = Encoder::new(Form::Zstd, None).encode(b"a line of text\n").bytes;

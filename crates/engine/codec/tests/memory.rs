@@ -1,4 +1,4 @@
-//! What a file claims is not what memory is allocated for.
+//! Memory is not allocated for sizes that a file only claims.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Read};
@@ -33,7 +33,7 @@ static ALLOCATOR: Counting = Counting;
 
 const MIB: usize = 1 << 20;
 
-/// Decodes a file and forgets it. Returns how many bytes it has, or the error, and how much memory was used.
+/// Decodes a file and discards it. Returns how many bytes it has, or the error, and how much memory was used.
 fn measured(codec: Codec, file: impl Read) -> (io::Result<u64>, usize) {
     let before = USED.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -41,17 +41,17 @@ fn measured(codec: Codec, file: impl Read) -> (io::Result<u64>, usize) {
     (decoded, MOST.load(Ordering::Relaxed) - before)
 }
 
-/// In one test, because others would allocate at the same time. Zstandard's memory is that of C, and not counted.
+/// In one test, because others would allocate at the same time. Zstandard's memory is allocated by C, and not counted.
 #[test]
 fn memory_is_bounded() {
-    // Blocks of Hadoop of 2 GiB, with chunks of 64 MiB, that are not there.
+    // Hadoop blocks of 2 GiB, with chunks of 64 MiB, that do not exist.
     for codec in [Codec::Lz4, Codec::Snappy] {
         let claims = [0x7f, 0xff, 0xff, 0xff, 0x04, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 0x0f];
         let (decoded, used) = measured(codec, &claims[..]);
         assert_eq!(decoded.expect_err("cut off").kind(), io::ErrorKind::UnexpectedEof);
         assert!(used < MIB, "{codec:?}: {used}");
     }
-    // A chunk of Snappy says that it is 4 GiB long.
+    // A Snappy chunk claims to be 4 GiB long.
     let claims = [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 6, 0xff, 0xff, 0xff, 0xff, 0x0f, 0];
     let (decoded, used) = measured(Codec::Snappy, &claims[..]);
     assert_eq!(decoded.expect_err("too long").kind(), io::ErrorKind::InvalidData);
@@ -66,7 +66,7 @@ fn memory_is_bounded() {
     assert_eq!(decoded.expect("decoded"), 256 * u64::from(u32::from_be_bytes(length)));
     assert!(used < 8 * MIB, "twice a block: {used}");
 
-    // Empty streams of bzip2, for each of which the library would allocate 4 MB.
+    // Empty bzip2 streams, for each of which the library would allocate 4 MB.
     let empty = b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0".repeat(100_000);
     let (decoded, used) = measured(Codec::Bzip2, &empty[..]);
     assert_eq!(decoded.expect("decoded"), 0);

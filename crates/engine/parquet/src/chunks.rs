@@ -1,8 +1,8 @@
-//! What a footer says of column chunks, and the library that parses it does not tell.
+//! Facts about column chunks that are in a footer, but that the library that parses it does not report.
 //!
-//! The library takes the chunks of a row group for the columns of the schema in their order. Parquet's Java reader looks them up by
-//! their paths, so files in which these are in another order, twice there or not in the schema are read in another way, or not at
-//! all. It also chooses row groups by their place in the file, of which a part may be read.
+//! The library matches the chunks of a row group with the columns of the schema by order. Parquet's Java reader looks
+//! them up by path, so it reads files differently, or not at all, if chunks are in another order, duplicated or not in
+//! the schema. It also selects row groups by their position in the file, since it may read only a part.
 
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
@@ -24,8 +24,8 @@ struct Chunk<'a> {
     is_elsewhere: bool,
 }
 
-/// Whether the chunks of a well-formed footer are those of the schema's columns, in their order, and all row groups belong to the file
-/// as a whole; `metadata` is what the library has made of the footer.
+/// Whether the chunks of a well-formed footer are those of the schema's columns, in order, and a read of the whole file
+/// selects all row groups; `metadata` is the footer as the library parsed it.
 pub(crate) fn are_in_order(file: &[u8], metadata: &ParquetMetaData) -> bool {
     groups(file).is_some_and(|groups| {
         groups.len() == metadata.num_row_groups()
@@ -47,7 +47,8 @@ impl Group<'_> {
             })
     }
 
-    /// The rule of Parquet's Java reader for a row group that belongs to a part of a file, here all of it: its middle is in there.
+    /// The rule of Parquet's Java reader: a row group belongs to the part of a file (here the whole file) that contains
+    /// its middle.
     fn is_of_file(&self, known: &RowGroupMetaData, length: usize) -> bool {
         let sizes = known.columns().iter().map(|column| column.compressed_size());
         let compressed_bytes = sizes.fold(0_i64, i64::saturating_add);
@@ -65,7 +66,7 @@ fn groups(file: &[u8]) -> Option<Vec<Group<'_>>> {
     let mut groups = Vec::new();
     footer(file)?.structure(FOOTER, |walk, field| match field {
         4 => walk.list(|walk| group(walk).map(|group| groups.push(group))).map(|()| Visit::Taken),
-        // How the file is encrypted, and by which key its footer is signed.
+        // The encryption algorithm, and the key that signs the footer.
         8 | 9 => None,
         _ => Some(Visit::Skip),
     })?;

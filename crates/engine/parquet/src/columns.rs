@@ -5,7 +5,7 @@ use parquet::data_type::{ByteArray, DataType, Int96};
 
 use crate::request::ColumnType;
 
-/// Most bytes of a column: a file of more is left to Spark.
+/// Maximum bytes of a column: a larger file is left to Spark.
 pub(crate) const MAX_BYTES: u32 = 64 << 20;
 
 /// The values of a column, one for each row of the file.
@@ -15,7 +15,7 @@ pub struct Column {
     pub nulls: Vec<u8>,
     /// The values, little-endian and one after the other. Fixed-width rows without a value have zeros.
     pub values: Vec<u8>,
-    /// For types without a fixed width: where each row's value begins in `values`, and where the last one ends.
+    /// For types without a fixed width: the offset of each row's value in `values`, and the end of the last one.
     pub offsets: Vec<u32>,
 }
 
@@ -25,8 +25,8 @@ impl Column {
         Column { offsets, ..Column::default() }
     }
 
-    /// Adds the `rows` rows of a row group that come after `before` others. `None` if the reader has not as many, fails, or has
-    /// another type.
+    /// Adds the `rows` rows of a row group that come after `before` others. `None` if the reader has fewer rows, fails,
+    /// or has another type.
     pub(crate) fn read(
         &mut self,
         reader: ColumnReader,

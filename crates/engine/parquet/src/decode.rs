@@ -15,7 +15,7 @@ use crate::pages::{Chunk, are_pages};
 use crate::request::{ColumnRequest, ColumnType, Request};
 use crate::thrift::has_footer;
 
-/// Most rows of a file: a few bytes may stand for any number of equal rows.
+/// Maximum rows of a file: a few bytes may stand for any number of equal rows.
 const MAX_ROWS: usize = 1 << 20;
 
 /// The requested columns of a file.
@@ -47,8 +47,7 @@ impl Decoded {
     }
 }
 
-/// Decodes the requested columns of a file, given all its bytes. `None` if the file is not one that Spark would read in the same
-/// way.
+/// Decodes the requested columns of a file, given all its bytes. `None` if Spark might read the file differently.
 pub fn decode(file: Vec<u8>, request: &Request) -> Option<Decoded> {
     // The library may panic on a damaged file.
     catch_unwind(AssertUnwindSafe(|| decoded(Bytes::from(file), request))).ok().flatten()
@@ -68,39 +67,40 @@ fn decoded(file: Bytes, request: &Request) -> Option<Decoded> {
     if schema.key_value_metadata().is_some_and(|pairs| pairs.iter().any(|pair| pair.value.is_none())) {
         return None;
     }
-    let places = request.columns.iter().map(|column| Place::of(schema, column, request));
-    let places = places.collect::<Option<Vec<_>>>()?;
+    let positions = request.columns.iter().map(|column| Position::of(schema, column, request));
+    let positions = positions.collect::<Option<Vec<_>>>()?;
     let mut rows = 0;
     for group in footer.row_groups() {
         rows += usize::try_from(group.num_rows()).ok()?;
-        let is_known =
-            |place: &Place| is_known(group.column(place.leaf), group.num_rows(), place.is_nullable, &file);
-        if rows > MAX_ROWS || !places.iter().all(is_known) {
+        let is_known = |position: &Position| {
+            is_known(group.column(position.leaf), group.num_rows(), position.is_nullable, &file)
+        };
+        if rows > MAX_ROWS || !positions.iter().all(is_known) {
             return None;
         }
     }
     let mut columns: Vec<_> = request.columns.iter().map(|column| Column::new(column.kind)).collect();
-    for (column, (asked, place)) in columns.iter_mut().zip(request.columns.iter().zip(&places)) {
+    for (column, (asked, position)) in columns.iter_mut().zip(request.columns.iter().zip(&positions)) {
         let mut before = 0;
         for index in 0..reader.num_row_groups() {
             let group = reader.get_row_group(index).ok()?;
             let rows = usize::try_from(group.metadata().num_rows()).ok()?;
-            let values = group.get_column_reader(place.leaf).ok()?;
-            column.read(values, asked.kind, place.is_nullable, rows, before)?;
+            let values = group.get_column_reader(position.leaf).ok()?;
+            column.read(values, asked.kind, position.is_nullable, rows, before)?;
             before += rows;
         }
     }
     Some(Decoded { rows, columns })
 }
 
-/// Where a column is in a file.
-struct Place {
+/// The position of a column in a file.
+struct Position {
     leaf: usize,
     is_nullable: bool,
 }
 
-impl Place {
-    /// `None` if it is not there exactly once, or has another type.
+impl Position {
+    /// `None` unless the column exists exactly once, with this type.
     fn of(schema: &FileMetaData, asked: &ColumnRequest, request: &Request) -> Option<Self> {
         let descriptor = schema.schema_descr();
         let fields = descriptor.root_schema().get_fields();
@@ -116,14 +116,14 @@ impl Place {
             return None;
         }
         match field.get_basic_info().repetition() {
-            Repetition::REQUIRED => Some(Place { leaf, is_nullable: false }),
-            Repetition::OPTIONAL => Some(Place { leaf, is_nullable: true }),
+            Repetition::REQUIRED => Some(Position { leaf, is_nullable: false }),
+            Repetition::OPTIONAL => Some(Position { leaf, is_nullable: true }),
             Repetition::REPEATED => None,
         }
     }
 }
 
-/// Whether Spark may take the names of two columns for the same. It has rules for letters beyond ASCII that are not known here.
+/// Whether Spark may treat the names of two columns as equal. Its rules for letters beyond ASCII are not known here.
 fn may_be_same(one: &str, other: &str, request: &Request) -> bool {
     one == other
         || !request.case_sensitive
@@ -136,7 +136,7 @@ fn is_of(field: &Type, kind: ColumnType) -> bool {
     let is_plain = info.logical_type_ref().is_none() && info.converted_type() == ConvertedType::NONE;
     // An annotation may be in its old form alone.
     let is_annotated = |logical: LogicalType, converted: ConvertedType| match info.logical_type_ref() {
-        // Where both contradict each other, Spark takes the old form.
+        // If they contradict each other, Spark uses the old form.
         Some(found) => *found == logical && [ConvertedType::NONE, converted].contains(&info.converted_type()),
         None => info.converted_type() == converted,
     };
@@ -192,7 +192,7 @@ fn is_gregorian(field: &Type, kind: ColumnType, schema: &FileMetaData, request: 
     }
 }
 
-/// Whether a chunk consists of pages in the file, and only has encodings and a codec that Spark reads and this crate as well.
+/// Whether a chunk consists of pages in this file, with encodings and a codec that both Spark and this crate read.
 fn is_known(chunk: &ColumnChunkMetaData, rows: i64, is_nullable: bool, file: &[u8]) -> bool {
     let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
@@ -207,8 +207,8 @@ fn is_known(chunk: &ColumnChunkMetaData, rows: i64, is_nullable: bool, file: &[u
         && chunk.encodings().all(is_read_by_spark)
 }
 
-/// Whether it is an encoding of Spark's vectorized reader. `DELTA_BYTE_ARRAY` is left to it, because it knows of writers that
-/// got it wrong.
+/// Whether Spark's vectorized reader supports this encoding. `DELTA_BYTE_ARRAY` is left to Spark, which works around
+/// faulty writers.
 #[expect(deprecated, reason = "files name BIT_PACKED for levels that they do not have")]
 fn is_read_by_spark(encoding: Encoding) -> bool {
     matches!(
@@ -241,7 +241,7 @@ mod tests {
         Request::decode(encoded).expect("well-formed")
     }
 
-    /// A file with these columns, each of whose rows is null where it has no value, and as many row groups.
+    /// A file with these columns, in which rows without a value are null, and as many row groups.
     fn file(schema: &str, groups: &[Vec<Values>], properties: WriterProperties) -> Vec<u8> {
         let schema = Arc::new(parse_message_type(schema).expect("a schema"));
         let mut bytes = Vec::new();
@@ -422,22 +422,23 @@ mod tests {
             for flip in [1, 0x80, 0xff] {
                 let mut damaged = file.clone();
                 damaged[at] ^= flip;
-                // Whatever comes of it: a value may have changed.
+                // Any result will do: a value may have changed.
                 let _ = decode(damaged, &asked).map(|decoded| assert!(decoded.rows <= MAX_ROWS));
             }
         }
     }
 
-    /// Spark looks chunks up by their paths, which the library does not read.
+    /// Spark looks up chunks by path, which the library does not read.
     #[test]
     fn chunks_that_are_not_the_columns_of_the_schema_are_left() {
         let file = file(SCHEMA, &groups(), WriterProperties::builder().build());
         let asked = request(b"\x01\0\0i\x01\0\0\0a");
         assert!(decode(file.clone(), &asked).is_some());
-        // A field of a list of one string of one byte.
+        // A field with a list of one string of one byte.
         let path = |name: u8| [0x19, 0x18, 1, name];
-        let places = |name| Vec::from_iter((0..file.len()).filter(|&at| file[at..].starts_with(&path(name))));
-        let (a, b) = (places(b'a'), places(b'b'));
+        let positions =
+            |name| Vec::from_iter((0..file.len()).filter(|&at| file[at..].starts_with(&path(name))));
+        let (a, b) = (positions(b'a'), positions(b'b'));
         assert_eq!((a.len(), b.len()), (groups().len(), groups().len()));
         for (what, edits) in [
             ("swapped", vec![(a[0], b'b'), (b[0], b'a')]),

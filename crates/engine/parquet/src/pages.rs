@@ -1,7 +1,7 @@
-//! Whether the pages of a column chunk are those that Spark's reader takes.
+//! Whether Spark's reader accepts the pages of a column chunk.
 //!
-//! The library is content with less than Spark's reader is: it takes levels in an encoding that Spark refuses, passes over pages
-//! that it does not know, and reads no more rows than it is asked for, however many there are.
+//! The library is less strict than Spark's reader: it accepts levels in an encoding that Spark refuses, skips unknown
+//! pages, and reads no more rows than requested, however many there are.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ const PLAIN_DICTIONARY: i64 = 2;
 const RLE: i64 = 3;
 const BIT_PACKED: i64 = 4;
 
-/// What is known of a chunk.
+/// The properties of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
     /// Number of its values.
@@ -39,7 +39,7 @@ struct Header {
     numbers: [i64; 7],
 }
 
-/// Whether these bytes of a file are the pages of a chunk, none of which has more than `most` bytes when it is decompressed.
+/// Whether these bytes of a file are the pages of a chunk, each with at most `most` bytes when decompressed.
 pub(crate) fn are_pages(file: &[u8], range: Range<usize>, chunk: Chunk, most: u32) -> bool {
     rows(file, range, chunk, most) == Some(chunk.rows)
 }
@@ -86,7 +86,7 @@ impl Header {
         })
     }
 
-    /// Whether the page has as many bytes as its header says. The library decompresses whatever there is.
+    /// Whether the page has as many bytes as its header says. The library decompresses any number of bytes.
     fn has_sizes(&self, chunk: Chunk, page: &[u8]) -> bool {
         let levels = if self.kind == DATA_V2 { self.numbers[5] } else { 0 };
         let plain = page.len() as i64 == self.uncompressed;

@@ -1,15 +1,15 @@
-//! What is asked for.
+//! The requested columns.
 
 use millstream_wire::{Decoder, Malformed};
 
-/// Columns of a file, and how Spark would look for them.
+/// Columns of a file, and how Spark would look them up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The columns, in the order in which they are returned.
     pub columns: Vec<ColumnRequest>,
-    /// Whether names that differ in case alone are different.
+    /// Whether names that differ only in case are different.
     pub case_sensitive: bool,
-    /// Whether dates of files which Spark has not written are in the proleptic Gregorian calendar.
+    /// Whether dates of files not written by Spark are in the proleptic Gregorian calendar.
     pub dates_are_gregorian: bool,
     /// The same for timestamps that are stored as `INT96`.
     pub int96_is_gregorian: bool,
@@ -24,7 +24,7 @@ pub struct ColumnRequest {
     pub kind: ColumnType,
 }
 
-/// A type of Spark. Each stands for exactly one type of Parquet.
+/// A Spark type. Each stands for exactly one Parquet type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// `BOOLEAN`; one byte, 0 or 1.
@@ -60,7 +60,7 @@ pub enum ColumnType {
     },
 }
 
-/// Most digits in an `INT32`.
+/// Maximum digits in an `INT32`.
 const INT_DIGITS: u8 = 9;
 
 impl ColumnType {

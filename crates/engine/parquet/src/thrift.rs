@@ -1,14 +1,14 @@
-//! Whether the metadata of a file can be parsed in a time and memory that its size bounds.
+//! Whether the metadata of a file can be parsed in time and memory bounded by its size.
 //!
-//! Footers and page headers are structures of Thrift's compact protocol. A damaged one may announce a list of two thousand
-//! million elements, or a page of as many bytes, and the library that parses them believes it. It also believes that a field has
-//! the type that Parquet gives it, whatever type the file says. So they are walked first, without storing anything: each element
-//! takes at least a byte of the file, and each field of Parquet's has its type. The format is that of
-//! <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>, the structures are those of
+//! Footers and page headers are structures of Thrift's compact protocol. A damaged one may announce a list of two
+//! billion elements, or a page of as many bytes, and the library that parses them trusts it. It also assumes that a
+//! field has Parquet's type, whatever type the file says. So they are walked first, without storing anything: each
+//! element must take at least a byte of the file, and each Parquet field must have its type. The format is documented
+//! in <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>, the structures in
 //! <https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift>.
 
 const MAGIC: &[u8] = b"PAR1";
-/// Depth of structures and lists; Parquet's own are not deeper than 6.
+/// Maximum depth of structures and lists; Parquet's have a depth of at most 6.
 const MAX_DEPTH: u32 = 16;
 
 // Types of the protocol. In a field, a boolean is its type.
@@ -151,7 +151,7 @@ pub(crate) const DATA_PAGE_HEADER_V2: Fields =
     &[(1, Int), (2, Int), (3, Int), (4, Int), (5, Int), (6, Int), (7, Bool), (8, Struct(STATISTICS))];
 
 impl Type {
-    /// Whether the protocol says so of a value.
+    /// Whether `kind`, a type code of the protocol, is this type.
     fn is(self, kind: u8) -> bool {
         match self {
             Bool => matches!(kind, TRUE | FALSE),
@@ -172,7 +172,7 @@ pub(crate) fn has_footer(file: &[u8]) -> bool {
     footer(file).and_then(|mut walk| walk.structure(FOOTER, |_, _| Some(Visit::Skip))).is_some()
 }
 
-/// The structure of [`FOOTER`]'s fields at the end of a file.
+/// The structure with the fields of [`FOOTER`] at the end of a file.
 pub(crate) fn footer(file: &[u8]) -> Option<Walk<'_>> {
     let before = file.strip_suffix(MAGIC)?;
     let (before, length) = before.split_last_chunk::<4>()?;
@@ -180,16 +180,16 @@ pub(crate) fn footer(file: &[u8]) -> Option<Walk<'_>> {
     Some(Walk::new(&before[start..]))
 }
 
-/// What a visitor did with the value of a field.
+/// Whether a visitor walked the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visit {
-    /// It has been walked.
+    /// It did.
     Taken,
-    /// It has not.
+    /// It did not.
     Skip,
 }
 
-/// Bytes that are walked; every step is `None` if they are malformed.
+/// Bytes to walk; every step is `None` if they are malformed.
 pub(crate) struct Walk<'a> {
     rest: &'a [u8],
     /// Structures and lists around the next value.
@@ -252,7 +252,8 @@ impl<'a> Walk<'a> {
         Some((count, header & 0xf))
     }
 
-    /// A structure with these fields, and others. Calls `visit` with the number of each field whose value takes bytes, before these.
+    /// A structure with these fields, and others. Calls `visit` with the number of each field that has value bytes,
+    /// before these.
     pub(crate) fn structure(
         &mut self,
         fields: Fields,
@@ -327,7 +328,7 @@ mod tests {
         [MAGIC, footer, &length, MAGIC].concat()
     }
 
-    /// The footer with a number in a field that is none of Parquet's, and these fields after it.
+    /// The footer with a number in a field unknown to Parquet, and these fields after it.
     fn with_unknown(fields: &[u8]) -> Vec<u8> {
         file(&[b"\x06\x80\x01\x02", fields].concat())
     }
@@ -356,7 +357,7 @@ mod tests {
         assert!(!has_footer(b"PAR1") && !has_footer(b"\xff\xff\xff\xffPAR1") && !has_footer(b""));
     }
 
-    /// The library reads each as what it should be, whatever it is.
+    /// The library reads each field as the type that it should have.
     #[test]
     fn fields_have_their_types() {
         let field_of_element: &[u8] = b"\x29\x1c\x15\x02\0\0";

@@ -1,10 +1,10 @@
-//! Ending a traversal from outside or from a visitor.
+//! Cancellation of a traversal, from outside or by a visitor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A shared flag that ends a traversal. Workers check it between calls to the volume. A call that hangs is not interrupted;
-/// a caller that cannot wait for it should run the traversal on a thread of its own.
+/// a caller that cannot wait for it should run the traversal on a separate thread.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation {
     cancelled: Arc<AtomicBool>,

@@ -1,9 +1,9 @@
-//! How much a traversal has found, for whoever wants to know how much is left.
+//! Counts what a traversal has found, to show how much is left.
 //!
 //! An entry is found when its directory lists it, and done when it has been visited. A large directory is read ahead of
-//! the visits, so that more has been found than done, and whether a batch was the last one is asked before its visits. That
-//! is all there is once every directory has been read to its end and no entry that waits for its visit may be a directory.
-//! Counting costs a look at the type of each entry, and nothing where there is no census.
+//! the visits, so that more has been found than done, and whether a batch was the last one is asked before its visits.
+//! The count is final once every directory has been read to its end and no entry still to be visited may be a
+//! directory. Counting costs a look at the type of each entry, and nothing where there is no census.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

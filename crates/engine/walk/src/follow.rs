@@ -15,7 +15,7 @@ pub enum FollowPolicy {
 }
 
 impl FollowPolicy {
-    /// The behaviour towards an entry at `depth`; operands are at depth 0.
+    /// The behaviour for an entry at `depth`; operands are at depth 0.
     pub fn at_depth(self, depth: u32) -> SymlinkBehavior {
         match self {
             FollowPolicy::Always => SymlinkBehavior::Follow,

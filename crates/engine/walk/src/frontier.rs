@@ -1,8 +1,8 @@
 //! The queues of pending tasks.
 //!
-//! [`Stealing`]: every worker has a stack of its own, from which others steal the oldest task. [`Stacked`]: all workers
-//! share one stack, so directories start roughly in output order. While too much output is waiting, only the directory whose
-//! output is next may start.
+//! [`Stealing`]: every worker has its own stack, from which others steal the oldest task. [`Stacked`]: all workers
+//! share one stack, so directories start roughly in output order. While too much output is waiting, only the directory
+//! whose output is next may start.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,13 +44,13 @@ pub(crate) struct Reading<V: Volume, S> {
     pub(crate) kept: bool,
 }
 
-/// What is known of the batch that follows the one being visited.
+/// The state of the batch after the one being visited.
 #[derive(Debug, Default)]
 pub(crate) enum Ahead {
     #[default]
     Unread,
     Read(DirentBatch),
-    /// There is none.
+    /// There is no further batch.
     End,
 }
 
@@ -172,7 +172,7 @@ impl<V: Volume, S> Frontier<V, S> {
         idle > 0 || (waiting as isize) < workers as isize
     }
 
-    /// Ends the traversal: a worker is gone, and its task with it.
+    /// Ends the traversal: a worker has died, and its task is lost.
     pub(crate) fn abandon(&self) {
         match self {
             Frontier::Stealing(stealing) => {

@@ -3,19 +3,19 @@
 //! ```text
 //!            kept: within the budget, until no child waits for it
 //!  slot ─────┤
-//!            lent: shared with its current user ── a chunk, a reader, the worker that was there last
+//!            lent: shared with its current user ── a chunk, a reader, the last worker to use it
 //! ```
 //!
 //! A directory keeps its handle while children wait to be opened from it, or to be left. Beyond the budget it keeps none,
 //! but it can share the handle while any worker has it open. Every worker holds the handles of the directory that it opened
-//! last and of that directory's parent, so the next level of a chain is opened from the previous one, whichever worker read
-//! it. An idle worker drops these handles: they would keep the cached ancestors of a removed directory in memory, and Linux
-//! searches those at every removal further up.
+//! last and of that directory's parent, so the next directory of a chain is opened from the one above it, whichever
+//! worker read that. An idle worker drops these handles: they would keep the cached ancestors of a removed directory in
+//! memory, and Linux searches those at every removal further up.
 //!
-//! A handle that nobody holds is reopened by the shorter of two ways, which are searched in parallel steps: down from the
-//! nearest ancestor with a handle, or from the worker's last directory, up through `..` and down again. Every directory on
-//! the way must have the device and inode number that were recorded when it was read. A depth-first worker climbs the way
-//! it descended, so reopening costs about one call per directory, not one per level.
+//! A handle that nobody holds is reopened by the shorter of two paths, which are searched in alternating steps: down
+//! from the nearest ancestor with a handle, or from the worker's last directory, up through `..` and down again. Every
+//! directory on the path must have the device and inode number that were recorded when it was read. A depth-first
+//! worker climbs the path it descended, so reopening costs about one call per directory, whatever its depth.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -80,7 +80,7 @@ impl<V: Volume, S> Default for Recent<V, S> {
 }
 
 impl<V: Volume, S> Recent<V, S> {
-    /// Holds the handle of a directory; of those held so far, only its parent's stays.
+    /// Holds the handle of a directory; of the handles held so far, only its parent's stays.
     pub(crate) fn hold(&mut self, directory: &Dirs<V, S>, handle: &Arc<V::Dir>) {
         directory.slot.lend(handle);
         self.held

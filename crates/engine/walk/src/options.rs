@@ -22,7 +22,8 @@ impl Threads {
     /// The default maximum of adaptive concurrency.
     pub const DEFAULT_MAX: usize = 256;
 
-    /// Leave to start one more thread; [`None`] if the process has enough. A number that the user has set is not refused.
+    /// Permission to start one more thread; [`None`] if the process has enough. A number set by the user is never
+    /// refused.
     pub fn leave(self) -> Option<Permit<'static>> {
         let budget = Budget::of_process();
         match self {
@@ -66,7 +67,7 @@ pub enum Descent {
     /// Into any directory.
     #[default]
     Unlimited,
-    /// Only into operands. Nothing is opened below them, and so nobody asks which directories they are.
+    /// Only into operands. Nothing is opened below them, so their identities are not needed.
     Operands,
 }
 
@@ -87,7 +88,7 @@ pub struct WalkOptions {
     pub reserved_handles: usize,
     /// Ends the traversal early.
     pub cancellation: Cancellation,
-    /// Counts what is found. The operands have been counted before.
+    /// Counts the found entries. The operands have been counted before.
     pub census: Option<Arc<Census>>,
 }
 

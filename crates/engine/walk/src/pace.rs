@@ -1,16 +1,19 @@
-//! How many workers are worth having.
+//! Adapts the number of workers.
 //!
-//! Each worker meters itself after the calls it makes ([`millstream_system::pace`]). Where there is a wait worth a thought,
-//! the kernel is asked how much of it was spent on the run queue. With `c` CPUs and calls that take
-//! `w` of wall time for every unit of CPU time, `c·w` workers keep the CPUs busy; twice as many ride out the variation.
-//! Where a single wait lasts as long as a round trip to a server, 64 is the least (32 on a single CPU, which drives no
-//! more): a filer serves that many in parallel, and the first directories of a tree do not tell how wide it is. Growth that
-//! far is at once, because the first answers of a slow server are all it takes to know it. Beyond, every worker there is
-//! must have been heard before the number doubles, and only if the CPUs are idle, because neither the whole process,
-//! starting and waking threads included, nor anybody else uses them: what workers wait for is otherwise a CPU, here or in the
-//! server. Shrinking waits for several windows to agree, unless the process keeps the CPUs busy: then workers wait for each
-//! other (a local disk's journal, the lock of a directory), and half of them will do. Where they do not, the CPUs have time
-//! again, and that halving was the last.
+//! Each worker meters itself after the calls it makes ([`millstream_system::pace`]). If a wait is significant, the
+//! kernel is asked how much of it was spent on the run queue. With `c` CPUs and calls that take `w` of wall time for
+//! every unit of CPU time, `c·w` workers keep the CPUs busy; twice as many ride out the variation.
+//!
+//! Where a single wait lasts as long as a round trip to a server, the floor is 64 workers (32 on one CPU, which cannot
+//! drive more): a filer serves that many in parallel, and the first directories of a tree do not show how wide it is.
+//! The number grows to the floor at once, because the first answers of a slow server suffice to recognise it. Beyond
+//! the floor, it doubles only after every worker has reported, and only if the CPUs are idle, used neither by the
+//! process (including starting and waking threads) nor by others: otherwise workers wait for a CPU, here or in the
+//! server.
+//!
+//! The number shrinks when several windows agree, or at once if the process keeps the CPUs busy: then workers wait for
+//! each other (a local disk's journal, the lock of a directory), and half of them suffice. If half do not suffice, the
+//! CPUs become idle again, and that halving was the last.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,25 +29,25 @@ use crate::Threads;
 const WINDOW_SAMPLES: u32 = 16;
 /// … or this much waiting.
 const WINDOW_WAIT: Duration = Duration::from_micros(500);
-/// How long the use of the CPUs is watched before the number grows beyond a server's worth: kernels that count CPU time in
+/// How long CPU use is watched before the number grows beyond the floor for a server: kernels that count CPU time in
 /// ticks of up to 10 ms show most shorter times as idle.
 const GROWTH_WINDOW: Duration = Duration::from_millis(50);
 /// How long it is watched before the number shrinks because the CPUs are busy, if CPU time is not counted in ticks.
 const BUSY_WINDOW: Duration = Duration::from_millis(5);
 /// A wait as long as this is a round trip to a server.
 const ROUND_TRIP: Duration = Duration::from_micros(200);
-/// Workers for a server, at least ...
+/// The floor of workers for a server ...
 const SERVER_WORKERS: usize = 64;
 /// ... unless the CPUs are too few to drive them.
 const WORKERS_PER_CPU: usize = 32;
-/// Share of the CPUs that the process may use for their number to grow beyond a server's worth.
+/// The number grows beyond the floor for a server only while the process uses less than this share of the CPUs.
 const IDLE_SHARE: f64 = 0.25;
-/// Share of the time that the CPUs have nothing to run for anybody, from which more workers would find one. It is small, as
-/// a FUSE server on this machine works for this process.
+/// Share of idle CPU time, system-wide, from which more workers would find a CPU. It is small, because a FUSE server on
+/// this machine works for this process.
 const IDLE_CPUS: f64 = 0.05;
-/// Share of the CPUs from which they are busy.
+/// Share of the CPUs in use from which they count as busy.
 const BUSY_SHARE: f64 = 0.8;
-/// Share of the CPUs up to which they have time for more workers than there are after a halving.
+/// Share of the CPUs in use up to which they count as idle again after a halving.
 const EASED_SHARE: f64 = 0.6;
 /// Address space for a worker, where it is limited: stack, buffers, and the C library's heap for the thread.
 const WORKER_ADDRESS_BYTES: u64 = 128 << 20;
@@ -65,24 +68,24 @@ pub(crate) struct Pace {
 struct Window {
     /// Since when the use of the CPUs has been watched, and the CPU time of the process then.
     watched_since: Option<(Instant, Duration)>,
-    /// The times of the CPUs when more workers than a server is worth were last thought of.
+    /// The times of the CPUs when growth beyond the floor for a server was last considered.
     cpu_times: Option<CpuTimes>,
     samples: u32,
     used: Lap,
     calm: u32,
-    /// The CPUs have been seen busy with more workers than there are of them.
+    /// The CPUs have been seen busy with more workers than CPUs.
     contended: bool,
-    /// So many workers were too few to keep the CPUs busy.
+    /// A number of workers that was too small to keep the CPUs busy.
     too_few: usize,
 }
 
-/// The number of workers that a server is worth.
+/// The floor of workers for a server.
 fn server_workers(cpus: usize) -> usize {
     SERVER_WORKERS.min(WORKERS_PER_CPU * cpus)
 }
 
 impl Pace {
-    /// At most `most` workers; as many as a server is worth from the beginning, if it is known that calls wait for one.
+    /// At most `most` workers; from the beginning the floor for a server, if it is known that calls wait for one.
     pub(crate) fn new(threads: Threads, most: usize, waits: bool) -> Self {
         let cpus = cpus();
         let first = if waits { server_workers(cpus) } else { cpus };
@@ -101,7 +104,7 @@ impl Pace {
         self.target.load(Ordering::Relaxed)
     }
 
-    /// Whether there may be too few workers yet for what is known to be worth it.
+    /// Whether the target is still below the floor for a server.
     pub(crate) fn is_starting(&self) -> bool {
         self.target() < server_workers(self.cpus)
     }
@@ -111,13 +114,13 @@ impl Pace {
         self.target() > self.cpus
     }
 
-    /// The least entries that make a chunk: waiting pays for handing over fewer of them.
+    /// The fewest entries in a chunk: the longer calls wait, the smaller the chunks that are worth handing over.
     pub(crate) fn min_chunk(&self) -> usize {
         if self.calls_wait() { 8 } else { 128 }
     }
 
-    /// Takes a sample; whether the target rose by it. `process_cpu` is the CPU time of the process, which costs a pass
-    /// over its threads, `cpu_times` those of the CPUs, which costs more.
+    /// Takes a sample; returns whether it raised the target. `process_cpu` is the CPU time of the process, which costs
+    /// a pass over its threads, `cpu_times` those of the CPUs, which costs more.
     fn add(
         &self,
         now: Instant,
@@ -125,7 +128,8 @@ impl Pace {
         process_cpu: impl Fn() -> Duration,
         cpu_times: impl Fn() -> Option<CpuTimes>,
     ) -> bool {
-        // Workers that meet here would wait for each other, on a single CPU for a time slice: a sample less does no harm.
+        // Workers that meet here would wait for each other, on a single CPU for a time slice: a lost sample does no
+        // harm.
         let Ok(mut window) = self.window.try_lock() else { return false };
         let (since, cpu_before) = *window.watched_since.get_or_insert_with(|| (now, process_cpu()));
         window.samples += 1;
@@ -144,7 +148,7 @@ impl Pace {
         let decisive = if target > self.cpus { BUSY_WINDOW } else { GROWTH_WINDOW };
         let cpu_now = (watched >= decisive).then(process_cpu);
         let used = cpu_now.map(|cpu_now| cpu_now - cpu_before);
-        // Of the CPUs, if it can be told; no number is neither above nor below another.
+        // The share of the CPUs, NaN if unknown, which is neither above nor below another number.
         let share = match used {
             Some(used) if watched >= GROWTH_WINDOW || !is_counted_in_ticks(used) => {
                 used.as_secs_f64() / (watched.as_secs_f64() * self.cpus as f64)
@@ -186,20 +190,20 @@ impl Pace {
 }
 
 impl Window {
-    /// Whether the CPUs have had nothing to run, for anybody, for some of the time since the last question. The first one
-    /// just begins that time.
+    /// Whether the CPUs have been idle, system-wide, for some of the time since the last call. The first call just
+    /// begins that time.
     fn finds_idle_cpus(&mut self, cpu_times: impl Fn() -> Option<CpuTimes>) -> bool {
         let now = cpu_times();
         match (now, std::mem::replace(&mut self.cpu_times, now)) {
             (Some(now), Some(then)) => now.idle_since(&then).is_some_and(|idle| idle > IDLE_CPUS),
             (Some(_), None) => false,
-            // Nobody tells.
+            // The kernel does not report it.
             (None, _) => true,
         }
     }
 }
 
-/// Whether an amount of CPU time looks like one of a kernel that counts it in ticks of some milliseconds.
+/// Whether an amount of CPU time looks as if the kernel counts it in ticks of some milliseconds.
 fn is_counted_in_ticks(cpu: Duration) -> bool {
     cpu.subsec_nanos().is_multiple_of(1_000_000)
 }
@@ -217,7 +221,7 @@ fn wanted(used: &Lap, cpus: usize, server_workers: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct WorkerMeter {
     meter: Meter,
-    /// What of the visitor's sleep has been accounted for.
+    /// The part of the visitor's sleep that has been accounted for.
     slept: Duration,
 }
 
@@ -226,13 +230,13 @@ impl WorkerMeter {
         WorkerMeter { meter: Meter::start(), slept: Duration::ZERO }
     }
 
-    /// Reports what the worker used since the last report; whether more workers are wanted because of it. `slept` is how
-    /// long its thread has slept on purpose, which is no waiting.
+    /// Reports what the worker used since the last report; returns whether more workers are wanted because of it.
+    /// `slept` is how long its thread has slept on purpose, which does not count as waiting.
     pub(crate) fn report(&mut self, pace: &Pace, slept: Duration) -> bool {
         if !pace.adaptive {
             return false;
         }
-        // Once there are as many workers as a server wants, knowing better would change nothing.
+        // Once the floor for a server is reached, a better measurement would change nothing.
         let is_unclear = |lap: &Lap| lap.wall > lap.cpu + ROUND_TRIP && pace.is_starting();
         let lap = self.meter.lap_without(slept.saturating_sub(self.slept), is_unclear);
         self.slept = slept;
@@ -247,7 +251,7 @@ impl WorkerMeter {
     }
 }
 
-/// How many workers have room where the address space is limited (`ulimit -v`).
+/// How many workers fit where the address space is limited (`ulimit -v`).
 fn workers_that_fit() -> usize {
     let limit = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
     usize::try_from(limit / WORKER_ADDRESS_BYTES).unwrap_or(usize::MAX)
@@ -261,7 +265,7 @@ mod tests {
         Pace { cpus: 2, ..Pace::new(Threads::Adaptive { max: 256 }, 1024, false) }
     }
 
-    /// Samples of as many workers as there are to be, side by side, that are all that the process does.
+    /// Concurrent samples of as many workers as wanted, which use all the CPU time of the process.
     fn feed(pace: &Pace, samples: u32, wall_us: u64, cpu_us: u64, waits: u64) {
         feed_beside(0.0, pace, samples, wall_us, cpu_us, waits);
     }
@@ -324,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_tells_of_others_there_are_none() {
+    fn cpus_count_as_idle_where_their_use_is_unknown() {
         let pace = pace();
         feed(&pace, 1, 1000, 1, 1);
         let now = Instant::now();

@@ -1,11 +1,13 @@
 //! The other side of a traversal of two trees at once.
 //!
-//! One tree is traversed; for each of its directories, the visitor has the directory of the same path in the other tree, and asks
-//! here what is in that. Its names are read once, before the first entry is compared, and each one that is asked about is taken
-//! out: what is left at the end is in the other directory alone. Neither side needs an order, so nothing is sorted.
+//! One tree is traversed; for each of its directories, the visitor has the directory of the same path in the other
+//! tree, and looks up its entries here. The other directory's names are read once, before the first entry is compared,
+//! and each name that is looked up is removed: the names left at the end are in the other directory only. Neither side
+//! needs an order, so nothing is sorted.
 //!
-//! Memory is bounded: of directories with more names than all of them may hold together, nothing is kept. Each name is then looked
-//! up by who asks, and what is in the other directory alone is found by listing it later ([`Other::is_whole`]).
+//! Memory is bounded: nothing is kept of directories with more names than all of them may hold together. The caller
+//! then looks up each name itself, and finds the names that are in the other directory only by listing it later
+//! ([`Other::is_whole`]).
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -17,24 +19,24 @@ use millstream_vfs::{Dir, DirentBatch, FileKind, ReadState, Result};
 /// Bytes read of a directory at once.
 const BATCH: usize = 32 << 10;
 
-/// What all directories of a traversal may hold of the other side.
+/// The limit of names that all directories of a traversal may hold of the other side.
 #[derive(Debug)]
 pub struct Pairing {
     room: AtomicUsize,
 }
 
-/// What the other directory holds under a name.
+/// The entry of the other directory with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counterpart {
     /// Nothing.
     Missing,
-    /// An entry, of this type as far as the directory tells.
+    /// An entry, with the type that the directory lists.
     Present(FileKind),
     /// It must be looked up.
     Unknown,
 }
 
-/// The names of a directory that have not been asked about.
+/// The names of a directory that have not been looked up.
 #[derive(Debug)]
 pub struct Other<'p> {
     pairing: &'p Pairing,
@@ -43,7 +45,7 @@ pub struct Other<'p> {
 }
 
 impl Pairing {
-    /// Directories hold at most so many names together.
+    /// Directories hold at most this many names together.
     pub fn new(names: usize) -> Self {
         Pairing { room: AtomicUsize::new(names) }
     }
@@ -77,28 +79,28 @@ impl Other<'_> {
         self.names.is_some()
     }
 
-    /// What the directory holds under a name, as far as it has not been taken out.
+    /// The entry with a name, unless it has been taken out.
     pub fn look(&self, name: &CStr) -> Counterpart {
         let Some(names) = &self.names else { return Counterpart::Unknown };
         let names = names.lock().unwrap_or_else(PoisonError::into_inner);
         names.get(name).map_or(Counterpart::Missing, |kind| Counterpart::Present(*kind))
     }
 
-    /// What the directory holds under a name, which is taken out.
+    /// Takes out the entry with a name.
     pub fn take(&self, name: &CStr) -> Counterpart {
         let Some(names) = &self.names else { return Counterpart::Unknown };
         let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
         names.remove(name).map_or(Counterpart::Missing, Counterpart::Present)
     }
 
-    /// Takes out those of the names that are left that are wanted.
+    /// Takes out those of the remaining names that are wanted.
     pub fn take_those(&self, wanted: impl Fn(&CStr) -> bool) -> Vec<(Box<CStr>, FileKind)> {
         let Some(names) = &self.names else { return Vec::new() };
         let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
         names.extract_if(|name, _| wanted(name)).collect()
     }
 
-    /// Takes out the names that are left.
+    /// Takes out the remaining names.
     pub fn take_rest(&self) -> Vec<(Box<CStr>, FileKind)> {
         let Some(names) = &self.names else { return Vec::new() };
         names.lock().unwrap_or_else(PoisonError::into_inner).drain().collect()

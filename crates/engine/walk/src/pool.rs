@@ -1,8 +1,8 @@
-//! The workers: what each task does, and the threads that do it.
+//! The workers: the tasks, and the threads that run them.
 //!
-//! The calling thread is the first worker. Others start when tasks wait, nobody is idle and the pace allows one more, so
-//! that a small tree costs no thread. A worker beyond the pace's present target stops taking tasks until it rises again;
-//! what is on its stack can be stolen.
+//! The calling thread is the first worker. Others start when tasks wait, no worker is idle and the current target
+//! ([`Pace`]) allows one more, so that a small tree costs no thread. A worker beyond the target stops taking tasks
+//! until it rises again; the tasks on its stack can be stolen.
 
 use std::ffi::CString;
 use std::ops::AddAssign;
@@ -25,7 +25,7 @@ use crate::{
 /// First batch of a directory, in bytes: about 1,000 entries, one request on FUSE and NFS for most directories. FUSE
 /// allocates pages for all of it at every call.
 const FIRST_BATCH: usize = 32 << 10;
-/// No file system of Linux has entries that take more bytes of a batch.
+/// No Linux file system has entries that take more bytes of a batch.
 const LONGEST_RECORD: usize = 280;
 /// Batches of a large directory that its reader visits itself.
 const INLINE_BATCH: usize = 1 << 20;
@@ -33,23 +33,23 @@ const INLINE_BATCH: usize = 1 << 20;
 const SHARED_BATCH: usize = 256 << 10;
 /// Most entries in one chunk.
 const MAX_CHUNK: usize = 1024;
-/// Handles that a worker may hold besides those that directories keep: with its recent ones, both ends of a step.
+/// Handles that a worker may hold in addition to those that directories keep: its recent ones, and both ends of a step.
 const HANDLES_PER_WORKER: usize = RECENT + 2;
 /// Stack of a worker; visits are shallow, and 256 of them should not look large in a container.
 const WORKER_STACK: usize = 1 << 20;
 
-/// What a traversal did.
+/// Statistics of a traversal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalkStats {
     /// Directories opened.
     pub directories: u64,
-    /// Most workers that there were.
+    /// The largest number of workers.
     pub threads_peak: usize,
     /// Handles opened to get back to directories whose handle had been closed.
     pub reopened: u64,
 }
 
-/// What several traversals did, one after the other.
+/// The statistics of several consecutive traversals.
 impl AddAssign for WalkStats {
     fn add_assign(&mut self, later: WalkStats) {
         self.directories += later.directories;
@@ -80,7 +80,7 @@ pub fn walk_from<X: Visitor>(
 ) -> WalkStats {
     let root = Directory::of_operands(base, visitor.root_state());
     let handles = volume.max_open_dirs().saturating_sub(options.reserved_handles);
-    // A third at least is left for directories to keep.
+    // At least a third is left for directories to keep.
     let most = (handles * 2 / 3 / HANDLES_PER_WORKER).max(1);
     let pace = Pace::new(options.threads, most, !volume.capabilities().contains(Capabilities::PROMPT));
     let budget = HandleBudget::new(handles.saturating_sub(pace.max() * HANDLES_PER_WORKER));
@@ -155,7 +155,7 @@ impl<X: Visitor> Pool<'_, X> {
         }
     }
 
-    /// Waits while there are more workers than the pace wants; worker 0 never does.
+    /// Waits while there are more workers than the target; worker 0 never waits.
     fn wait_while_surplus(&self, index: usize) {
         let mut surplus = self.surplus.lock().unwrap_or_else(PoisonError::into_inner);
         while index >= self.pace.target() && !self.over.load(Ordering::Acquire) {
@@ -163,7 +163,7 @@ impl<X: Visitor> Pool<'_, X> {
         }
     }
 
-    /// Lets surplus workers look at the pace again.
+    /// Lets surplus workers check the target again.
     fn wake_surplus(&self) {
         let _surplus = self.surplus.lock().unwrap_or_else(PoisonError::into_inner);
         self.surplus_wake.notify_all();
@@ -175,7 +175,7 @@ impl<X: Visitor> Pool<'_, X> {
     }
 }
 
-/// Without it the other workers would wait for the lost task for ever.
+/// Without it the other workers would wait forever for the lost task.
 struct AbandonOnPanic<'s, 'w, X: Visitor>(&'s Pool<'w, X>);
 
 impl<X: Visitor> Drop for AbandonOnPanic<'_, '_, X> {
@@ -226,7 +226,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         let _abandon = AbandonOnPanic(self.pool);
         first(&mut self);
         while let Some(task) = self.next_task() {
-            // Whoever pushed tasks may have seen an idle worker, which takes one of them only.
+            // The worker that pushed tasks may have seen an idle one, which takes only one of them.
             self.start_worker_if_wanted();
             self.meter.restart(&self.pool.pace);
             if !matches!(task, Task::Open(_)) {
@@ -245,7 +245,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         self.pool.visitor.finish(self.own);
     }
 
-    /// Reports to the pace, and has more workers started if that is what comes of it.
+    /// Reports to the pace, and starts more workers if it asks for them.
     fn report(&mut self) {
         if self.meter.report(&self.pool.pace, self.pool.visitor.slept()) {
             self.pool.wake_surplus();
@@ -261,7 +261,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         self.pool.frontier.next(&self.local, self.pool.sequence.as_ref(), || self.recent.let_go())
     }
 
-    /// Makes tasks visible, and starts a worker if nobody is there to take them.
+    /// Makes tasks visible, and starts a worker if none is idle.
     fn push(&mut self, tasks: impl ExactSizeIterator<Item = Task<X::Volume, X::State>>) {
         self.pool.frontier.push(&self.local, tasks);
         self.start_worker_if_wanted();
@@ -283,7 +283,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             thread::Builder::new().stack_size(WORKER_STACK).spawn_scoped(scope, worker).is_ok()
         });
         if !started {
-            // No thread to be had: those that run do the work.
+            // No thread can be started: the running ones do the work.
             pool.indices.give_back(index);
         }
     }
@@ -382,8 +382,8 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             let large = self.batch.len() >= FIRST_BATCH / 2;
             let in_sequence = self.pool.visitor.fan_out() == FanOut::Sequential;
             if reading.kept && (shared || large) && !in_sequence {
-                // A large directory: the rest of it goes below what this batch leads to, and may be done before it.
-                // Without a place in the budget it is read to its end first, so that its handle does not wait open.
+                // A large directory: the rest of it goes below the tasks of this batch, and may be done before them.
+                // Outside the budget it is read to its end first, so that its handle does not wait open.
                 directory.add_parts(1);
                 if large {
                     let largest = if shared { SHARED_BATCH } else { INLINE_BATCH };
@@ -405,7 +405,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         self.part_done(&reading.directory, Some(reading.handle));
     }
 
-    /// Fills the worker's batch; the number of entries, `None` when there are no more.
+    /// Fills the worker's batch; returns the number of entries, `None` when there are no more.
     fn read_batch(&mut self, reading: &mut Reading<X::Volume, X::State>) -> Option<usize> {
         match std::mem::take(&mut reading.ahead) {
             Ahead::Unread => {
@@ -424,7 +424,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             Ahead::End => return None,
         }
         if self.pool.options.census.is_some() && self.batch.len() + LONGEST_RECORD <= self.batch.capacity() {
-            // Likely the last one. To know that before the visits takes the same call as to learn it after them.
+            // Likely the last batch. Knowing that before the visits takes the same call as learning it after them.
             let mut batch = match self.spare.capacity() {
                 0 => DirentBatch::with_capacity(FIRST_BATCH),
                 _ => std::mem::take(&mut self.spare),
@@ -439,7 +439,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         Some(self.batch.count())
     }
 
-    /// Reads the next entries of a directory into `batch`; whether there are any.
+    /// Reads the next entries of a directory into `batch`; returns whether there are any.
     fn read_entries(&mut self, reading: &mut Reading<X::Volume, X::State>, batch: &mut DirentBatch) -> bool {
         if self.pool.cancelled() {
             self.pool.read_to_end();
@@ -479,7 +479,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         }
     }
 
-    /// Cuts the worker's batch into chunks for everybody.
+    /// Cuts the worker's batch into chunks for all workers.
     fn share_batch(&mut self, directory: &Dirs<X>, handle: &Handle<X>, first_index: u64) {
         let batch = Arc::new(self.batch.take_entries());
         let pace = &self.pool.pace;
@@ -603,7 +603,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         }
     }
 
-    /// The handle of the directory above one that is being left, if it will be needed. `own` is that of the latter.
+    /// The handle of the parent of a directory that is being left, if it will be needed. `own` is the latter's handle.
     fn handle_above(&mut self, directory: &Dirs<X>, own: Option<Handle<X>>) -> Option<Handle<X>> {
         let parent = directory.parent()?;
         let above = parent.slot.get();
@@ -611,7 +611,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             return above;
         }
         if let Some(own) = own.or_else(|| directory.slot.get()) {
-            // What is opened next is likely to be near.
+            // The next directory to be opened is likely to be near.
             self.recent.hold(directory, &own);
         }
         match self.pool.options.retention {

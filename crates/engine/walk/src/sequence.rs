@@ -1,7 +1,7 @@
 //! Puts the output of visits, which happen in any order, into directory order.
 //!
 //! A finished directory deposits its block and the list of its children. A cursor walks the tree depth first and emits the
-//! blocks that are there; it stops at the first unfinished directory. One worker emits at a time.
+//! blocks that are ready; it stops at the first unfinished directory. One worker emits at a time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,7 +67,7 @@ impl<V: Volume, S> Sequence<V, S> {
         state.deposit(directory).block = Some(block);
     }
 
-    /// Emits the next blocks as far as they are there, unless another worker is doing so.
+    /// Emits the next blocks as far as they are ready, unless another worker is doing so.
     pub(crate) fn advance(&self, mut emit: impl FnMut(&[u8])) {
         let mut state = self.lock();
         if state.emitting {
@@ -102,7 +102,7 @@ impl<V: Volume, S> State<V, S> {
         })
     }
 
-    /// Moves the cursor to the next block and takes it, if it is there.
+    /// Moves the cursor to the next block and takes it, if it is ready.
     fn next_block(&mut self) -> Option<Vec<u8>> {
         loop {
             let level = self.path.last_mut()?;

@@ -85,8 +85,8 @@ pub trait Visitor: Sync {
     /// Something failed; the traversal continues.
     fn fault(&self, worker: &mut Self::Worker, place: &Place<'_, Self::Volume, Self::State>, fault: &Fault);
 
-    /// How long the calling worker has slept since it began because the visitor wanted it to, which says nothing about
-    /// the volume.
+    /// How long the calling worker has slept since it began because the visitor wanted it to, which does not count as
+    /// waiting for the volume.
     fn slept(&self) -> Duration {
         Duration::ZERO
     }
@@ -234,8 +234,8 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
         self.follow.at_depth(self.depth())
     }
 
-    /// Type of the entry, or of its target where links are followed. Calls the volume only if the directory entry does not
-    /// tell.
+    /// Type of the entry, or of its target where links are followed. Calls the volume only if the directory entry does
+    /// not have it.
     ///
     /// # Errors
     /// Those of [`Entry::metadata`].
@@ -269,7 +269,7 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
             Err(e)
                 if behavior == SymlinkBehavior::Follow && matches!(e.errno, Errno::NOENT | Errno::LOOP) =>
             {
-                // A dangling link stands for itself. If the link is gone too, the first error says more.
+                // A dangling link counts as itself. If the link is gone too, the first error is more informative.
                 self.handle.metadata(self.dirent.name, SymlinkBehavior::NoFollow, fields).map_err(|_| e)
             }
             result => result,
@@ -323,7 +323,7 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
         let failed_with = |examined: &Result<Metadata>, errno| examined.is_err_and(|e| e.errno == errno);
         let mut examined = examine();
         if failed_with(&examined, Errno::LOOP) {
-            // If something changed on the way, Linux begins anew but does not count anew.
+            // If something changed on the way, Linux starts again but does not reset the count.
             examined = examine();
         }
         (!failed_with(&examined, Errno::NAMETOOLONG)).then_some(examined)

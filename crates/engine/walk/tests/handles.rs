@@ -62,7 +62,8 @@ impl Visitor for Counter {
     }
 }
 
-/// A chain of directories. Each is large enough to be read in several batches, and has a second directory beside the next.
+/// A chain of directories. Each is large enough to be read in several batches, and has a second directory next to the
+/// next one.
 #[test]
 fn a_chain_of_large_directories_needs_few_descriptors() {
     let scratch = tempfile::tempdir().expect("tempdir");
@@ -90,7 +91,8 @@ fn a_chain_of_large_directories_needs_few_descriptors() {
                     let stats = walk(&PosixVolume, std::slice::from_ref(&operand), &counter, &options);
                     assert_eq!(counter.entries.into_inner(), 1 + LEVELS * (FILES + 2), "{options:?}");
                     assert_eq!(counter.left.into_inner(), 2 * LEVELS + 2, "and the virtual directory");
-                    // How many depends on who is where. From the top each time, they would be 150 for each directory.
+                    // How many depends on where the workers are. From the top each time, there would be 150 for each
+                    // directory.
                     assert!(stats.reopened <= 6 * stats.directories, "{stats:?} {options:?}");
                 }
             }

@@ -12,7 +12,7 @@ pub(crate) const CLASS: &str = "io.millstream.spark.Compact";
 
 pub(crate) const FORMATS: &[&str] = &["same", "text", "parquet"];
 
-/// Lists the codecs: as words, and for the help.
+/// The codecs: as words, and for the help.
 macro_rules! codecs {
     ($first:literal $(, $word:literal)*) => {
         pub(crate) const CODECS: &[&str] = &[$first $(, $word)*];
@@ -35,7 +35,7 @@ pub(crate) fn word(
     choose(text, option, &choices, diagnostics)
 }
 
-/// A number of bytes such as `128M`; `of` is what messages call it.
+/// A number of bytes such as `128M`; `of` is its name in messages.
 pub(crate) fn size(text: &[u8], of: &str, diagnostics: &Diagnostics) -> Result<u64, UsageError> {
     match std::str::from_utf8(text).ok().and_then(|text| SizeFormat::parse(text).ok()) {
         Some(SizeFormat::Blocks { bytes, .. }) => Ok(bytes.get()),
@@ -84,7 +84,7 @@ impl Compact {
         Ok(())
     }
 
-    /// The arguments of the class, which checks how they go together.
+    /// The arguments of the class, which checks their combinations.
     pub(crate) fn settings(&self, operands: &[OsString]) -> Result<Vec<OsString>, UsageError> {
         let wrong = |message: &str| Err(UsageError::argument(message.into()));
         let is_alone = self.undo || self.purge && !self.in_place;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         let diagnostics = Diagnostics::new("millstream");
         let mut compact = Compact::default();
         for (words, in_place, message) in [

@@ -41,7 +41,7 @@ impl Diagnostics {
         &self.program
     }
 
-    /// Whether the program was called by the name of GNU's tool and must behave exactly like it.
+    /// Whether the program was called by the name of the GNU tool and must behave exactly like it.
     pub fn is_called(&self, gnu_name: &str) -> bool {
         self.program == gnu_name
     }
@@ -52,7 +52,7 @@ impl Diagnostics {
         let _ = self.screen.set(screen);
     }
 
-    /// Starts a message about something that failed: the exit code will be at least `exit_code`.
+    /// Starts a message about a failure: the exit code will be at least `exit_code`.
     pub fn error(&self, exit_code: u8) -> Message<'_> {
         self.fail(exit_code);
         self.warning()
@@ -101,12 +101,12 @@ impl Diagnostics {
         self.write(&self.hint());
     }
 
-    /// `name` in the locale's quotes, as GNU's tools quote arguments in messages.
+    /// `name` in the locale's quotes, as the GNU tools quote arguments in messages.
     pub fn quoted(&self, name: &[u8]) -> Vec<u8> {
         quoted(QuotingStyle::Locale, Colon::Plain, name)
     }
 
-    /// A file name in quotes a shell understands, always quoted, as messages have it.
+    /// A file name in shell quotes, always quoted, as in messages.
     pub fn quoted_name(&self, name: &[u8]) -> Vec<u8> {
         quoted(QuotingStyle::ShellEscapeAlways, Colon::Plain, name)
     }
@@ -116,7 +116,7 @@ impl Diagnostics {
     }
 
     fn write(&self, text: &[u8]) {
-        // If standard error is closed, nobody can be told.
+        // If standard error is closed, the message is lost.
         self.with_screen(|| drop(io::stderr().write_all(text)));
     }
 
@@ -163,7 +163,7 @@ impl Message<'_> {
         self
     }
 
-    /// Adds a file name in quotes a shell understands, always quoted: `'a b'`, `'a'`.
+    /// Adds a file name in shell quotes, always quoted: `'a b'`, `'a'`.
     pub fn name(self, name: &[u8]) -> Self {
         let quoted = self.diagnostics.quoted_name(name);
         self.bytes(&quoted)
@@ -174,7 +174,7 @@ impl Message<'_> {
         self.bytes(&quoted(QuotingStyle::ShellEscape, Colon::Special, name))
     }
 
-    /// Adds a file name in quotes a shell understands, if it needs any.
+    /// Adds a file name, in shell quotes if it needs any.
     pub fn shell_word(self, name: &[u8]) -> Self {
         self.bytes(&quoted(QuotingStyle::ShellEscape, Colon::Plain, name))
     }

@@ -1,8 +1,9 @@
 //! `millstream doctor`: whether Millstream works in the installed Spark.
 //!
-//! The checks run in Spark, as the installation configures it. If `spark-defaults.conf` says nothing of Millstream, programs may still
-//! switch it on by `millstream.enable`; then the checks run with the settings that this function sets. Two things are found here, since no
-//! class of ours would get to them: a Spark that the jar is not for, and a Spark that does not start.
+//! The checks run in Spark, as the installation configures it. If `spark-defaults.conf` does not mention Millstream,
+//! programs may still switch it on with `millstream.enable`; then the checks run with the settings of that function.
+//! Two problems are detected here, since no class of ours would be reached: a Spark version that the jar does not
+//! support, and a Spark that does not start.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -16,19 +17,19 @@ use crate::submit::{SparkVersion, Submission, spark_conf, spark_defaults, spark_
 
 /// The class of the checks.
 const CLASS: &str = "io.millstream.spark.Doctor";
-/// Tells it that the settings are those of `millstream.enable`.
+/// Tells the class that the settings are those of `millstream.enable`.
 const ENABLED: &str = "--enabled";
-/// In every setting of ours: in a key, in the name of a class, or in the path of the jar.
+/// A word in each of our settings: in a key, in the name of a class, or in the path of the jar.
 const OURS: &[u8] = b"millstream";
 const SUPPORTED: &str =
     "use Spark 4.0 to 4.3 with Scala 2.13; on this version, Spark itself lists, reads and writes";
 
-/// Runs the checks, and prints what they find.
+/// Runs the checks, and prints their findings.
 pub(crate) fn run(submission: &Submission, jar: &OsStr, diagnostics: &Diagnostics) -> Result<(), Refused> {
     if let Some(SparkVersion { spark, scala }) = spark_version().filter(|version| !version.is_supported()) {
         let found = format!("{spark} with Scala {scala}, which Millstream does not support");
         return print(
-            &Finding { found: found.into_bytes(), cure: SUPPORTED.into() }.shown(submission),
+            &Finding { found: found.into_bytes(), fix: SUPPORTED.into() }.shown(submission),
             diagnostics,
         );
     }
@@ -54,7 +55,7 @@ pub(crate) fn run(submission: &Submission, jar: &OsStr, diagnostics: &Diagnostic
     write(&done.stdout, diagnostics)
 }
 
-/// Whether Spark's own settings have some of Millstream's.
+/// Whether Spark's settings include any of Millstream's.
 fn is_installed(defaults: &[u8], given: &[OsString]) -> bool {
     let mut lines = defaults.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
     lines.any(|line| !line.starts_with(b"#") && !line.starts_with(b"!") && is_ours(line))
@@ -65,10 +66,10 @@ fn is_ours(text: &[u8]) -> bool {
     text.windows(OURS.len()).any(|part| part == OURS)
 }
 
-/// What is wrong with Spark.
+/// A problem with Spark.
 struct Finding {
     found: Vec<u8>,
-    cure: String,
+    fix: String,
 }
 
 impl Finding {
@@ -78,7 +79,8 @@ impl Finding {
         let causes = lines.iter().rev().filter_map(|line| {
             line.strip_prefix(b"Caused by: ").or_else(|| line.strip_prefix(b"Exception in thread \"main\" "))
         });
-        // The last cause is the first in time, but may be a number that cannot be read, of which another message tells the setting.
+        // The last cause is the root cause, but may be an unreadable number, for which another message names the
+        // setting.
         let of_ours = causes.clone().find(|cause| is_ours(cause));
         let last_line = lines.iter().rev().find(|line| !line.is_empty()).copied();
         let message = of_ours.or_else(|| causes.clone().next()).or(last_line).unwrap_or_default();
@@ -89,30 +91,30 @@ impl Finding {
         ]
         .iter()
         .any(|error| message.starts_with(error));
-        let cure = if is_linkage {
+        let fix = if is_linkage {
             format!("{SUPPORTED}. --verbose prints Spark's output")
         } else {
             "correct the setting that this message names. --verbose prints Spark's output".into()
         };
-        Finding { found: [b"does not start: ", message].concat(), cure }
+        Finding { found: [b"does not start: ", message].concat(), fix }
     }
 
-    /// As the checks in Spark print theirs.
+    /// In the format of the checks in Spark.
     fn shown(&self, submission: &Submission) -> Vec<u8> {
         if !submission.json {
-            return [b"FIX   Spark  ", &self.found[..], b"\n             ", self.cure.as_bytes(), b"\n"]
+            return [b"FIX   Spark  ", &self.found[..], b"\n             ", self.fix.as_bytes(), b"\n"]
                 .concat();
         }
         let mut text = br#"[{"what":"Spark","ok":false,"found":"#.to_vec();
         write_string(&self.found, &mut text);
         text.extend(br#","cure":"#);
-        write_string(self.cure.as_bytes(), &mut text);
+        write_string(self.fix.as_bytes(), &mut text);
         text.extend(b"}]\n");
         text
     }
 }
 
-/// Prints a finding, which is a failure.
+/// Prints a finding that is a failure.
 fn print(text: &[u8], diagnostics: &Diagnostics) -> Result<(), Refused> {
     diagnostics.fail(FAILURE);
     write(text, diagnostics)
@@ -125,9 +127,9 @@ fn write(text: &[u8], diagnostics: &Diagnostics) -> Result<(), Refused> {
     })
 }
 
-/// Passes on what Spark has logged.
+/// Passes on Spark's log.
 fn warn(text: &[u8]) {
-    // If standard error is closed, nobody can be told.
+    // If standard error is closed, the log is lost.
     drop(io::stderr().write_all(text));
 }
 
@@ -165,10 +167,10 @@ mod tests {
             of("Error: Master must start with yarn\n"),
             "does not start: Error: Master must start with yarn"
         );
-        let cure = Finding::of_failed_start(
+        let fix = Finding::of_failed_start(
             b"Exception in thread \"main\" java.lang.NoClassDefFoundError: scala/X\n",
         )
-        .cure;
-        assert!(cure.starts_with(SUPPORTED), "{cure}");
+        .fix;
+        assert!(fix.starts_with(SUPPORTED), "{fix}");
     }
 }

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         let diagnostics = Diagnostics::new("millstream");
         let mut formats = Formats::default();
         for text in [&b""[..], b"0", b"x", b"-1"] {

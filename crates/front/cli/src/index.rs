@@ -1,4 +1,4 @@
-//! `millstream index`: makes or removes indexes of compressed files here, or has a Spark job do it.
+//! `millstream index`: builds or removes indexes of compressed files here, or has a Spark job do it.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use millstream_compressed::index::{
-    Action, Cause, Effect, Event, Options, Place, Reason, Sink, Summary, Task, run,
+    Action, Cause, Effect, Event, Location, Options, Reason, Sink, Summary, Task, run,
 };
 use millstream_operation::activity::Activity;
 use millstream_posix::PosixVolume;
@@ -62,7 +62,7 @@ impl Index {
         Ok(())
     }
 
-    /// Checks what options and operands say together.
+    /// Checks combinations of options and operands.
     pub(crate) fn check(&self, operands: &[OsString], submission: &Submission) -> Result<(), UsageError> {
         let wrong = |message: &str| Err(UsageError::argument(message.into()));
         if operands.is_empty() {
@@ -91,7 +91,7 @@ impl Index {
         settings
     }
 
-    /// Makes or removes indexes here.
+    /// Builds or removes indexes here.
     pub(crate) fn carry_out(
         self,
         operands: Vec<OsString>,
@@ -99,12 +99,12 @@ impl Index {
         diagnostics: &Diagnostics,
     ) -> Result<(), Refused> {
         let started = Instant::now();
-        let place = self.place(diagnostics)?;
+        let location = self.location(diagnostics)?;
         let min_size = self.min_size.unwrap_or(MIN_SIZE);
         let options = Options {
             task: if self.prune { Task::Prune } else { Task::Make { min_size } },
             effect: if submission.dry_run { Effect::DryRun } else { Effect::Real },
-            place,
+            location,
             threads: cpus(),
             import: self.import.and_then(|path| paths(vec![path]).pop()),
             export: self.export,
@@ -122,14 +122,14 @@ impl Index {
         Ok(())
     }
 
-    fn place(&self, diagnostics: &Diagnostics) -> Result<Place, Refused> {
-        let Some(directory) = &self.directory else { return Ok(Place::Beside) };
-        let Some(path) = paths(vec![directory.clone()]).pop() else { return Ok(Place::Beside) };
+    fn location(&self, diagnostics: &Diagnostics) -> Result<Location, Refused> {
+        let Some(directory) = &self.directory else { return Ok(Location::Beside) };
+        let Some(path) = paths(vec![directory.clone()]).pop() else { return Ok(Location::Beside) };
         let working_directory = std::env::current_dir().map_err(|error| {
             diagnostics.error(FAILURE).text("cannot determine the current directory").cause(&error).send();
             Refused
         })?;
-        Ok(Place::Directory { path, working_directory: working_directory.into_os_string().into_vec() })
+        Ok(Location::Directory { path, working_directory: working_directory.into_os_string().into_vec() })
     }
 }
 
@@ -146,7 +146,7 @@ impl Output<'_> {
         self.options.effect == Effect::DryRun
     }
 
-    /// The line of an event; empty if nobody wants to know.
+    /// The line of an event; empty if it is not wanted.
     fn text(&self, event: Event<'_>) -> Vec<u8> {
         let quoted = self.diagnostics.quoted_name(event.path);
         let text = match event.action {
@@ -236,7 +236,7 @@ fn why(reason: Reason) -> &'static str {
     }
 }
 
-/// What the user can do about it.
+/// The advice to the user.
 fn way_out(cause: &Cause) -> &'static str {
     match cause {
         Cause::Volume(_) | Cause::Loop | Cause::NotAFile | Cause::NotImported(_) | Cause::NotExported(_) => {
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         let diagnostics = Diagnostics::new("millstream");
         let mut index = Index::default();
         let master = Submission { master: Some("yarn".into()), ..Submission::default() };

@@ -1,4 +1,4 @@
-//! Operands in the form in which GNU's recursive tools print them.
+//! Operands in the form in which the recursive GNU tools print them.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -9,7 +9,7 @@ pub(crate) fn paths(operands: Vec<OsString>) -> Vec<CString> {
     operands.into_iter().filter_map(|operand| CString::new(trimmed(operand.into_vec())).ok()).collect()
 }
 
-/// Reduces slashes at the end of a path to one; `//` stays, for it may differ from `/`.
+/// Reduces slashes at the end of a path to one; `//` stays, because it may differ from `/`.
 pub(crate) fn trimmed(mut name: Vec<u8>) -> Vec<u8> {
     if name.len() > 2 {
         while name.ends_with(b"//") {

@@ -1,8 +1,8 @@
 //! The progress line, and the report of `--verbose`.
 //!
-//! The line is drawn on standard error, if that is a terminal, once the work has taken a second. Where standard output
-//! goes to a terminal as well the two would mix: a tool that writes its results at the end takes the line away for that
-//! ([`Screen::without_progress`]), for one that streams them no line is drawn, as the output itself shows progress.
+//! The line is drawn on standard error, if that is a terminal, once the work has taken a second. If standard output
+//! goes to a terminal as well, the two would mix: a tool that writes its results at the end hides the line for that
+//! ([`Screen::without_progress`]); a tool that streams them has no line, as the output itself shows progress.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use millstream_operation::activity::{Activity, Share};
 use crate::diagnostics::Diagnostics;
 use crate::screen::Screen;
 
-/// Work that takes less shows no line.
+/// Shorter work shows no line.
 const PATIENCE: Duration = Duration::from_secs(1);
 const REDRAW: Duration = Duration::from_millis(200);
 
@@ -29,7 +29,7 @@ pub enum StdoutUse {
     WithoutProgress,
 }
 
-/// The progress line of a piece of work; dropping it takes the line away.
+/// The progress line of a piece of work; dropping it removes the line.
 #[derive(Debug)]
 pub struct Progress {
     screen: Screen,
@@ -60,7 +60,7 @@ impl Progress {
         Progress { screen, drawer }
     }
 
-    /// The terminal, for who writes to standard output.
+    /// The terminal, for writers to standard output.
     pub fn screen(&self) -> &Screen {
         &self.screen
     }
@@ -70,7 +70,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((stop, drawer)) = self.drawer.take() {
             drop(stop);
-            // A panic of the drawer leaves a line on the screen, which is no reason for another one.
+            // A panic of the drawer leaves a line on the screen, and must not cause another panic.
             let _ = drawer.join();
         }
     }
@@ -109,7 +109,7 @@ fn line(activity: &Activity) -> String {
     parts.join(", ")
 }
 
-/// Percent done and time left, at the mean rate since the start, of whichever of several things lags behind.
+/// Percent done and time left, at the mean rate since the start, of the slowest of several counts.
 fn left(shares: &[Share], seconds: f64) -> Vec<String> {
     let slowest = shares.iter().map(|share| share.fraction()).fold(1.0, f64::min);
     let mut parts = vec![format!("{}%", (slowest * 100.0) as u64)];
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_told_once_it_is_known() {
+    fn the_time_left_is_shown_once_the_total_is_known() {
         let share = |done, total| Share { done, total };
         assert_eq!(left(&[share(1, 4), share(0, 0)], 10.0), ["25%", "30 s left"]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! `millstream recompress`: compresses files again, in a form that several tasks of Spark can share.
+//! `millstream recompress`: recompresses files in a form that several Spark tasks can share.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -50,7 +50,7 @@ impl Recompress {
         Ok(())
     }
 
-    /// Checks what options and operands say together.
+    /// Checks combinations of options and operands.
     pub(crate) fn check(&self, operands: &[OsString], submission: &Submission) -> Result<(), UsageError> {
         let wrong = |message: &str| Err(UsageError::argument(message.into()));
         if operands.is_empty() {
@@ -166,7 +166,7 @@ impl Sink for Output<'_> {
     }
 }
 
-/// What the user can do about it. The file is as it was.
+/// The advice to the user. The file is unchanged.
 fn way_out(cause: &Cause) -> &'static str {
     match cause {
         Cause::Volume(error) if error.errno == Errno::NOSPC => {
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         let diagnostics = Diagnostics::new("millstream");
         let told = |to: &[u8], level: &[u8], master: Option<&str>, operands: &[OsString]| {
             let mut recompress = Recompress::default();

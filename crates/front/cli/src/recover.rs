@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choices_are_told() {
+    fn choices_are_checked() {
         let diagnostics = Diagnostics::new("millstream");
         let mut recover = Recover { accept_loss: true, ..Recover::default() };
         recover.set_superseded(b"apply", &diagnostics).expect("a choice");

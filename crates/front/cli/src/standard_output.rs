@@ -10,13 +10,13 @@ use millstream_system::process::check_as_on_close;
 use crate::diagnostics::Diagnostics;
 use crate::screen::Screen;
 
-/// Unbuffered standard output; a write fails if it is closed. [`flush`](Write::flush), at the end, tells what closing it
-/// would.
+/// Unbuffered standard output; a write fails if it is closed. [`flush`](Write::flush), at the end, reports what closing
+/// it would.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardOutput;
 
 impl StandardOutput {
-    /// Writes all that there is to write.
+    /// Writes `bytes` completely.
     ///
     /// # Errors
     /// Those of writing and of closing.

@@ -18,12 +18,12 @@ pub struct Startup {
     pub diagnostics: Diagnostics,
     /// The locale.
     pub locale: &'static Locale,
-    /// The limit of open files that the process was started with; children should get it back.
+    /// The limit of open files with which the process was started, for its children.
     pub inherited_open_files: Rlimit,
 }
 
 /// Takes the arguments and sets the locale. A closed pipe then ends the process quietly, a closed standard output stays
-/// closed, and a file that grows beyond the limit is an error. The limit of open files is raised as far as it goes.
+/// closed, and a file that grows beyond the limit is an error. The limit of open files is raised as far as possible.
 ///
 /// To be called first in `main`, before any thread is started.
 pub fn startup(name: &str) -> Startup {
@@ -43,16 +43,16 @@ pub fn startup(name: &str) -> Startup {
 fn raise_open_files() -> Rlimit {
     let inherited = getrlimit(Resource::Nofile);
     if inherited.current != inherited.maximum {
-        // Where it cannot be raised the traversal makes do with what there is.
+        // If it cannot be raised, the traversal works within the current limit.
         let _ =
             setrlimit(Resource::Nofile, Rlimit { current: inherited.maximum, maximum: inherited.maximum });
     }
     inherited
 }
 
-/// Gives the process, and the commands that it will run, the limit of open files back that it was started with.
+/// Restores the limit of open files with which the process was started, for it and for the commands that it will run.
 pub fn restore_open_files(inherited: Rlimit) {
-    // Lowering a limit to what it was does not fail; if it did, commands would have more files than they ask for.
+    // Restoring a lower limit does not fail; if it did, commands would only have a higher limit than expected.
     let _ = setrlimit(Resource::Nofile, inherited);
 }
 

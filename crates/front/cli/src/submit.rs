@@ -1,4 +1,4 @@
-//! Spark jobs: finds Spark, and replaces this process by the `spark-submit` that runs a class of Millstream's jar.
+//! Spark jobs: finds Spark, and replaces this process by a `spark-submit` that runs a class of Millstream's jar.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -16,34 +16,34 @@ use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 const SPARK_HOME: &str = "SPARK_HOME";
 const SUBMIT: &str = "spark-submit";
 const PYTHON: &str = "python3";
-/// The one source of the settings, which the jar and the Python package carry too.
+/// The single source of the settings, which the jar and the Python package contain, too.
 const SPARK_DEFAULTS: &str =
     include_str!("../../../../jvm/spark/src/main/resources/millstream/spark-defaults.conf");
 const JAR_PLACEHOLDER: &str = "@JAR@";
-/// The jar where it has to be a path, which a URI of Spark's scheme for files on every machine is, too.
+/// The jar where a path is required; a URI of Spark's scheme for files on every machine counts as a path.
 const JAR_PATH_PLACEHOLDER: &str = "@JAR_PATH@";
 const ON_EVERY_MACHINE: &str = "local:";
 const JAR_NAME: &str = "millstream-spark.jar";
 
 const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
-/// With which Python Spark's scripts look for their files.
+/// The Python with which Spark's scripts look for their files.
 const PYTHON_VARIABLES: [&str; 2] = ["PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"];
-/// Settings that are class paths: ours is appended to the user's own, which may have the jars of S3A.
+/// Settings that are class paths: ours is appended to the user's, which may have the jars of S3A.
 const CLASS_PATHS: [&str; 2] = ["spark.driver.extraClassPath", "spark.executor.extraClassPath"];
 const MASTER: &str = "spark.master";
-/// Options that come before those of `spark.driver.extraJavaOptions`.
+/// JVM options that precede those of `spark.driver.extraJavaOptions`.
 const JAVA_OPTIONS: &str = "spark.driver.defaultJavaOptions";
-/// What Python answers where pyspark is.
+/// The Python code that prints where pyspark is.
 const ASK_PYTHON: &str = "import os, pyspark; print(os.path.dirname(pyspark.__file__))";
 
-/// What the options of every job say.
+/// The values of the options that every job has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Submission {
     pub(crate) dry_run: bool,
     pub(crate) json: bool,
     pub(crate) verbose: bool,
     pub(crate) master: Option<OsString>,
-    /// Settings of Spark, as `KEY=VALUE`.
+    /// Spark settings, as `KEY=VALUE`.
     pub(crate) spark_settings: Vec<OsString>,
     /// Whether the JVM waits for storage more than it computes.
     pub(crate) waits: bool,
@@ -58,8 +58,8 @@ pub(crate) fn setting(key: &str, value: &OsStr) -> OsString {
 }
 
 impl Submission {
-    /// The arguments of `spark-submit` for a class with its settings; `block` is the conf block for the jar, `defaults` what
-    /// Spark's own `spark-defaults.conf` says.
+    /// The arguments of `spark-submit` for a class with its settings; `block` is the conf block for the jar, `defaults`
+    /// the contents of Spark's `spark-defaults.conf`.
     pub(crate) fn arguments(
         &self,
         class: &str,
@@ -73,7 +73,7 @@ impl Submission {
             arguments.extend(["--master".into(), master.clone()]);
         }
         let level = if self.verbose { "INFO" } else { "WARN" };
-        // The jar is the application's, which executors get anyway.
+        // The jar is the application's, so executors get it anyway.
         let lines = block
             .split(|&b| b == b'\n')
             .filter(|line| line.starts_with(b"spark.") && !line.starts_with(b"spark.jars "));
@@ -108,7 +108,7 @@ impl Submission {
         master == b"local" || master.starts_with(b"local[")
     }
 
-    /// Runs a class of the jar with Millstream's settings; comes back if that cannot be.
+    /// Runs a class of the jar with Millstream's settings; returns only if that fails.
     pub(crate) fn run(
         &self,
         class: &str,
@@ -120,7 +120,7 @@ impl Submission {
         Submission::submit(arguments, diagnostics)
     }
 
-    /// Becomes `spark-submit`; comes back if that cannot be.
+    /// Becomes `spark-submit`; returns only if that fails.
     pub(crate) fn submit(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Refused {
         match Submission::command(arguments, diagnostics) {
             Ok(mut command) => {
@@ -147,7 +147,7 @@ impl Submission {
         let mut command = Command::new(&program);
         command.args(arguments);
         if env::var_os(SPARK_HOME).is_some_and(|home| home.is_empty()) {
-            // Spark's scripts would take the root directory for it.
+            // Spark's scripts would use the root directory instead.
             command.env_remove(SPARK_HOME);
         }
         if !locale_is_utf8() {
@@ -155,7 +155,8 @@ impl Submission {
             command.env("LC_ALL", "C.UTF-8");
         }
         if let Some(folder) = program.parent().filter(|folder| is_program(&folder.join(PYTHON))) {
-            // The script asks a Python where its pyspark is: not the first in PATH, if the environment is not active.
+            // The script asks a Python where its pyspark is; that is not the first in PATH if the environment is not
+            // active.
             if PYTHON_VARIABLES.into_iter().all(|variable| env::var_os(variable).is_none()) {
                 command.env(PYTHON_VARIABLES[0], folder.join(PYTHON));
             }
@@ -164,7 +165,7 @@ impl Submission {
     }
 }
 
-/// The absolute path of the jar that was named, or is found.
+/// The absolute path of the jar that was named or found.
 pub(crate) fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) -> Result<OsString, Refused> {
     let of_environment = || std::env::var_os(JAR_VARIABLE).filter(|jar| !jar.is_empty());
     let found = named.or_else(of_environment).or_else(|| jar_of_installation().map(PathBuf::into_os_string));
@@ -180,7 +181,7 @@ pub(crate) fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) 
         // A URI, which Spark understands.
         return Ok(jar);
     }
-    // Spark may be started elsewhere. The jar need not be here: it may be for other machines.
+    // Spark may start in another directory. The jar need not exist here: it may be for other machines.
     std::path::absolute(jar).map(PathBuf::into_os_string).map_err(|error| {
         diagnostics.error(FAILURE).text("--jar").cause(&error).send();
         Refused
@@ -239,8 +240,8 @@ pub(crate) fn locale_is_utf8() -> bool {
     })
 }
 
-/// Of `settings`, each `KEY=VALUE`, the first that is a class path is ours. The user's own, which is a later setting or in
-/// `defaults`, comes before it, in one setting.
+/// Joins class paths in `settings`, each `KEY=VALUE`: the first one is ours. The user's, a later setting or one of
+/// `defaults`, precedes it, in one setting.
 fn join_class_paths(settings: &mut Vec<OsString>, defaults: &[u8]) {
     for key in CLASS_PATHS {
         let prefix = format!("{key}=").into_bytes();
@@ -267,12 +268,12 @@ fn given<'a>(settings: &'a [OsString], key: &str) -> Option<&'a [u8]> {
     settings.iter().rev().find_map(value)
 }
 
-/// A setting with which the driver's JVM compiles quickly, which is most of what a short job costs. The user's own options stay. None
-/// if an administrator has set the key.
+/// A setting with which the driver's JVM compiles quickly, which is most of the cost of a short job. The user's options
+/// stay. None if an administrator has set the key.
 fn fast_start(settings: &[OsString], defaults: &[u8]) -> Option<OsString> {
     let is_free =
         given(settings, JAVA_OPTIONS).is_none() && default_setting(defaults, JAVA_OPTIONS).is_none();
-    // With that alone, there is room for little compiled code.
+    // With that option alone, there is little room for compiled code.
     is_free.then(|| setting(JAVA_OPTIONS, "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m".as_ref()))
 }
 
@@ -294,13 +295,13 @@ pub(crate) fn spark_defaults() -> Vec<u8> {
     folder.and_then(|folder| fs::read(folder.join("spark-defaults.conf")).ok()).unwrap_or_default()
 }
 
-/// The versions of Spark and of its Scala, by the names of its jars; none if they have other names.
+/// The versions of Spark and of its Scala, from the names of its jars; none if they have other names.
 pub(crate) fn spark_version() -> Option<SparkVersion> {
     let jars = fs::read_dir(spark_home(&spark_submit()?)?.join("jars")).ok()?;
     jars.flatten().find_map(|jar| SparkVersion::of_core(jar.file_name().to_str()?))
 }
 
-/// The supported lines of Spark; testbed/spark-versions.tsv has them, too.
+/// The supported Spark lines; testbed/spark-versions.tsv has them, too.
 const LINES: [&str; 4] = ["4.0", "4.1", "4.2", "4.3"];
 
 /// Versions as in the name of a jar.
@@ -311,13 +312,13 @@ pub(crate) struct SparkVersion {
 }
 
 impl SparkVersion {
-    /// Those in the name of Spark's core.
+    /// The versions in the name of Spark's core jar.
     fn of_core(jar: &str) -> Option<Self> {
         let (scala, spark) = jar.strip_prefix("spark-core_")?.strip_suffix(".jar")?.split_once('-')?;
         Some(SparkVersion { spark: spark.to_owned(), scala: scala.to_owned() })
     }
 
-    /// Whether the jar is for them.
+    /// Whether the jar supports them.
     pub(crate) fn is_supported(&self) -> bool {
         self.scala == "2.13"
             && LINES
@@ -326,7 +327,7 @@ impl SparkVersion {
     }
 }
 
-/// Where the Spark of a `spark-submit` is, which may be a script of pip's that only knows a Python.
+/// The home of the Spark of a `spark-submit`, which may be a pip script that only knows a Python.
 fn spark_home(submit: &Path) -> Option<PathBuf> {
     let bin = submit.parent()?;
     let home = bin.parent()?;
@@ -344,7 +345,7 @@ fn pyspark_of(python: &Path) -> Option<PathBuf> {
         .map(|path| OsStr::from_bytes(path).into())
 }
 
-/// That of SPARK_HOME, in PATH, next to this program, or of the pyspark that Python finds.
+/// The `spark-submit` of SPARK_HOME, in PATH, next to this program, or of the pyspark that Python finds.
 fn spark_submit() -> Option<PathBuf> {
     if let Some(home) = env::var_os(SPARK_HOME).filter(|home| !home.is_empty()) {
         return Some(Path::new(&home).join("bin").join(SUBMIT));
@@ -460,7 +461,7 @@ mod tests {
         assert!(!is_fast(None, &[], "spark.driver.defaultJavaOptions -Da=b"));
     }
 
-    /// The jars of S3A, without which nothing of S3 could be compacted, are on the user's own class path.
+    /// The jars of S3A, without which no S3 files could be compacted, are on the user's class path.
     #[test]
     fn our_class_path_is_added_to_the_users() {
         let joined = |given: &[&str], defaults: &str| {

@@ -1,6 +1,5 @@
 #![forbid(unsafe_code)]
-//! The operations that remove entries or change their attributes, as a library over the traversal: those behind `prm`, `pchmod`
-//! and `pchown`.
+//! The operations behind `prm`, `pchmod` and `pchown`, as a library over the traversal: removal and attribute changes.
 
 pub mod attributes;
 pub mod remove;

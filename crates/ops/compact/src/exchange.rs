@@ -1,7 +1,7 @@
 //! Replaces a directory by another, complete one in one step: a listing shows all of the old directory or all of the
 //! new one.
 //!
-//! An exchange that is repeated undoes itself, and two processes may attempt the same one: a process that hung, and a
+//! A repeated exchange undoes itself, and two processes may attempt the same one: a process that hung, and a
 //! second one that took it for dead. Both therefore lock a file, the token, which exists until nothing is left to do.
 //! Under the lock they check whether the destination already holds the witness, a file of the new directory. The kernel
 //! releases the lock of a process that ends.
@@ -101,7 +101,7 @@ fn lock<D: Dir>(root: &D, token: &CStr) -> Result<D::File, Error> {
     Ok(file)
 }
 
-/// A directory, and where it is.
+/// A directory and its path.
 fn open<D: Dir>(root: &D, path: &CStr) -> Result<(D, CString, D), Error> {
     let (parent, name) = parent_below(root, path)?;
     let dir = parent.open_dir(&name, SymlinkBehavior::NoFollow)?;
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(names(&bed.path().join("swap/k=1")), ["new", "new too"]);
     }
 
-    /// Somebody lists the place all the time, while the directories go to and fro.
+    /// One thread lists the directory all the time, while two directories are exchanged back and forth.
     #[test]
     fn is_seen_as_a_whole() {
         let bed = bed();

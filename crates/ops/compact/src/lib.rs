@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! How the outputs of a compaction replace their inputs and how that is undone, which trees must stay as they are
-//! ([`table_logs`]), and how a directory replaces another one ([`exchange`]).
+//! Replaces the inputs of a compaction by its outputs and undoes that, finds trees that must not be changed
+//! ([`table_logs`]), and replaces a directory by another one ([`exchange`]).
 
 pub mod compact;
 pub mod exchange;

@@ -3,7 +3,7 @@
 use millstream_vfs::{FileKind, Metadata};
 use millstream_wire::Encoder;
 
-/// What the columns of a block, and the block itself, start at a multiple of.
+/// Alignment in bytes of a block and of its columns.
 const ALIGNMENT: usize = 8;
 
 /// The block is followed by another of the same directory.

@@ -95,7 +95,7 @@ impl<V: Volume> Packer<'_, V> {
             return self.descend(entry, descend);
         }
         match entry.metadata(Self::FIELDS) {
-            Ok(m) if m.kind() == FileKind::Symlink => {} // dangling: to Java it does not exist
+            Ok(m) if m.kind() == FileKind::Symlink => {} // dangling: for Java it does not exist
             Ok(m) => {
                 let is_directory = m.kind() == FileKind::Directory;
                 if !is_directory || self.options.subdirectories == Subdirectories::Report {

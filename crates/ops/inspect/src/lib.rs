@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! The operations that change nothing, as a library over the traversal: those behind `pfind`, `pls` and `pdu`.
+//! The read-only operations behind `pfind`, `pls` and `pdu`, as a library over the traversal.
 
 pub mod du;
 pub mod find;

@@ -1,4 +1,4 @@
-//! What an operation has done so far, and how much it has to do, for who wants to watch it.
+//! Progress of an operation: counters of the work done and of the total.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use millstream_walk::Census;
 
-/// Counters of an operation that runs. Entries are counted as they are done while somebody watches, otherwise once a chunk.
+/// Counters of a running operation. Entries are counted as they are done if the operation is watched, otherwise once a
+/// chunk.
 #[derive(Debug)]
 pub struct Activity {
     /// Entries visited.
@@ -15,10 +16,10 @@ pub struct Activity {
     pub directories: AtomicU64,
     /// Bytes copied.
     pub bytes: AtomicU64,
-    /// Bytes that need not be copied any more: holes, and what is left of files that failed. Modulo 2^64, as a file can
+    /// Bytes that need not be copied any more: holes, and the rest of files that failed. Modulo 2^64, as a file can
     /// also grow.
     pub spared_bytes: AtomicU64,
-    /// Bytes of all files whose data has begun to be copied, or waits for a thread.
+    /// Bytes of all files that are being copied, have been copied, or wait for a thread.
     pub begun_bytes: AtomicU64,
     /// Errors reported.
     pub errors: AtomicU64,
@@ -28,8 +29,8 @@ pub struct Activity {
     started: Instant,
 }
 
-/// Counts the entries of a chunk: each as soon as it is done if somebody watches, as a chunk can take minutes; otherwise all of
-/// them in the end, as workers that share a counter wait for each other.
+/// Counts the entries of a chunk: each as soon as it is done if the operation is watched, as a chunk can take minutes;
+/// otherwise all of them at the end, as workers that share a counter wait for each other.
 #[derive(Debug)]
 pub struct Tally<'a> {
     activity: &'a Activity,
@@ -53,12 +54,12 @@ impl Drop for Tally<'_> {
     }
 }
 
-/// How much of something has been done, and how much there is of it.
+/// An amount of work done, and the total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// What has been done.
+    /// The amount done.
     pub done: u64,
-    /// What there is, never less than what has been done.
+    /// The total, never less than the amount done.
     pub total: u64,
 }
 
@@ -90,17 +91,17 @@ impl Default for Activity {
 }
 
 impl Activity {
-    /// Has the operation, which has not begun yet, count what it finds, so that its total can be known.
+    /// Makes the operation, which has not begun yet, count the entries that it finds, so that its total can be known.
     pub fn watch(&self) {
         self.census.get_or_init(Arc::default);
     }
 
-    /// Where the traversals of a watched operation count what they find.
+    /// The counter of entries found by the traversals of a watched operation.
     pub fn census(&self) -> Option<Arc<Census>> {
         self.census.get().cloned()
     }
 
-    /// Announces operands to whoever watches, before the first of them is traversed.
+    /// Announces operands to the watcher, before the first of them is traversed.
     pub fn expect(&self, operands: usize) {
         if let Some(census) = self.census.get() {
             census.expect(operands);
@@ -113,13 +114,13 @@ impl Activity {
         (found > 0).then(|| Share::new(self.entries.load(Ordering::Relaxed), found))
     }
 
-    /// Entries done, and all that there are, if that is known.
+    /// Entries done, and their total if it is known.
     pub fn total(&self) -> Option<Share> {
         let total = self.census.get()?.total()?;
         (total > 0).then(|| Share::new(self.entries.load(Ordering::Relaxed), total))
     }
 
-    /// Bytes done, and those of all files begun so far: all that there are once every entry has been visited.
+    /// Bytes done, and those of all files begun so far: the total once every entry has been visited.
     pub fn data(&self) -> Share {
         let [copied, spared, begun] =
             [&self.bytes, &self.spared_bytes, &self.begun_bytes].map(|bytes| bytes.load(Ordering::Relaxed));

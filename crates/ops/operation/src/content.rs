@@ -1,4 +1,4 @@
-//! The content of open files as readers, and what a new file has in common with the one that it is made from.
+//! The content of open files as readers, and the owner and permissions that a new file gets from the one it replaces.
 
 use std::ffi::CStr;
 use std::io::{self, Read};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use millstream_codec::DecodeError;
 use millstream_vfs::{At, Errno, Error, File, Metadata, Operation, Result};
 
-/// The attribute that is an access control list.
+/// The extended attribute with the access control list.
 const ACCESS_LIST: &CStr = c"system.posix_acl_access";
 
 /// Whether anything is changed.
@@ -15,11 +15,11 @@ const ACCESS_LIST: &CStr = c"system.posix_acl_access";
 pub enum Effect {
     /// The work is done.
     Real,
-    /// What would be done is reported.
+    /// The work is only reported.
     DryRun,
 }
 
-/// What failed where a decoder reads [`Content`]: the data, or else the volume.
+/// The cause of an error of a decoder that reads [`Content`]: the data, or else the volume.
 pub fn damage(error: io::Error) -> std::result::Result<Box<DecodeError>, Error> {
     error.downcast().map(Box::new).map_err(|error| {
         let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
@@ -30,9 +30,9 @@ pub fn damage(error: io::Error) -> std::result::Result<Box<DecodeError>, Error> 
 /// Counts bytes of a file that have been read.
 #[derive(Debug, Default)]
 pub struct Counted<'a> {
-    /// Those of all files.
+    /// The count of all files.
     pub all: Option<&'a AtomicU64>,
-    /// Those of this file.
+    /// The count of this file.
     pub own: AtomicU64,
 }
 
@@ -41,9 +41,9 @@ pub struct Counted<'a> {
 pub struct Content<'a, F> {
     /// The file.
     pub file: &'a F,
-    /// Where the next read begins, in bytes.
+    /// The offset of the next read, in bytes.
     pub offset: u64,
-    /// What counts the bytes.
+    /// The counter of bytes.
     pub counted: &'a Counted<'a>,
 }
 
@@ -59,8 +59,8 @@ impl<F: File> Read for Content<'_, F> {
     }
 }
 
-/// Gives a new file, which is empty, the owner and the permissions of another one with this metadata, as far as it may. Nobody gets
-/// permissions that he does not have on the other one.
+/// Gives a new, empty file the owner and the permissions of another one with this metadata, as far as permitted. Nobody
+/// gets permissions that they do not have on the other one.
 ///
 /// # Errors
 /// If permissions cannot be set, or an access control list cannot be read or removed.
@@ -73,9 +73,9 @@ pub fn take_after<F: File>(file: &F, other: &F, metadata: &Metadata) -> Result<(
 /// The group of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
-    /// That of the other file.
+    /// The other file's group.
     Same,
-    /// One whose members the other file may not admit.
+    /// A group whose members may lack the group's permissions on the other file.
     Another,
 }
 
@@ -86,9 +86,10 @@ fn permit<F: File>(file: &F, other: &F, mode: u32, group: Group) -> Result<()> {
     {
         return Ok(());
     }
-    // The directory may have handed on a list. Its entries would become valid with the mode, which is then their mask.
+    // The file may have inherited a list from the directory. Its entries would become effective with the mode, which is
+    // then their mask.
     remove_access_list(file)?;
-    // The members of the new group, and those whom the other file excludes by its group or its list, may have been anybody there.
+    // Members of the new group, and users excluded by the other file's group or list, may have counted as others there.
     let of_all = |permissions: u32| mode & 0o700 | permissions << 3 | permissions;
     file.set_mode(match (list, group) {
         (None, Group::Same) => mode,
@@ -116,7 +117,8 @@ fn has_no_list(error: Error) -> bool {
     matches!(error.errno, Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)
 }
 
-/// The permissions that everyone but the owner has by an access control list: those of others, which no other entry lacks.
+/// The permissions that an access control list gives everyone but the owner: those of others that every other entry
+/// has, too.
 fn least(list: &[u8]) -> u32 {
     const HEADER_BYTES: usize = 4;
     const OWNER: u16 = 1;

@@ -1,6 +1,5 @@
 #![forbid(unsafe_code)]
-//! What several operations have in common: counters of their progress, options, and the rules by which a new file takes the
-//! place of another.
+//! Code shared by several operations: progress counters, options, and the rules for a new file that replaces another.
 
 pub mod activity;
 pub mod content;

@@ -4,7 +4,7 @@ use millstream_vfs::{Dir, Error, Fields};
 
 const STICKY: u32 = 0o1000;
 
-/// The user of this process, if he may remove no files of others from `dir`.
+/// The user of this process, if the sticky bit keeps them from removing other users' files from `dir`.
 ///
 /// # Errors
 /// Those of the volume.

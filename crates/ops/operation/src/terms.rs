@@ -12,8 +12,8 @@ pub enum Execution {
 /// Which file systems a traversal enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileSystems {
-    /// All.
+    /// All of them.
     All,
-    /// That of the operand (`-x`, `-xdev`, `--one-file-system`).
+    /// Only the operand's (`-x`, `-xdev`, `--one-file-system`).
     One,
 }

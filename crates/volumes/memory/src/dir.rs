@@ -141,7 +141,7 @@ impl Dir for MemoryDir {
                 let listed = CString::new(&name[..]).map_err(|_| Errno::INVAL)?;
                 let kind = tree.node(ino).kind;
                 if !batch.add(Dirent { name: &listed, ino: ino as u64 + 1, kind }) {
-                    // A batch too small for one entry is the caller's mistake, as for the kernel.
+                    // As in the kernel, a batch too small for one entry is the caller's mistake.
                     return if batch.is_empty() { Err(Errno::INVAL) } else { Ok(ReadState::More) };
                 }
                 cursor.last = Some(name.clone());

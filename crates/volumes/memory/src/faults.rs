@@ -25,12 +25,12 @@ impl Faults {
         self.rules.push(Rule { path: normal(path), operation, spared, errno });
     }
 
-    /// Makes one call fail, whatever it is, after so many others. Replaces an earlier order of this kind.
+    /// Makes one call fail, whatever it is, after so many others. Replaces an earlier rule of this kind.
     pub fn set_next(&mut self, calls: usize, errno: Errno) {
         self.next = Some((calls, errno));
     }
 
-    /// Whether the ordered call has not been made. No later call fails by that order.
+    /// Withdraws the rule of [`Faults::set_next`]; returns whether that call has not been made.
     pub fn take_next(&mut self) -> bool {
         self.next.take().is_some()
     }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! It shows that [`Volume`] can be implemented without the kernel and outside `millstream-vfs`. It also fails exactly as a
-//! test asks, which no file system does: `EIO` from the second read of a directory, `EACCES` for root, a name that is listed
-//! but gone. The caller is privileged: permissions are stored and reported, but not enforced.
+//! test asks, which no real file system does: `EIO` from the second read of a directory, `EACCES` for root, a name that
+//! is listed but gone. The caller is privileged: permissions are stored and reported, but not enforced.
 //!
 //! One lock protects the tree, and nothing is ever freed. A directory lists its names in descending order, so that a test
 //! notices code that takes them for sorted.
@@ -62,7 +62,7 @@ impl Default for MemoryVolume {
 }
 
 impl MemoryVolume {
-    /// The same volume with another limit of open directories.
+    /// The same volume with another limit on open directories.
     #[must_use]
     pub fn with_max_open_dirs(self, max_open_dirs: usize) -> Self {
         MemoryVolume { max_open_dirs, ..self }
@@ -83,7 +83,7 @@ impl MemoryVolume {
         self.shared.faults().set_next(calls, errno);
     }
 
-    /// Takes back [`MemoryVolume::fail_call`]. Returns whether that call has not been made.
+    /// Withdraws [`MemoryVolume::fail_call`]. Returns whether that call has not been made.
     pub fn fail_no_call(&self) -> bool {
         self.shared.faults().take_next()
     }

@@ -31,7 +31,7 @@ impl Random {
         (z ^ (z >> 31)) as usize % n
     }
 
-    /// A name of unusual bytes, but without a newline and a colon. It ends in `unique`.
+    /// A name of unusual bytes, but without newlines and colons. It ends in `unique`.
     pub fn name(&mut self, unique: usize) -> Vec<u8> {
         let alphabet = b"a-Z \t\\'\"*?[\xff\xc3\xa9\x01.";
         let mut name: Vec<u8> = (0..self.below(12)).map(|_| alphabet[self.below(alphabet.len())]).collect();

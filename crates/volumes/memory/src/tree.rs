@@ -44,7 +44,7 @@ pub(crate) enum Content {
     Data(Vec<u8>),
     /// The target of a symbolic link.
     Target(Vec<u8>),
-    /// The entries of a directory, and its own place.
+    /// The entries of a directory, and its parent and name.
     Entries { parent: Ino, name: Vec<u8>, names: BTreeMap<Vec<u8>, Ino> },
 }
 
@@ -361,7 +361,7 @@ impl Tree {
         self.put(ino, new_parent, new_name)
     }
 
-    /// Enters a node in a directory, and updates its own place.
+    /// Adds a node to a directory, and updates the node's parent and name.
     fn put(&mut self, ino: Ino, directory: Ino, new_name: &[u8]) -> Result<(), Errno> {
         self.entries_mut(directory)?.insert(new_name.to_vec(), ino);
         self.nodes[ino].touch();

@@ -1,4 +1,4 @@
-//! The volume in memory keeps the contract.
+//! The in-memory volume meets the contract.
 
 use std::ffi::OsString;
 use std::io;
@@ -86,7 +86,7 @@ fn calls_fail_as_injected() {
     assert_eq!(dir.read_entries(&mut cursor, &mut batch), Ok(ReadState::More));
     assert_eq!(batch.iter().map(|entry| entry.name.to_owned()).collect::<Vec<_>>(), [c"file".to_owned()]);
     assert_eq!(dir.read_entries(&mut cursor, &mut batch), Err(Error::new(Operation::ReadDir, Errno::IO)));
-    // The rule stays with the path when the directory is renamed.
+    // A rule applies to the path, also after the directory is renamed.
     volume.rename("d", "e").expect("renamed");
     assert!(stat().is_ok());
 }

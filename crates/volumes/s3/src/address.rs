@@ -14,7 +14,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// The address of a bucket whose keys are appended to this URL of `http:` or `https:`; it ends with a slash.
+    /// The address of a bucket whose keys are appended to this `http:` or `https:` URL, which ends with a slash.
     ///
     /// `None` if it is not such a URL.
     pub fn new(url: &str) -> Option<Self> {
@@ -45,7 +45,7 @@ impl Address {
         &self.origin
     }
 
-    /// As in the `Host` header.
+    /// The value of the `Host` header.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
@@ -84,19 +84,19 @@ pub(crate) fn encode_path(key: &[u8], to: &mut String) {
     }
 }
 
-/// Appends what a URL needs to express these bytes, as signatures want it.
+/// Appends these bytes percent-encoded, as signatures require.
 pub fn encode(bytes: &[u8], to: &mut String) {
     for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             to.push(char::from(byte));
         } else {
-            // A string takes everything.
+            // Writing to a string does not fail.
             let _ = write!(to, "%{byte:02X}");
         }
     }
 }
 
-/// A value in a form's encoding, in which a plus is a space; `None` if a percent sign is not followed by two digits.
+/// Decodes a form-encoded value, in which a plus is a space; `None` if a percent sign is not followed by two digits.
 pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.iter();

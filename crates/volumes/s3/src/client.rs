@@ -4,7 +4,7 @@
 //! that ends early is asked for again from there. An answer of 503 or 429 also slows the other requests to the bucket, and allows
 //! more attempts. If that does not help, and after every other answer, the request is refused ([`Refusal`]). The
 //! [`Policy`] says how many attempts there are, and whether kinds of requests that are refused again and again are still
-//! made (`standing`).
+//! made (`usefulness`).
 
 use std::io::{self, Read};
 use std::ops::{AddAssign, Range};
@@ -23,8 +23,8 @@ use crate::page::{self, Page};
 use crate::policy::{Policy, Proxies, RefusedKinds, SendTimeout};
 use crate::refusal::{self, Refusal};
 use crate::signature::{CredentialSource, Unsigned, sign};
-use crate::standing::Standing;
 use crate::throttle::Throttle;
+use crate::usefulness::Usefulness;
 use crate::{Address, PageRequest};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_ATTEMPTS: Duration = Duration::from_secs(180);
 /// Idle connections are closed before servers do so.
 const IDLE: Duration = Duration::from_secs(4);
-/// A page has a thousand keys of at most a KiB, which are tripled by their encoding.
+/// A page has a thousand keys of at most 1 KiB, which their encoding can triple.
 const MOST_PAGE_BYTES: u64 = 16 << 20;
 pub(crate) const MOST_ERROR_BYTES: u64 = 64 << 10;
 /// Headers that an object keeps and that describe its contents.
@@ -63,7 +63,7 @@ pub struct Settings {
     pub retries: u32,
     /// Maximum retries of a request that the server turns away for now, capped by the policy.
     pub throttle_retries: u32,
-    /// Most requests at once, each of which has a connection, and most idle connections that are kept.
+    /// Most concurrent requests, each of which has a connection, and most idle connections that are kept.
     pub connections: usize,
     /// Trusted root certificates (DER).
     pub certificates: Vec<Vec<u8>>,
@@ -71,14 +71,14 @@ pub struct Settings {
     pub policy: Policy,
 }
 
-/// What requests cost.
+/// Counts of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests.
+    /// All requests.
     pub requests: u32,
-    /// Those of them that repeated another.
+    /// Repeated requests.
     pub retries: u32,
-    /// Those that the server turned away for now.
+    /// Throttled requests.
     pub throttled: u32,
 }
 
@@ -100,18 +100,18 @@ pub struct Client {
     credentials: Box<dyn CredentialSource>,
     throttle: Arc<Throttle>,
     connections: Connections,
-    pages: Standing,
-    objects: Standing,
-    pub(crate) writes: Standing,
-    /// Of all other kinds of requests.
-    pub(crate) others: Standing,
+    pages: Usefulness,
+    objects: Usefulness,
+    pub(crate) writes: Usefulness,
+    /// For all other kinds of requests.
+    pub(crate) others: Usefulness,
 }
 
 /// Why an attempt has no result.
 pub(crate) enum Failure {
-    /// The request may be made again.
+    /// The request may be repeated.
     Again(String),
-    /// The server has turned it away for now.
+    /// The server has throttled it.
     Throttled(Refusal),
     Final(Refusal),
 }
@@ -124,16 +124,16 @@ pub(crate) struct Request<'a> {
     pub(crate) path: &'a str,
     pub(crate) query: &'a str,
     pub(crate) headers: Vec<(&'a str, String)>,
-    /// The body, of a PUT or a POST.
+    /// The body of a PUT or a POST.
     pub(crate) body: &'a [u8],
 }
 
-/// What a server says of an object.
+/// An object's metadata, as the server reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object {
     /// Its version, with a time in seconds.
     pub version: Version,
-    /// The headers that describe its contents, such as `content-type`.
+    /// Headers that describe its contents, such as `content-type`.
     pub headers: Vec<(String, String)>,
     /// Its user metadata.
     pub metadata: Metadata,
@@ -141,13 +141,13 @@ pub struct Object {
 
 /// A part of an object that is being read.
 pub struct Opened {
-    /// What the server says of the object.
+    /// The object's metadata.
     pub object: Object,
     body: BodyReader<'static>,
 }
 
 impl Read for Opened {
-    /// Reads what has arrived. An end before that of the part, and an error, are those of the connection.
+    /// Reads what has arrived. An end before the end of the part, and an error, come from the connection.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.body.read(buffer)
     }
@@ -160,7 +160,7 @@ impl std::fmt::Debug for Opened {
 }
 
 impl Client {
-    /// A client of a bucket. It makes no request yet.
+    /// A client of a bucket; no request is made yet.
     pub fn new(settings: Settings, credentials: Box<dyn CredentialSource>) -> Self {
         let proxy = match settings.policy.proxies {
             Proxies::None => None,
@@ -192,10 +192,10 @@ impl Client {
             credentials,
             throttle: Throttle::of(&bucket),
             connections: Connections::new(settings.connections),
-            pages: Standing::default(),
-            objects: Standing::default(),
-            writes: Standing::default(),
-            others: Standing::default(),
+            pages: Usefulness::default(),
+            objects: Usefulness::default(),
+            writes: Usefulness::default(),
+            others: Usefulness::default(),
             settings,
         }
     }
@@ -234,7 +234,7 @@ impl Client {
         })
     }
 
-    /// Reads bytes of an object of this version, as many as `buffer` takes; the object must have them.
+    /// Fills `buffer` with bytes of an object of this version; the object must have as many.
     ///
     /// # Errors
     /// Another client has to read them; what `buffer` contains is undefined.
@@ -254,11 +254,12 @@ impl Client {
         read.map(|_| ())
     }
 
-    /// Reads a part of an object of this version, in pieces as large as `piece` at most, each of which `take` gets with its offset.
-    /// Returns the object's metadata.
+    /// Reads a part of an object of this version in pieces of at most the size of `piece`, and passes each to `take`
+    /// with its offset. Returns the object's metadata.
     ///
     /// # Errors
-    /// Another client has to read the object, of which `take` may have got a part; [`Refusal::NotTaken`] if `take` has failed.
+    /// Another client has to read the object; `take` may have got a part of it. [`Refusal::NotTaken`] if `take` has
+    /// failed.
     pub fn fetch(
         &self,
         key: &[u8],
@@ -280,8 +281,8 @@ impl Client {
         })
     }
 
-    /// Reads a range, some bytes at a time, by `read_some`, which gets the body and the offset of its next byte, and returns how many
-    /// bytes it has read; 0 ends the attempt.
+    /// Reads a range, some bytes at a time, with `read_some`. It gets the body and the offset of its next byte, and
+    /// returns how many bytes it has read; 0 ends the attempt.
     fn read(
         &self,
         key: &[u8],
@@ -307,7 +308,7 @@ impl Client {
                     n => from += n as u64,
                 }
             }
-            // The connection can be used again once the end has been seen. If it comes in another way, another one is made.
+            // A connection is reusable only after its end of body has been read; otherwise a new one is made.
             match body.read(&mut [0]) {
                 Ok(1..) => Err(Failure::Final(Refusal::Malformed(OTHER_LENGTH))),
                 Ok(0) | Err(_) => Ok(metadata),
@@ -315,10 +316,10 @@ impl Client {
         })
     }
 
-    /// What the server says of an object.
+    /// Requests an object's metadata.
     ///
     /// # Errors
-    /// 404 if there is none.
+    /// 404 if the object does not exist.
     pub fn head(&self, key: &[u8], counts: &mut Counts) -> Result<Object, Refusal> {
         let path = self.settings.address.object(key);
         self.persist(&self.others, counts, || {
@@ -330,8 +331,8 @@ impl Client {
         })
     }
 
-    /// Begins to read a part of an object of this version. The attempts of the request are made here, the caller makes those of
-    /// what breaks off later.
+    /// Begins to read a part of an object of this version. The request is retried here; the caller retries if the body
+    /// breaks off later.
     ///
     /// # Errors
     /// 404 if there is no object, 412 if it is another version.
@@ -358,23 +359,23 @@ impl Client {
     /// Makes attempts until one has a result.
     pub(crate) fn persist<T>(
         &self,
-        standing: &Standing,
+        usefulness: &Usefulness,
         counts: &mut Counts,
         attempt: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, Refusal> {
-        self.persist_for(u32::MAX, standing, counts, attempt)
+        self.persist_for(u32::MAX, usefulness, counts, attempt)
     }
 
-    /// Makes attempts until one has a result, with at most so many retries.
+    /// Makes attempts until one has a result, with at most this many retries.
     pub(crate) fn persist_for<T>(
         &self,
         most: u32,
-        standing: &Standing,
+        usefulness: &Usefulness,
         counts: &mut Counts,
         mut attempt: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, Refusal> {
         let policy = &self.settings.policy;
-        if policy.refused_kinds == RefusedKinds::Dropped && !standing.is_useful() {
+        if policy.refused_kinds == RefusedKinds::Dropped && !usefulness.is_useful() {
             return Err(Refusal::Unused);
         }
         let begun = Instant::now();
@@ -389,7 +390,7 @@ impl Client {
             let (refusal, retries) = match result {
                 Ok(value) => {
                     self.throttle.answered(Instant::now());
-                    standing.succeeded();
+                    usefulness.succeeded();
                     return Ok(value);
                 }
                 Err(Failure::Final(refusal)) => break refusal,
@@ -411,11 +412,11 @@ impl Client {
             counts.retries += 1;
             std::thread::sleep((FIRST_PAUSE * 2_u32.pow((tried - 1).min(8))).min(policy.longest_pause));
         };
-        standing.refused(&refusal);
+        usefulness.refused(&refusal);
         Err(refusal)
     }
 
-    /// Waits until the bucket may be asked.
+    /// Waits until a request to the bucket may begin.
     fn wait_for_turn(&self) -> Result<(), Refusal> {
         let since = Instant::now();
         while let Some(wait) = self.throttle.begin(Instant::now()) {
@@ -465,7 +466,7 @@ impl Client {
     }
 }
 
-/// Encryption of connections to servers that one of these certificates (DER) vouches for.
+/// TLS for servers whose certificate one of these root certificates (DER) vouches for.
 pub fn tls(certificates: &[Vec<u8>]) -> TlsConfig {
     let trusted = certificates.iter().map(|der| Certificate::from_der(der).to_owned());
     TlsConfig::builder()
@@ -494,7 +495,7 @@ fn range_headers(tag: &str, range: &Range<u64>, is_whole: bool) -> Vec<(&'static
     headers
 }
 
-/// What the headers of an answer say of an object of this size.
+/// The metadata in the headers of an answer about an object of this size.
 fn object(response: &Response<Body>, size: u64) -> Result<Object, Failure> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let no_time = Failure::Final(Refusal::Malformed("an object has no time"));
@@ -517,7 +518,7 @@ fn object(response: &Response<Body>, size: u64) -> Result<Object, Failure> {
     })
 }
 
-/// The user metadata in an answer; values that are no text are left out.
+/// The user metadata in an answer, except values that are not text.
 fn metadata(response: &Response<Body>) -> Metadata {
     let user = |(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
         let name = name.as_str().strip_prefix("x-amz-meta-")?;
@@ -526,7 +527,7 @@ fn metadata(response: &Response<Body>) -> Metadata {
     response.headers().iter().filter_map(user).collect()
 }
 
-/// Refuses an answer that is not these bytes of this version.
+/// Refuses an answer unless it is these bytes of this version.
 fn check_answer(
     response: &Response<Body>,
     tag: &str,
@@ -588,7 +589,7 @@ pub(crate) fn expect(mut response: Response<Body>, statuses: &[u16]) -> Result<R
         return Ok(response);
     }
     let mut body = Vec::new();
-    // The status says enough if its body does not arrive.
+    // The status suffices if the body does not arrive.
     let _ = response.body_mut().with_config().limit(MOST_ERROR_BYTES).reader().read_to_end(&mut body);
     let answer = Refusal::Answer { status, code: refusal::code(&body) };
     Err(match status {

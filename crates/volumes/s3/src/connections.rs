@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How many connections may be in use yet.
+/// How many more connections may be used.
 #[derive(Debug)]
 pub(crate) struct Connections {
     left: Mutex<usize>,
@@ -14,7 +14,7 @@ pub(crate) struct Connections {
 pub(crate) struct Connection<'a>(&'a Connections);
 
 impl Connections {
-    /// `most` may be in use, at least one.
+    /// Allows `most` connections, at least one.
     pub(crate) fn new(most: usize) -> Self {
         Connections { left: Mutex::new(most.max(1)), returned: Condvar::new() }
     }

@@ -1,8 +1,9 @@
 #![forbid(unsafe_code)]
-//! Reads and writes a bucket: pages of listings, ranges of objects whose version is known, whole objects and uploads in parts.
+//! Reads and writes a bucket: pages of listings, ranges of objects whose version is known, whole objects and multipart
+//! uploads.
 //!
 //! A [`Client`] makes blocking requests over HTTP/1.1 on the threads of its callers, and keeps its connections open. The caller
-//! says where the bucket is, in which region, which certificates to trust and, for each request, the credentials.
+//! gives the address of the bucket, its region, the certificates to trust and, for each request, the credentials.
 //!
 //! The client accepts only answers that cannot be misunderstood. Anything else, such as a missing object, another version, a
 //! redirection or an error, is a [`Refusal`]. A caller that owns another client of the bucket
@@ -17,8 +18,8 @@ mod page;
 mod policy;
 mod refusal;
 mod signature;
-mod standing;
 mod throttle;
+mod usefulness;
 mod writes;
 
 pub use address::{Address, encode as encode_query};
@@ -28,12 +29,12 @@ pub use policy::{Policy, Proxies, RefusedKinds, SendTimeout};
 pub use refusal::{Refusal, element};
 pub use signature::{CredentialSource, Credentials};
 
-/// A question for a page of a listing (`ListObjectsV2`).
+/// A request for a page of a listing (`ListObjectsV2`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageRequest<'a> {
-    /// What the keys begin with.
+    /// The prefix of the keys.
     pub prefix: &'a [u8],
-    /// What ends a common prefix; empty for none.
+    /// The delimiter that ends a common prefix; empty for none.
     pub delimiter: &'a [u8],
     /// A key that precedes the first one wanted; empty for none.
     pub after: &'a [u8],

@@ -1,7 +1,7 @@
 //! Pages of listings: the answers to `ListObjectsV2`.
 //!
-//! <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>. Keys are asked for in a form's encoding, since XML
-//! cannot express all of them; servers that do not know this send them as they are, and do not say `EncodingType`.
+//! <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>. Keys are requested form-encoded, since XML
+//! cannot express all of them; servers that do not support this send them as they are, without `EncodingType`.
 
 use jiff::Timestamp;
 use millstream_version::{Tag, Version};
@@ -27,13 +27,13 @@ pub struct Item {
 pub struct Page {
     /// Objects, in the order of the listing.
     pub items: Vec<Item>,
-    /// What keys have in common up to the delimiter.
+    /// Prefixes that keys have in common up to the delimiter.
     pub prefixes: Vec<String>,
     /// Continues the listing; `None` at its end.
     pub next: Option<String>,
 }
 
-/// Values as they are in the answer.
+/// Values as the answer has them.
 #[derive(Default)]
 struct Raw<'a> {
     item: Item,
@@ -45,7 +45,7 @@ struct Raw<'a> {
     next: Option<Vec<u8>>,
     is_truncated: Option<bool>,
     is_encoded: bool,
-    /// Name of the element below the root that is open.
+    /// Name of the open element below the root.
     section: &'a [u8],
 }
 
@@ -228,7 +228,7 @@ mod tests {
             "<ListBucketResult/>",
             "<ListBucketResult><IsTruncated>false</IsTruncated><Prefix/></ListBucketResult>",
         ] {
-            // A root without content is not sent by any server; it is no listing.
+            // No server sends a root without content; it is not a listing.
             assert_eq!(parse(text.as_bytes()).ok(), text.contains("Prefix").then(Page::default), "{text}");
         }
     }

@@ -3,21 +3,21 @@
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-/// Why a request has no result, so that the caller must ask the bucket's other client, if it has one.
+/// Why a request has no result; the caller then asks the bucket's other client, if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The server's answer is not the result.
     #[error("the server answered {status}{}{code}", if .code.is_empty() { "" } else { " " })]
     Answer {
-        /// Status of HTTP.
+        /// HTTP status.
         status: u16,
-        /// S3's name of the error; empty if there is none.
+        /// S3's error code; empty if there is none.
         code: String,
     },
-    /// No attempt got a whole answer.
+    /// No attempt got a complete answer.
     #[error("{0}")]
     Lost(String),
-    /// A connection of the kind that was asked for cannot be made.
+    /// A connection of the requested kind cannot be made.
     #[error("{0}")]
     Connection(String),
     /// The answer is not what S3 sends.
@@ -26,7 +26,7 @@ pub enum Refusal {
     /// There are no credentials.
     #[error("no S3 credentials found")]
     Credentials,
-    /// The caller has not taken what it asked for.
+    /// The caller has not taken the bytes that it requested.
     #[error("what was read could not be stored")]
     NotTaken,
     /// Requests of this kind are no longer made, since too many were refused.
@@ -34,13 +34,14 @@ pub enum Refusal {
     Unused,
 }
 
-/// The name of the error in the body of an answer; empty if there is none.
+/// The error code in the body of an answer; empty if there is none.
 pub(crate) fn code(xml: &[u8]) -> String {
     let text = element(xml, b"Code").unwrap_or_default();
     text.chars().take_while(char::is_ascii_alphanumeric).collect()
 }
 
-/// The text of the first element of this name that has any in an answer in XML, up to what is no plain text in it.
+/// The text of the first non-empty element of this name in an XML answer, up to the first markup or character
+/// reference.
 pub fn element(xml: &[u8], name: &[u8]) -> Option<String> {
     let mut reader = Reader::from_reader(xml);
     let mut inside = false;

@@ -1,4 +1,4 @@
-//! Signatures of requests: AWS Signature Version 4, as S3 wants it for requests whose body is known before they are sent.
+//! Request signatures: AWS Signature Version 4, in S3's form for requests whose body is known before they are sent.
 //!
 //! <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>. The method, path, query, headers and the hash
 //! of the body are hashed, and that is signed with a key that is derived from the secret, the day and the region.
@@ -10,16 +10,16 @@ use ring::{digest, hmac};
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// Gives the credentials for each request, and renews them.
+/// Provides the credentials for each request, and renews them.
 pub trait CredentialSource: Send + Sync {
-    /// The credentials of now; `None` if there are none to be had.
+    /// The current credentials; `None` if there are none.
     fn credentials(&self) -> Option<Credentials>;
 }
 
 /// Who makes a request.
 #[derive(Clone)]
 pub enum Credentials {
-    /// Nobody.
+    /// An anonymous user.
     Anonymous,
     /// The owner of a key.
     Key {
@@ -56,7 +56,7 @@ pub(crate) struct Unsigned<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// The headers to add to a request, the signature among them. None if it is nobody's.
+/// The headers to add to a request, including the signature; none if it is anonymous.
 pub(crate) fn sign(
     request: &Unsigned<'_>,
     credentials: &Credentials,
@@ -99,7 +99,7 @@ fn mac(key: &[u8], text: &str) -> Vec<u8> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // A string takes everything.
+        // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
@@ -135,7 +135,7 @@ mod tests {
         value.rsplit_once("Signature=").expect("its value").1.to_owned()
     }
 
-    /// The examples of the page that the module names.
+    /// The examples of the page linked above.
     #[test]
     fn signatures_are_those_of_the_documentation() {
         assert_eq!(

@@ -1,28 +1,29 @@
-//! Slows down the requests to a bucket that turns some of them away.
+//! Slows down the requests to a bucket that throttles them.
 //!
-//! S3 answers 503 when a bucket gets more requests than it is ready for. If each thread then waited by itself, all would come
-//! back at once. So the clients of a bucket in this process share one [`Throttle`]: a rate that is halved when a request is
-//! turned away, at most four times in a second, and grows each second without that, by a twentieth of what it was at first
-//! (additive increase, multiplicative decrease). There is no limit before the first such answer, nor once the rate has grown well beyond
-//! what it was then.
+//! S3 answers 503 when a bucket gets more requests than it can handle. If each thread then waited by itself, all would
+//! come back at once. So the clients of a bucket in this process share one [`Throttle`]: a rate that is halved when a
+//! request is throttled, at most four times in a second, and grows each second without throttling, by a twentieth of
+//! the initial rate (additive increase, multiplicative decrease). There is no limit before the first such answer, nor
+//! once the rate has grown well beyond the initial one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// Time until the rate grows, and over which it is measured.
+/// The rate grows after this time, and is measured over it.
 const PERIOD: Duration = Duration::from_secs(1);
-/// What is turned away so soon after the rate was halved had begun before, or came in the burst that emptied the bucket's quota.
+/// A request throttled so soon after the rate was halved began before that, or was in the burst that emptied the
+/// bucket's quota.
 const SETTLING: Duration = Duration::from_millis(250);
 /// Shortest time over which a rate is measured.
 const MEASURED: Duration = Duration::from_millis(100);
-/// A waiting request looks again after this time, since the rate may have changed. Requests that may begin and do not are
-/// saved up for as long.
+/// A waiting request checks again after this time, since the rate may have changed. Unused permission to begin requests
+/// is saved up for as long.
 const STEP: Duration = Duration::from_millis(100);
 /// Requests in a second.
 const LOWEST: f64 = 1.0;
 const GROWTH: f64 = 0.05;
-/// With this multiple of the rate at which requests were first turned away, there is no limit any more.
+/// At this multiple of the rate at which requests were first throttled, the limit is dropped.
 const ENOUGH: f64 = 2.0;
 
 static THROTTLES: LazyLock<Mutex<HashMap<String, Weak<Throttle>>>> = LazyLock::new(Mutex::default);
@@ -39,7 +40,7 @@ struct State {
     recent: Recent,
 }
 
-/// The rate of requests until now. Time without any does not count: what was turned away came in a burst.
+/// The rate of requests until now. Time without any does not count: throttled requests came in a burst.
 #[derive(Debug)]
 struct Recent {
     /// Requests since then, for at most a [`PERIOD`].
@@ -70,7 +71,7 @@ impl Recent {
 struct Limit {
     /// Requests in a second.
     rate: f64,
-    /// The rate at which requests were first turned away.
+    /// The rate at which requests were first throttled.
     refused: f64,
     /// Requests that may begin at this time.
     allowed: f64,
@@ -109,7 +110,7 @@ impl Throttle {
         })
     }
 
-    /// Whether a request may begin now: `None`, or when to ask again. Who waits has no place in a queue.
+    /// Whether a request may begin now: `None`, or when to ask again. Waiting requests do not queue.
     pub(crate) fn begin(&self, now: Instant) -> Option<Duration> {
         self.with(|state| {
             if let Some(wait) = state.limit.as_mut().and_then(|limit| limit.take(now)) {
@@ -120,7 +121,7 @@ impl Throttle {
         })
     }
 
-    /// A request was turned away.
+    /// A request was throttled.
     pub(crate) fn refused(&self, now: Instant) {
         self.with(|state| {
             let measured = state.recent.rate(now);
@@ -160,7 +161,7 @@ impl Throttle {
 mod tests {
     use super::*;
 
-    /// A throttle that was turned away after a second with 1000 requests.
+    /// A throttle whose bucket throttled after a second with 1000 requests.
     fn refused(start: Instant) -> Throttle {
         let throttle = Throttle::new(start);
         assert!((0..1000).all(|i| throttle.begin(start + Duration::from_millis(i)).is_none()));
@@ -168,7 +169,7 @@ mod tests {
         throttle
     }
 
-    /// How many requests begin within a second from `start`, of a crowd that does all it may.
+    /// How many requests begin within a second from `start` if there are always more waiting.
     fn requests_in_a_second(throttle: &Throttle, start: Instant) -> u32 {
         let mut count = 0;
         for ms in 0..1000 {

@@ -1,4 +1,4 @@
-//! Requests that write: whole objects, uploads in parts, copies by the server, deletions.
+//! Requests that write: whole objects, multipart uploads, server-side copies, deletions.
 
 use std::io::Read;
 
@@ -14,11 +14,11 @@ use crate::refusal::{self, Refusal};
 const FEW_RETRIES: u32 = 2;
 
 impl Client {
-    /// Writes an object, in the place of the one that may be there. `headers` have names in lower case. The server checks the
-    /// content by its hash if the request is signed.
+    /// Writes an object, replacing an existing one. `headers` have names in lower case. The server checks the content
+    /// by its hash if the request is signed.
     ///
     /// # Errors
-    /// Another client has to write it. It may be there nevertheless.
+    /// Another client has to write it. It may exist all the same.
     pub fn put(
         &self,
         key: &[u8],
@@ -38,7 +38,7 @@ impl Client {
     /// Deletes an object, if there is one.
     ///
     /// # Errors
-    /// It may be there yet.
+    /// It may still exist.
     pub fn delete(&self, key: &[u8], counts: &mut Counts) -> Result<(), Refusal> {
         let path = self.settings.address.object(key);
         self.persist(&self.others, counts, || {
@@ -47,10 +47,10 @@ impl Client {
         })
     }
 
-    /// Begins to write an object in parts; returns the ID of the upload. `headers` are as for [`Client::put`].
+    /// Begins a multipart upload; returns its ID. `headers` are as for [`Client::put`].
     ///
     /// # Errors
-    /// There may be an upload whose ID nobody knows.
+    /// An upload with an unknown ID may have been left.
     pub fn begin_upload(
         &self,
         key: &[u8],
@@ -69,10 +69,10 @@ impl Client {
         })
     }
 
-    /// Writes a part of an upload, whose `number` is one of 1 to 10,000; returns its ETag.
+    /// Uploads a part with a `number` from 1 to 10,000; returns its ETag.
     ///
     /// # Errors
-    /// It may be there nevertheless.
+    /// It may exist all the same.
     pub fn put_part(
         &self,
         key: &[u8],
@@ -94,10 +94,10 @@ impl Client {
         })
     }
 
-    /// Makes an object of the parts of an upload, whose ETags are these, in their order from number 1 on.
+    /// Completes an upload. `etags` are those of its parts, in order from number 1.
     ///
     /// # Errors
-    /// It may be there nevertheless.
+    /// It may exist all the same.
     pub fn complete_upload(
         &self,
         key: &[u8],
@@ -121,10 +121,10 @@ impl Client {
         })
     }
 
-    /// Aborts an upload, which removes what has been written of it.
+    /// Aborts an upload, which removes its parts.
     ///
     /// # Errors
-    /// It may be there yet.
+    /// It may still exist.
     pub fn abort_upload(&self, key: &[u8], upload: &str, counts: &mut Counts) -> Result<(), Refusal> {
         let path = self.settings.address.object(key);
         let query = query_of(upload);
@@ -135,7 +135,7 @@ impl Client {
         })
     }
 
-    /// Makes an object of another one of this server, of this version, with these headers. `source` is the other one's
+    /// Copies another object of this server, of this version, with these headers. `source` is its
     /// [`Client::copy_source`].
     ///
     /// # Errors
@@ -163,14 +163,14 @@ impl Client {
         })
     }
 
-    /// What names an object of this bucket as the source of a copy.
+    /// The name of an object of this bucket as the source of a copy.
     pub fn copy_source(bucket: &str, key: &[u8]) -> String {
         let mut source = format!("/{bucket}/");
         encode_path(key, &mut source);
         source
     }
 
-    /// Whether the bucket of another client is on the same server, which can copy between both.
+    /// Whether another client's bucket is on the same server, which can then copy between both.
     pub fn shares_server_with(&self, other: &Client) -> bool {
         self.settings.address.server() == other.settings.address.server()
     }
@@ -183,7 +183,7 @@ fn content(mut response: Response<Body>) -> Result<Vec<u8>, Failure> {
     read.map(|_| body).map_err(|error| Failure::Again(error.to_string()))
 }
 
-/// The end of a request that S3 may answer by 200 before it knows whether it will succeed.
+/// Checks the outcome of a request that S3 may answer with 200 before it knows whether it succeeds.
 fn succeeded(answer: &[u8]) -> Result<(), Failure> {
     match refusal::code(answer) {
         code if code.is_empty() && refusal::element(answer, b"ETag").is_some() => Ok(()),
@@ -195,7 +195,7 @@ fn succeeded(answer: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Ends an answer without a body; then the connection can be used again.
+/// Reads the end of an answer without a body, so that the connection can be reused.
 fn require_no_body(mut response: Response<Body>) -> Result<(), Failure> {
     match response.body_mut().as_reader().read(&mut [0]) {
         Ok(0) | Err(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! A client and a server that misbehaves. That a real server accepts its requests is shown by tests/spark.
+//! A client and a server that misbehaves. tests/spark shows that a real server accepts its requests.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -26,7 +26,7 @@ fn version(size: usize) -> Version {
 enum Act {
     /// Answers with a status, and a body that is cut off after that many bytes.
     Answer(u16, &'static str, &'static str, usize),
-    /// Answers with what follows a byte of the object, cut off after that many bytes.
+    /// Answers with the bytes after an offset of the object, cut off after that many bytes.
     Part(usize, &'static str, usize),
     /// Answers with a body of unknown length, in chunks.
     Chunked(&'static str),
@@ -44,12 +44,12 @@ const fn error(status: u16, body: &'static str) -> Act {
 
 struct Server {
     port: u16,
-    /// Heads of requests, and what follows them.
+    /// Heads of requests, and their bodies.
     heads: Arc<Mutex<Vec<String>>>,
     running: JoinHandle<()>,
 }
 
-/// A server for as many requests as there are acts.
+/// A server that handles one request per act.
 fn server(acts: &[Act]) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -105,7 +105,7 @@ fn server(acts: &[Act]) -> Server {
                 let length = body.len();
                 let answer =
                     format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {length}\r\n\r\n{sent}");
-                // In one piece: a client that has read enough to refuse it closes the connection.
+                // In one piece: a client that has read enough to refuse the answer closes the connection.
                 stream.write_all(answer.as_bytes()).expect("an answer");
                 if sent != body || rest == 0 {
                     break;
@@ -341,7 +341,7 @@ fn an_object_is_fetched_in_pieces_with_its_metadata() {
     let (result, counts, taken) = fetched(&[Act::Answer(200, headers, "0123456789", WHOLE)], u64::MAX);
     assert_eq!(result, Ok(vec![("millstream-mtime".into(), "1.5".into())]));
     assert_eq!((counts, taken.as_slice()), (costs(1, 0, 0), OBJECT));
-    // A part of the object is asked for where the body ended, and not passed on twice.
+    // The rest of the object is requested where the body ended, and no byte is passed on twice.
     let cut = Act::Answer(200, "ETag: \"v\"\r\n", "0123456789", 7);
     let (result, counts, taken) = fetched(&[cut, Act::Part(7, "789", WHOLE)], u64::MAX);
     assert_eq!((result, counts, taken.as_slice()), (Ok(Vec::new()), costs(2, 1, 0), OBJECT));

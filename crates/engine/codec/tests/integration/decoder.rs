@@ -68,7 +68,7 @@ enum Form {
     HadoopSnappy,
 }
 
-/// What the format tells of damage.
+/// The damage that the format detects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Promise {
     /// A changed byte and a missing end.
@@ -125,7 +125,7 @@ impl Variant {
         }
     }
 
-    /// Contents one after the other, and where in the file the first of them end.
+    /// Concatenated contents, and the offsets in the file at which the first of them end.
     fn compress_all(self, contents: &[Vec<u8>]) -> (Vec<u8>, Vec<usize>) {
         let (mut file, mut ends) = (Vec::new(), vec![0]);
         for content in contents {
@@ -197,7 +197,7 @@ fn decode(codec: Codec, file: &[u8], random: &mut Random) -> io::Result<Vec<u8>>
     end.map(|()| decoded)
 }
 
-/// What comes before an error, and the error.
+/// The bytes before an error, and the error.
 fn decode_to_damage(codec: Codec, file: &[u8], random: &mut Random) -> (Vec<u8>, io::Result<()>) {
     let most = [1, 7, 5000, 1 << 20][random.below(4)];
     let input = Trickle { bytes: file, most, random: Random(random.0) };
@@ -250,7 +250,7 @@ fn long_files_are_decoded() {
         })
         .collect();
     for variant in VARIANTS {
-        // The library is slow where it is not optimized.
+        // The library is slow without optimization.
         if variant.codec == Codec::Bzip2 {
             continue;
         }
@@ -328,7 +328,7 @@ fn what_ends_before_damage_is_decoded() {
     }
 }
 
-/// A checksum is compared when all that it is of has been returned.
+/// A checksum is compared after all of its bytes have been returned.
 #[test]
 fn what_has_a_wrong_checksum_is_decoded_before_the_error() {
     let mut random = Random::seeded();
@@ -379,10 +379,10 @@ fn zeros_after_the_last_gzip_member_are_padding() {
     assert!(decode(Codec::Gzip, &[0; 1000], &mut random).is_err());
 }
 
-/// Least bytes of a chunk of an index.
+/// Minimum bytes of a chunk of an index.
 const SHORTEST_CHUNK: u64 = 32 << 10;
 
-/// The index of a file; none if it is one frame or block of deflate, or nearly.
+/// The index of a file; none if it is (nearly) one frame or deflate block.
 fn index(codec: Codec, file: &[u8]) -> Option<Index> {
     let mut indexer = Indexer::new(codec, file, SHORTEST_CHUNK).expect("a codec with indexes");
     io::copy(&mut indexer, &mut io::sink()).expect("decoded");
@@ -455,7 +455,7 @@ fn a_file_is_divided_between_frames() {
     }
 }
 
-/// To each part belong the blocks that begin in it, wherever a file is cut.
+/// A block belongs to the part in which it begins, wherever a file is split.
 #[test]
 fn parts_of_a_bzip2_file_have_each_block_once() {
     let mut random = Random::seeded();
@@ -477,7 +477,7 @@ fn parts_of_a_bzip2_file_have_each_block_once() {
     }
 }
 
-/// Formats without checksums have those of the index.
+/// The index has checksums also for formats without them.
 #[test]
 fn no_changed_byte_leaves_a_chunk() {
     let mut random = Random::seeded();

@@ -92,7 +92,7 @@ fn an_index_of_another_file_is_refused() {
     other.extend_from_slice(&file);
     let error = imported(&index, &other, 2).expect_err("of another size");
     assert!(error.to_string().contains("belongs to a file of a different size"), "{error}");
-    // gztool's tells no size.
+    // gztool's index has no size.
     let shifted = [&file[..34_388], &file].concat();
     let error = imported(&sample("text.gzi"), &shifted, 2).expect_err("of another file");
     assert!(error.to_string().starts_with("damaged gzip data at byte "), "{error}");
@@ -106,7 +106,7 @@ fn damaged_files_and_windows_are_found() {
         damaged[at] ^= 0x10;
         assert!(imported(&index, &damaged, 2).is_err(), "byte {at}");
     }
-    // The last of the four windows is of the end of the file, where no thread begins.
+    // The last of the four windows belongs to the end of the file, where no thread begins.
     let windows = index.len() - 4 * (32 << 10);
     for at in (windows + 32_000..index.len()).step_by(32 << 10).take(3) {
         let mut damaged = index.clone();

@@ -1,4 +1,4 @@
-//! Decoders beside the programs that compress, and indexes that others made. One program, so that it is linked once.
+//! Decoders compared with the usual programs, and indexes of other programs. One program, so that it is linked once.
 
 mod decoder;
 mod foreign;

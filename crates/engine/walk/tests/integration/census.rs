@@ -15,12 +15,12 @@ use millstream_walk::{
     walk,
 };
 
-/// Descends into every directory, once more when it has been left if `twice`, and notes what it could know.
+/// Descends into every directory, once more when it has been left if `twice`, and records the known totals.
 struct Watcher {
     census: Arc<Census>,
     twice: bool,
     done: AtomicU64,
-    /// Totals that were known at a visit, with what had been done by then.
+    /// Totals that were known at a visit, with the number of entries done by then.
     known: Mutex<Vec<(u64, u64)>>,
 }
 
@@ -48,7 +48,7 @@ impl Visitor for Watcher {
         if let Some(total) = self.census.total() {
             self.known.lock().expect("no panic").push((total, self.done.load(Ordering::Relaxed)));
         }
-        // As calls would.
+        // As a call to the volume would.
         std::thread::sleep(Duration::from_micros(300));
         for entry in chunk.entries() {
             self.done.fetch_add(1, Ordering::Relaxed);
@@ -67,7 +67,7 @@ impl Visitor for Watcher {
     }
 }
 
-/// Counts as the entries of `operands` are visited; what was done, and the totals that were known on the way.
+/// Visits the entries of `operands` with a census; returns what was done, and the totals that were known on the way.
 fn watch(operands: &[&Path], threads: Threads, twice: bool) -> (u64, Vec<(u64, u64)>) {
     let census = Arc::new(Census::default());
     let names: Vec<_> =
@@ -76,13 +76,13 @@ fn watch(operands: &[&Path], threads: Threads, twice: bool) -> (u64, Vec<(u64, u
         Watcher { census: Arc::clone(&census), twice, done: AtomicU64::new(0), known: Mutex::default() };
     let options = WalkOptions {
         threads,
-        // What is opened again is opened from the one above it.
+        // A directory is reopened from the one above it.
         retention: HandleRetention::UntilLeft,
         census: Some(Arc::clone(&census)),
         ..WalkOptions::default()
     };
     census.expect(names.len());
-    // One after the other, as operands that depend on each other are visited.
+    // One after the other, like operands that depend on each other.
     names.chunks(1).for_each(|one| {
         walk(&PosixVolume, one, &watcher, &options);
     });

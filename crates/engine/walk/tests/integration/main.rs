@@ -1,4 +1,4 @@
-//! The traversal on volumes of the kernel and in memory. One program, so that it is linked once.
+//! The traversal on POSIX and in-memory volumes. One program, so that it is linked once.
 
 mod census;
 mod memory;

@@ -141,7 +141,7 @@ fn every_entry_is_visited_once_with_all_options() {
     }
 }
 
-/// Makes a chain of directories, and an empty one beside every `beside`th of them.
+/// Creates a chain of directories, and an empty one next to every `beside`th of them.
 fn make_chain(top: &Path, levels: usize, beside: usize) {
     use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
     std::fs::create_dir(top).expect("mkdir");

@@ -1,4 +1,4 @@
-//! Shared by `pchmod` and `pchown`: running a change and reporting it as GNU's tools do.
+//! Shared by `pchmod` and `pchown`: running a change and reporting it as the GNU tools do.
 
 mod options;
 
@@ -131,7 +131,7 @@ impl<W: Wording> Output<'_, W> {
     }
 
     fn failed(&self, event: &Event<'_, W::Value>, problem: Problem, lines: &mut Vec<u8>) {
-        // As by GNU's tools, what has been set is no failure if it cannot be looked at afterwards.
+        // As by the GNU tools, a change that was made is not a failure if it cannot be examined afterwards.
         if !matches!(problem, Problem::Check(_)) {
             self.diagnostics.fail(FAILURE);
         }

@@ -24,11 +24,11 @@ pub(crate) enum Id<Own> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shared {
     Recursive,
-    /// Takes its help, because the rest of the command line differs.
+    /// Takes its help as an argument, because the rest of the command line differs.
     Reference(&'static str),
     PreserveRoot,
     NoPreserveRoot,
-    /// Takes its help, because the defaults of the tools differ; likewise below.
+    /// Takes its help as an argument, because the defaults of the tools differ; likewise below.
     Dereference(&'static str),
     NoDereference(&'static str),
     FollowOperands(&'static str),
@@ -97,7 +97,7 @@ pub(crate) struct Settings {
 /// Whether to traverse the root directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Root {
-    /// Like any other.
+    /// Like any other directory.
     Ordinary,
     /// It is refused (`--preserve-root`).
     Preserved,

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     if find.runs_commands() {
         restore_open_files(startup.inherited_open_files);
     }
-    // A line would overwrite a question.
+    // A progress line would overwrite a question.
     let progress = (!find.asks()).then(|| Progress::start(find.activity(), StdoutUse::Streams, &diagnostics));
     let findings = find.run(&PosixVolume);
     drop(progress);

@@ -1,9 +1,9 @@
-//! `millstream`: the commands that belong to no single tool.
+//! `millstream`: the commands that do not belong to a single tool.
 //!
 //! `spark-conf` prints the settings that switch Millstream on in Spark, the same block that Python's
 //! `millstream.enable` sets. `compact`, `recover` and `formats` run Spark jobs with these settings, `doctor` runs one
-//! with those of the installation. `index` works here, or runs a job; `recompress` works here. `man` and `completions` write texts generated
-//! from the option tables.
+//! with those of the installation. `index` runs here, or runs a job; `recompress` runs here. `man` and `completions`
+//! write texts generated from the option tables.
 
 mod table;
 
@@ -68,7 +68,7 @@ struct Commands {
 }
 
 impl Commands {
-    /// The command, other than that of the word, which an option is for.
+    /// The command that an option is for, if that is not the given one.
     fn of_others(&self, word: &[u8]) -> Option<&'static str> {
         let given = [
             ("compact", self.compact != Compact::default()),
@@ -133,7 +133,7 @@ fn set(
     Ok(())
 }
 
-/// What the command line asks for.
+/// The request of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
     SparkConf {
@@ -146,13 +146,13 @@ enum Action {
         jar: Option<OsString>,
         submission: Submission,
     },
-    /// Indexes that are made or removed here.
+    /// Building or removing indexes here.
     Index {
         index: Index,
         operands: Vec<OsString>,
         submission: Submission,
     },
-    /// Files that are compressed again.
+    /// Recompressing files.
     Recompress {
         recompress: Recompress,
         operands: Vec<OsString>,
@@ -268,7 +268,7 @@ impl Action {
     }
 }
 
-/// The mistake of operands that are not one.
+/// The mistake if there is not exactly one operand.
 fn not_one(operands: &[OsString], what: &str, diagnostics: &Diagnostics) -> UsageError {
     UsageError::argument(match operands {
         [_, extra, ..] => [b"extra operand ", &diagnostics.quoted(extra.as_bytes())[..]].concat(),

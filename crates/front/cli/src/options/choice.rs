@@ -1,4 +1,4 @@
-//! Arguments chosen from a list of words, which may be abbreviated, as in GNU's tools.
+//! Arguments chosen from a list of words, which may be abbreviated, as in the GNU tools.
 
 use crate::diagnostics::{Diagnostics, UsageError};
 

@@ -26,8 +26,8 @@ pub fn help(command: &Reference, program: &str) -> String {
     text
 }
 
-/// What the text of `--help` has on the command `word` of a tool: its sentence of the description, the groups of options
-/// whose titles name it, the section that has its name, its examples.
+/// The part of the `--help` text about the command `word` of a tool: its sentence of the description, the groups of
+/// options whose titles name it, the section with its name, its examples.
 pub fn help_on(word: &str, command: &Reference, program: &str) -> String {
     let names = |text: &str| text.split([' ', ',']).any(|other| other == word);
     let mut text = String::new();

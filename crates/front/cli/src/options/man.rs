@@ -58,7 +58,7 @@ fn tag(entry: &ReferenceEntry) -> String {
     names.join(", ") + &suffix
 }
 
-/// Escapes text that roff would take for a command. A dash becomes a minus, so that it can be pasted into a shell.
+/// Escapes text that roff would interpret as a command. A dash becomes a minus, so that it can be pasted into a shell.
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
     let guarded: Vec<_> = escaped

@@ -77,7 +77,7 @@ pub enum Argument {
 pub enum Abbreviation {
     /// If the abbreviation is unambiguous.
     Allowed,
-    /// Never: GNU's tool does not have the option, and it must not make an abbreviation ambiguous that works there.
+    /// Never: the GNU tool does not have the option, which must not make its abbreviations ambiguous.
     Never,
 }
 
@@ -173,10 +173,10 @@ pub const fn optional<I: 'static>(
     OptionSpec::new(Role::Tool(id), short, long, Argument::Optional(name), group, help)
 }
 
-/// Heading of the options that GNU's tool does not have.
+/// Heading of the options that the GNU tool does not have.
 pub const EXTENSIONS: &str = "Not in GNU's tool";
 
-/// An option that GNU's tool does not have.
+/// An option that the GNU tool does not have.
 pub const fn extension<I: 'static>(
     id: I,
     long: &'static [&'static str],
@@ -228,11 +228,11 @@ pub const fn version_option<I: 'static>(group: &'static str) -> OptionSpec<I> {
 pub struct Section {
     /// The heading.
     pub title: &'static str,
-    /// What is below it.
+    /// Its contents.
     pub body: &'static [Paragraph],
 }
 
-/// What a section is made of.
+/// The contents of a section.
 #[derive(Clone, Copy, Debug)]
 pub enum Paragraph {
     /// Text, wrapped.

@@ -46,7 +46,7 @@ impl fmt::Display for Spelling {
     }
 }
 
-/// Where operands may stand.
+/// The position of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Permutation {
     /// Anywhere: options are recognised among and after them.

@@ -10,13 +10,13 @@ use millstream_vfs::{Metadata, Ownership};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spec {
     pub(super) owner: Ownership,
-    /// The name of the user; empty if the group has a name and the user has none, which GNU's tool prints as `:GROUP`.
+    /// The name of the user; empty if the group has a name and the user has none, which GNU chown prints as `:GROUP`.
     pub(super) user: Option<Vec<u8>>,
     /// The name of the group.
     pub(super) group: Option<Vec<u8>>,
 }
 
-/// A specification, and whether it is only valid with a dot in place of the colon.
+/// A specification, and whether it is only valid with a dot instead of the colon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parsed {
     pub(super) spec: Spec,
@@ -146,7 +146,7 @@ fn group_text(gid: u32) -> Vec<u8> {
     AccountNames::default().group(gid).map_or_else(|| gid.to_string().into_bytes(), <[u8]>::to_vec)
 }
 
-/// The name to look up; with a plus sign it is a number, whatever names exist.
+/// The name to look up; with a plus sign it is a number, even if a user has that name.
 fn named(text: &[u8]) -> Option<CString> {
     if text.starts_with(b"+") { None } else { CString::new(text).ok() }
 }

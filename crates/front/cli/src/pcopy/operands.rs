@@ -34,7 +34,7 @@ pub(super) fn operands(
         return Err(Refused);
     }
     let into = into_directory(&mut paths, target, settings, diagnostics)?;
-    // Without a directory GNU's tool leaves the operands as they are.
+    // Without a directory GNU cp leaves the operands as they are.
     if settings.strip_trailing_slashes && into.is_some() {
         paths.iter_mut().for_each(strip);
     }

@@ -79,7 +79,7 @@ fn work(
     drop(progress);
     if let Some(error) = output.into_failure() {
         let message = diagnostics.error(FAILURE).text("write error");
-        // As in GNU's tool, the cause of a failed write is not reported, but that of a closed output is.
+        // As in GNU du, the cause of a failed write is not reported, but that of a closed output is.
         match Errno::from_io_error(&error) {
             Some(Errno::BADF) => message.cause(&error).send(),
             _ => message.send(),

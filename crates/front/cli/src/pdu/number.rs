@@ -1,4 +1,4 @@
-//! Numbers in arguments, as GNU's tools read them.
+//! Numbers in arguments, as the GNU tools read them.
 
 use millstream_inspect::du::Threshold;
 use millstream_text::size::{BlockSizeError, SizeFormat};
@@ -55,7 +55,7 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
     i64::try_from(sign * i128::from(u64::from_str_radix(digits, radix).ok()?)).ok()
 }
 
-/// Reports a bad size in the words of GNU's tools. The exit code is 1; there is no hint.
+/// Reports a bad size in the words of the GNU tools. The exit code is 1; there is no hint.
 pub(super) fn report_bad_size(
     error: BlockSizeError,
     spelling: Spelling,

@@ -146,7 +146,7 @@ impl<'a> Settings<'a> {
             ValueId::BlockSize => self.size = Some(block_size(text).map_err(bad_size)?),
             ValueId::Threshold => {
                 self.threshold = Some(threshold(text).map_err(|error| {
-                    // Of zero with a minus sign, GNU's tool names the long option and the number.
+                    // For zero with a minus sign, GNU du names the long option and the number.
                     let is_minus_zero = error == BlockSizeError::Invalid && matches!(text, [b'-', b'0', ..]);
                     let (spelling, text) = match is_minus_zero {
                         true => (Spelling::Long("threshold"), &b"-0"[..]),
@@ -256,7 +256,7 @@ impl<'a> Settings<'a> {
             _ => {}
         }
         let depth = if self.summarize { 0 } else { self.max_depth.unwrap_or(i64::MAX) };
-        // Operands have lines, however low the depth.
+        // Operands have lines at any depth limit.
         Ok(u32::try_from(depth.max(0)).unwrap_or(u32::MAX))
     }
 

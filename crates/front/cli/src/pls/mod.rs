@@ -66,7 +66,7 @@ fn prepare(
 
 fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> Refused {
     match refusal {
-        // An ambiguous or unknown word has the exit code that GNU's tool uses, though its documentation names another.
+        // An ambiguous or unknown word has the exit code that GNU ls uses, though its documentation names another.
         Refusal::WithHint(error) if error.kind() == UsageErrorKind::Argument => {
             diagnostics.usage_error(error, MINOR)
         }

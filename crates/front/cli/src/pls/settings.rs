@@ -502,7 +502,7 @@ impl<'a> Collector<'a> {
 enum ChosenTimeStyle {
     /// These formats, in every language.
     Fixed(&'static [u8], &'static [u8]),
-    /// The formats that the language of dates uses in their place.
+    /// The formats that the language of dates uses instead.
     OfLocale(&'static CStr, &'static CStr),
 }
 

@@ -36,7 +36,7 @@ pub enum WhichId {
     Verbose,
 }
 
-/// What a long line has.
+/// The columns of a long line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnId {
     NoOwner,

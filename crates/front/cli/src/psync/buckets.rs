@@ -1,4 +1,4 @@
-//! Operands in S3 buckets, `s3://BUCKET/KEY`: what their volume needs, and which options mean nothing there.
+//! Operands in S3 buckets, `s3://BUCKET/KEY`: the needs of their volume, and the options that have no meaning there.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -12,12 +12,12 @@ use millstream_transfer::sync::{Options, Sparse, Verification, Xattrs};
 use super::{NO_PLACE, USAGE};
 use crate::diagnostics::{Diagnostics, Refused};
 
-/// What servers said about failures, until it is written.
+/// The servers' messages about failures that have not been written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remarks(Arc<Mutex<Vec<String>>>);
 
 impl Remarks {
-    /// Writes them, before the messages about what failed because of that.
+    /// Writes them, before the messages about the resulting failures.
     pub(super) fn write(&self, diagnostics: &Diagnostics) {
         let remarks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for remark in remarks {
@@ -35,7 +35,7 @@ fn are_all_buckets(operands: &[OsString]) -> bool {
     operands.iter().all(|operand| is_bucket(operand.as_bytes()))
 }
 
-/// The volume of the machine and its buckets. Between buckets, servers copy.
+/// The volume of the machine and its buckets. Between buckets, the servers copy.
 pub(super) fn storage(
     operands: &[OsString],
     remarks: &Remarks,
@@ -55,7 +55,7 @@ pub(super) fn storage(
     }
 }
 
-/// Refuses what is asked for and objects do not have. What `-a` asks for without need, they go without.
+/// Refuses explicit options that objects do not support; those implied by `-a` are ignored.
 pub(super) fn adapt(
     options: &mut Options,
     operands: &[OsString],

@@ -1,4 +1,4 @@
-//! The wording of messages, and of what was done.
+//! The wording of messages and reports.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -16,7 +16,7 @@ pub(super) struct Output<'a> {
     pub(super) lines: Lines,
     pub(super) report: Report,
     pub(super) high_bytes: HighBytes,
-    /// What servers of objects said.
+    /// The messages of S3 servers.
     pub(super) remarks: &'a Remarks,
 }
 
@@ -139,7 +139,7 @@ impl Sink for Output<'_> {
     }
 }
 
-/// What was done, in rsync's words, or as a record.
+/// The statistics, in rsync's words, or as a record.
 pub(super) fn summary(stats: &Stats, report: Report) -> Vec<u8> {
     let entries = stats.files + stats.directories + stats.links + stats.specials;
     if report == Report::Json {

@@ -1,4 +1,4 @@
-//! `psync`: makes a tree like another one, as rsync does it.
+//! `psync`: synchronizes trees, as rsync does.
 
 mod buckets;
 mod messages;
@@ -31,7 +31,7 @@ use table::PSYNC;
 
 /// A wrong option or argument.
 const USAGE: u8 = 1;
-/// There is no directory for the destination, or it is none.
+/// The destination's directory does not exist, or is not a directory.
 const NO_PLACE: u8 = 3;
 /// The destination directory, or a file that an option names, cannot be used.
 const NO_FILE: u8 = 11;
@@ -39,7 +39,7 @@ const NO_FILE: u8 = 11;
 const PARTIAL: u8 = 23;
 /// Something vanished or changed.
 const MOVING: u8 = 24;
-/// There was more to delete than may be.
+/// There was more to delete than allowed.
 const BOUND: u8 = 25;
 
 /// The option table of `psync`, for texts.

@@ -39,7 +39,7 @@ pub(super) fn operands<D: Dir>(
         return Err(Refused);
     }
     if options.files.is_some() && !means_contents(paths[0].to_bytes()) {
-        // The paths of the list are relative to the source, whatever it ends with.
+        // The paths of the list are relative to the source, with or without a trailing slash.
         paths[0] = CString::new([paths[0].to_bytes(), b"/"].concat()).unwrap_or_default();
     }
     let is_file = |path: &CStr| {
@@ -61,7 +61,7 @@ pub(super) fn path_of(destination: &Destination) -> &[u8] {
     path.to_bytes()
 }
 
-/// Whether a path leads to a directory, or to what cannot be examined; using it as one tells why.
+/// Whether a path leads to a directory, or cannot be examined; using it as a directory then reports the error.
 fn may_be_directory<D: Dir>(base: &D, path: &CStr) -> bool {
     match base.metadata(path, SymlinkBehavior::Follow, Fields::KIND) {
         Ok(found) => found.kind() == FileKind::Directory,
@@ -69,7 +69,7 @@ fn may_be_directory<D: Dir>(base: &D, path: &CStr) -> bool {
     }
 }
 
-/// The kind of what a path leads to.
+/// The type of the file that a path leads to.
 fn kind<D: Dir>(base: &D, path: &CStr) -> Option<FileKind> {
     let found = base.metadata(path, SymlinkBehavior::Follow, Fields::KIND);
     found.ok().map(|found| found.kind())
@@ -84,7 +84,7 @@ pub(super) fn is_url(operand: &[u8]) -> bool {
     })
 }
 
-/// The parts before and after the colon that a path begins with, as that of a host or a URL does.
+/// The parts before and after the colon of a path that begins like a host's or a URL.
 fn before_colon(path: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = match path {
         [b'[', address @ ..] => address.windows(2).position(|pair| pair == b"]:")? + 2,
@@ -93,7 +93,7 @@ fn before_colon(path: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&path[..colon], &path[colon + 1..])).filter(|(before, _)| !before.contains(&b'/'))
 }
 
-/// What to do instead, if a path is one of another machine.
+/// The advice if a path is on another machine.
 pub(super) fn of_host(path: &[u8]) -> Option<&'static str> {
     const SHELL: &str = ": other hosts are not supported; mount the remote directory, or use rsync. Write a \
                          local path with a colon as ./PATH";

@@ -1,11 +1,11 @@
 //! The argument of `--bwlimit`.
 
-/// Bytes per second of a rate, or [`None`] for 0, which is no limit. Source: the manual rsync(1), *--bwlimit* and
-/// *--max-size*: units of 1024 bytes by default; `K`, `M`, `G`, `T` and `P`, alone or with `iB`, are powers of 1024, with `B` of
-/// 1000; `B` alone is bytes.
+/// Bytes per second of a rate limit, or [`None`] for 0, which means no limit. Source: the manual rsync(1), *--bwlimit*
+/// and *--max-size*: units of 1024 bytes by default; `K`, `M`, `G`, `T` and `P`, alone or with `iB`, are powers of
+/// 1024, with `B` of 1000; `B` alone is bytes.
 ///
 /// # Errors
-/// If it is no rate.
+/// If it is not a rate.
 pub(super) fn parse_rate(text: &[u8]) -> Result<Option<u64>, ()> {
     let text = std::str::from_utf8(text).map_err(|_| ())?.to_ascii_lowercase();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

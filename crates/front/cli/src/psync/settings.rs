@@ -35,12 +35,12 @@ pub(super) struct Settings<'a> {
     diagnostics: &'a Diagnostics,
     options: Options,
     recursive: bool,
-    /// Whether `-a` alone asked for recursion, which does not count where a list of files is given.
+    /// Whether only `-a` requested recursion, which is ignored if a list of files is given.
     recursive_by_archive: bool,
     dirs: bool,
     filter: Vec<Part>,
     files_from: Option<Vec<u8>>,
-    /// Of the files that later options name.
+    /// The separator of entries in files that later options name.
     separator: Separator,
     deletion: Option<Timing>,
     deletes_excluded: bool,
@@ -49,10 +49,10 @@ pub(super) struct Settings<'a> {
     verbose: bool,
     items: u8,
     json: bool,
-    /// Whether to tell at the end what was done.
+    /// Whether to print statistics at the end.
     shows_stats: bool,
     quiet: bool,
-    /// Whether bytes that the locale does not have are printed as they are.
+    /// Whether bytes that are invalid in the locale are printed as they are.
     prints_high_bytes: bool,
 }
 
@@ -265,7 +265,8 @@ impl<'a> Settings<'a> {
         Ok(())
     }
 
-    /// Handles an item of `--info`: a word, after which a number may follow, of which 0 takes it back. None if it is none of rsync's.
+    /// Handles an item of `--info`: a word, optionally followed by a number; 0 switches it off. None if rsync has no
+    /// such item.
     fn take_info(&mut self, item: &[u8]) -> Option<()> {
         const ACCEPTED: [&str; 13] = [
             "all", "backup", "copy", "del", "flist", "misc", "mount", "none", "nonreg", "progress", "remove",
@@ -284,7 +285,7 @@ impl<'a> Settings<'a> {
         Some(())
     }
 
-    /// Whether to print what was done, at the end.
+    /// Whether to print statistics at the end.
     pub(super) fn shows_stats(&self) -> bool {
         self.shows_stats && !self.quiet
     }

@@ -1,4 +1,4 @@
-//! `psync --spark`: the arguments of the job that synchronizes directories of any file system of Hadoop's.
+//! `psync --spark`: the arguments of the job that synchronizes directories of any Hadoop file system.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -18,7 +18,7 @@ use crate::submit::{Submission, present_jar_or_refuse, setting};
 
 const CLASS: &str = "io.millstream.spark.Sync";
 
-/// What the options that concern Spark say.
+/// The values of the options that concern Spark.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
     is_wanted: bool,
@@ -26,7 +26,7 @@ pub(super) struct Request {
     checkpoint: Option<OsString>,
     jar: Option<OsString>,
     deletes_excluded: bool,
-    /// The file that lists what takes part; the job reads it.
+    /// The file with the list of files to synchronize; the job reads it.
     files_from: Option<OsString>,
     is_nul_separated: bool,
     /// The first option that only has a meaning with `--spark`.
@@ -34,7 +34,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Takes note of an option. The job gets what is not noted here from [`Options`].
+    /// Records an option. The job gets all other values from [`Options`].
     pub(super) fn note(&mut self, option: &Occurrence<Id>) {
         match option.id {
             Id::Spark(id) => self.take(id, option),
@@ -67,11 +67,11 @@ impl Request {
         self.lonely.get_or_insert_with(|| option.spelling.to_string());
     }
 
-    /// Whether the job is wanted: with a URL among the operands, it is, on this machine unless a master is given. Buckets (`s3:`)
-    /// need none.
+    /// Whether to run the job: it runs if an operand is a URL, on this machine unless a master is given. Buckets
+    /// (`s3:`) need no job.
     ///
     /// # Errors
-    /// If an option has no meaning without it, or a bucket is not beside a path of this machine.
+    /// If an option has no meaning without the job, or a bucket is not combined with a path of this machine.
     pub(super) fn is_wanted(
         &mut self,
         operands: &[OsString],
@@ -114,7 +114,7 @@ impl Request {
         }
     }
 
-    /// Becomes the job; comes back if that cannot be.
+    /// Becomes the job; returns only if that fails.
     pub(super) fn submit(
         self,
         operands: &[OsString],
@@ -143,8 +143,8 @@ impl Request {
                 "--spark needs exactly one source and one destination, both directories"
             });
         };
-        // All fields are here, so that a new one does not compile before it is clear what it means to the job. The job reads the
-        // list of files itself, and gets the number of workers as a setting of Spark's.
+        // All fields are listed, so that a new one does not compile until it is handled here. The job reads the list of
+        // files itself, and gets the number of workers as a Spark setting.
         let Options {
             recursion,
             kinds,
@@ -216,7 +216,7 @@ impl Request {
             ("all-items", *report == Report::AllItems),
             ("ascii-output", *high_bytes == HighBytes::Escaped),
         ];
-        // The paths of a list are relative to the source, whatever it ends with.
+        // The paths of a list are relative to the source, with or without a trailing slash.
         let takes_contents = means_contents(source.as_bytes()) || self.files_from.is_some();
         let placed = if takes_contents { destination.clone() } else { placed(source, destination) };
         let mut settings = vec![setting("source", source), setting("destination", &placed)];
@@ -230,7 +230,7 @@ impl Request {
         if !takes_contents {
             settings.push(setting("prefix", escaped(name_of(source.as_bytes())).as_ref()));
         }
-        // Rules of files are among these: the job may run where the files are not.
+        // These include rules read from files: the job may run on a machine without the files.
         let rules = filter.rules().map(|rule| escaped(&[b"f", &rule[..]].concat()));
         settings.extend(
             (0..).zip(rules).map(|(at, rule): (u32, _)| setting(&format!("filter-{at}"), rule.as_ref())),
@@ -254,20 +254,20 @@ impl Request {
     }
 }
 
-/// The directory that becomes like a source that goes into the destination itself.
+/// The directory to be synchronized with a source that goes into the destination itself.
 fn placed(source: &OsStr, destination: &OsStr) -> OsString {
     let name = name_of(source.as_bytes());
     let destination = destination.as_bytes().strip_suffix(b"/").unwrap_or(destination.as_bytes());
     OsString::from_vec([destination, b"/", name].concat())
 }
 
-/// What follows the last slash.
+/// The part after the last slash.
 fn name_of(path: &[u8]) -> &[u8] {
     path.rsplit(|&b| b == b'/').next().unwrap_or_default()
 }
 
-/// Text of any bytes for a setting, whatever encoding the JVM takes for that of its arguments: those that are not printable
-/// ASCII, and `%`, become `%` and two hexadecimal digits.
+/// Text of any bytes for a setting, independent of the encoding that the JVM assumes for its arguments: bytes other
+/// than printable ASCII, and `%`, become `%` and two hexadecimal digits.
 fn escaped(text: &[u8]) -> String {
     let mut escaped = String::new();
     for &byte in text {
@@ -279,7 +279,7 @@ fn escaped(text: &[u8]) -> String {
     escaped
 }
 
-/// Whether an operand looks like a master of Spark's.
+/// Whether an operand looks like a Spark master URL.
 fn is_master(operand: &[u8]) -> bool {
     operand == b"local"
         || operand == b"yarn"

@@ -14,7 +14,7 @@ pub(super) enum Id {
     Value(ValueId),
 }
 
-/// What of a tree is synchronized, and which attributes are preserved.
+/// The files of a tree that are synchronized, and the attributes that are preserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TreeId {
     Acls,
@@ -50,7 +50,7 @@ pub(super) enum TreeId {
     Xattrs,
 }
 
-/// How it is synchronized, and what is printed.
+/// How the tree is synchronized, and what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChoiceId {
     AllowsNothing,

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const LOCKS: usize = 64;
 
-/// A lock for each inode, several inodes to a lock.
+/// A lock for each inode; several inodes share a lock.
 #[derive(Debug)]
 pub(super) struct InodeLocks {
     locks: [Mutex<()>; LOCKS],

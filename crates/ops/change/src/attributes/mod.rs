@@ -16,7 +16,7 @@
 //! directory and refuses to follow a link. A file may be reached twice: through several hard links, overlapping
 //! operands or symbolic links. Such a file is examined and changed under a lock chosen by its inode number, so the
 //! second worker sees the first one's change. An operand that is, contains or lies in an earlier one is changed after it:
-//! the change of a directory may be what closes or opens the way to its files.
+//! the change of a directory may deny or permit access to its files.
 
 mod locks;
 mod mode;
@@ -55,13 +55,13 @@ pub trait Attribute: Sync {
     /// Those of the volume.
     fn set<D: Dir>(&self, dir: &D, name: &CStr, value: Self::Value, symlinks: SymlinkBehavior) -> Result<()>;
 
-    /// When a directory is changed that is traversed.
+    /// When to change a directory that is traversed.
     fn turn(&self, directory: &Status) -> Turn;
 
     /// Whether the change of some directory may be deferred.
     fn may_wait(&self) -> bool;
 
-    /// What to do with a directory whose change was deferred and that could not be read.
+    /// How to treat an unreadable directory whose change was deferred.
     fn if_unreadable(&self) -> IfUnreadable;
 
     /// Whether `file` may still differ from `value` after it was set: the system sets some bits only for privileged
@@ -84,7 +84,7 @@ pub enum Turn {
     AfterSubtree,
 }
 
-/// What to do with a directory whose change was deferred and that could not be read.
+/// How to treat an unreadable directory whose change was deferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfUnreadable {
     /// Change it all the same.
@@ -166,7 +166,7 @@ pub struct Options {
     pub links: Links,
     /// Device and inode number of the root directory, if it must not be traversed.
     pub preserved_root: Option<(u64, u64)>,
-    /// What to report besides failures.
+    /// What to report in addition to failures.
     pub detail: Detail,
     /// Whether to make the changes or only report them.
     pub execution: Execution,
@@ -198,7 +198,7 @@ pub enum Links {
     Dereference,
 }
 
-/// What to report besides failures.
+/// What to report in addition to failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// Nothing.

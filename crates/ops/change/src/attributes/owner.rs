@@ -56,7 +56,7 @@ impl Attribute for OwnerChange {
         dir.set_owner(name, value, symlinks)
     }
 
-    /// After its subtree: a user who gives a directory away may no longer be able to read it.
+    /// After its subtree: a user who gives away a directory may no longer be able to read it.
     fn turn(&self, _directory: &Status) -> Turn {
         Turn::AfterSubtree
     }

@@ -165,7 +165,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         let is_plain = match entry.listed_kind() {
             FileKind::Directory | FileKind::Unknown => false,
             FileKind::Symlink => self.options.links == Links::Change,
-            // GNU's tool examines every file first when it dereferences links.
+            // The GNU tools examine every file first when they dereference links.
             _ => self.options.links != Links::Dereference,
         };
         match self.attribute.unconditional() {
@@ -292,7 +292,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
     fn is_call_needed(&self, plan: &Plan<A::Value>, found: &Found) -> bool {
         match plan {
             Plan::Leave { .. } => false,
-            // A named file gets the same call as from GNU's tools, so at least its change time is updated.
+            // A named file gets the same call as from the GNU tools, so at least its change time is updated.
             Plan::Set { effect: Effect::Nothing, .. } => {
                 self.options.recursion == Recursion::Operands
                     || found.examined != found.changed
@@ -324,7 +324,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
             let differs = match now {
                 Ok(now) => self.attribute.differs(&found.status, &now.into()),
                 Err(error) => {
-                    // It has been set. `.` that may not be entered any more cannot be looked at.
+                    // It has been set. `.` can no longer be examined if it may no longer be entered.
                     self.tell(buffers, target, None, None, Outcome::Failed(Problem::Check(error.errno)));
                     false
                 }

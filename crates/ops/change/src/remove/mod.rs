@@ -9,7 +9,7 @@
 //! Every call names one entry of an open directory. The listed type decides between unlink and descent; an entry of
 //! unknown type is unlinked, which fails harmlessly on a directory.
 //!
-//! **Questions.** If every removal needs confirmation, one worker walks the trees in the same order as GNU's tool. If
+//! **Questions.** If every removal needs confirmation, one worker walks the trees in the same order as GNU rm. If
 //! only write-protected files need it (standard input is a terminal), all workers first remove everything that needs no
 //! question and silently leave the rest, failures included. If anything of an operand is left, one worker then walks it
 //! in order, asks, and reports. The end result is the same.
@@ -17,7 +17,7 @@
 //! **Operands** are removed together if there are many, up to the first that may be or contain one of them, or lie in one
 //! (`operands`): that one begins the next group. Reports about an operand wait until all operands before it are done
 //! (`turn`). With `-r`, a few operands are removed one after the other. Their questions then come in order too, and a file
-//! removed with the first is missing for the second, as with GNU's tool.
+//! removed with the first is missing for the second, as with GNU rm.
 
 mod outcome;
 mod report;
@@ -184,16 +184,16 @@ pub trait Sink: Sync {
     fn approve(&self, question: &Question<'_>) -> bool;
 }
 
-/// Decides about each entry of a removal, and is told what has been removed. Paths start with the operand. Calls may come
-/// from several threads at once.
+/// Decides about each entry of a removal, and receives the removed entries. Paths start with the operand. Calls may
+/// come from several threads at once.
 pub trait Guard: Sync {
-    /// Whether an entry may go; what is in a directory that may not is not looked at.
+    /// Whether an entry may be removed; the contents of a directory that may not are not examined.
     fn admits(&self, path: &[u8], is_directory: bool) -> bool;
 
     /// Whether one more entry may be removed.
     fn take(&self) -> bool;
 
-    /// Whether directories whose owner may not change them, and who is the process, get the permissions for it.
+    /// Whether directories of this process's user that this user may not change get the permissions for it.
     fn opens_directories(&self) -> bool;
 
     /// An entry has been removed, or would have been.
@@ -233,7 +233,8 @@ pub fn remove<V: Volume>(
     stats
 }
 
-/// Removes the entry `name` of an open directory, with its contents, as far as `guard` agrees; whether it is gone.
+/// Removes the entry `name` of an open directory, with its contents, as far as `guard` agrees; returns whether it is
+/// gone.
 pub fn remove_below<V: Volume>(
     volume: &V,
     directory: V::Dir,

@@ -42,7 +42,7 @@ impl<V: Volume> Remover<'_, V> {
                 let is_unexamined =
                     matches!(cause, Cause::Failed(error) if error.operation == Operation::Stat);
                 if self.pass == Pass::Ordered && is_unexamined {
-                    // GNU's tool asks about the directory nevertheless.
+                    // GNU rm asks about the directory all the same.
                     above.state().spared.store(true, Ordering::Relaxed);
                 } else {
                     self.keep(above, operand);
@@ -84,7 +84,7 @@ impl<V: Volume> Remover<'_, V> {
         }
     }
 
-    /// `directory` contains itself. As in GNU's tool, nothing more is reported about its parent, but the directory
+    /// `directory` contains itself. As in GNU rm, nothing more is reported about its parent, but the directory
     /// above that, or the operand, is tried and reported as not empty.
     pub(super) fn cycle(&self, own: &mut Buffers, directory: &Arc<Directory<V, Node>>) {
         let operand = directory.operand().unwrap_or_default();

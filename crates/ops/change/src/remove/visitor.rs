@@ -148,7 +148,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         let metadata = metadata.map_err(|error| match failed {
             // A read-only file system reports that before it checks whether the file exists.
             Some(failed) if failed.errno == Errno::ROFS => error,
-            // Otherwise the first error says more than the failed stat.
+            // Otherwise the first error is more informative than the failed stat.
             Some(failed) => failed,
             None => error,
         })?;
@@ -158,7 +158,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         let refused = |errno| Cause::Failed(Error::new(Operation::Remove, errno));
         match self.options.directories {
             Directories::Refuse => return Err(refused(Errno::ISDIR)),
-            // The removal itself shows best whether it is empty, unless the directory may not be read.
+            // The removal itself shows whether it is empty, unless the directory may not be read.
             Directories::Empty if self.options.execution == Execution::DryRun => {
                 if let Contents::Some = contents(entry) {
                     return Err(refused(Errno::NOTEMPTY));
@@ -247,20 +247,19 @@ impl<'a, V: Volume> Remover<'a, V> {
             }
         }
         self.unlink(entry, RemoveKind::File).map_err(|cause| match self.pass {
-            // A file that cannot be examined either is a separate case: GNU's tool asks about the directory
-            // nevertheless.
+            // A file that cannot be examined either is a separate case: GNU rm asks about the directory all the same.
             Pass::Ordered => entry.metadata(Fields::SIZE).map_or_else(Cause::from, |_| cause),
             _ => cause,
         })
     }
 
-    /// Refuses directories that something is mounted on, also from the same device, if there is a guard.
+    /// Refuses mount points, also those of the same device, if there is a guard.
     fn refuse_mounts(&self, entry: &Entry<'_, V, Node>) -> std::result::Result<(), Cause> {
         let is_mounted = self.guard.is_some() && entry.link_metadata(Fields::MODE)?.is_mount_root;
         if is_mounted { Err(Cause::OtherDevice) } else { Ok(()) }
     }
 
-    /// A directory below `device`, that of the operand, which is an entry of another or the operand itself.
+    /// A directory below an operand on `device`, or the operand itself.
     fn directory(
         &self,
         own: &mut Buffers,
@@ -467,7 +466,7 @@ impl<V: Volume> Visitor for Remover<'_, V> {
     }
 }
 
-/// Gives the owner of a directory all permissions. If that fails, the removal tells.
+/// Gives the owner of a directory all permissions. If that fails, the removal reports it.
 fn open_up<V: Volume>(entry: &Entry<'_, V, Node>) {
     const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
     if let Ok(found) = entry.link_metadata(Fields::MODE)
@@ -481,7 +480,7 @@ fn is_not_empty(error: Error) -> bool {
     matches!(error.errno, Errno::NOTEMPTY | Errno::EXIST)
 }
 
-/// If permissions do not tell, the removal will.
+/// Whether a file is known to be write-protected; otherwise the removal will show it.
 fn is_write_protected(handle: &impl Dir, name: &CStr) -> bool {
     is_writable(handle, name) == Ok(false)
 }

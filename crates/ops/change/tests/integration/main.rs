@@ -1,3 +1,3 @@
-//! The tests of this crate from outside, as one program.
+//! Integration tests of this crate, as one program.
 
 mod remove;

@@ -1,4 +1,4 @@
-//! Removal on volumes that behave worse than those of the kernel.
+//! Removal on volumes that behave worse than the kernel's.
 
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +18,7 @@ use millstream_vfs::{
 use millstream_walk::Threads;
 
 /// A volume whose position in a directory is the number of entries before it, so that a reader passes over as many
-/// entries as have been removed since it began. It does not tell types either.
+/// entries as have been removed since it began. It does not report types either.
 #[derive(Debug)]
 struct Shifting;
 
@@ -201,7 +201,7 @@ impl Dir for ShiftingDir {
     }
 }
 
-/// Remembers problems, and answers no to questions about names that begin with `keep`.
+/// Records problems, and answers no to questions about names that begin with `keep`.
 #[derive(Default)]
 struct Judge {
     problems: Mutex<Vec<String>>,
@@ -243,7 +243,7 @@ fn remove_shifting(root: &Path, options: &Options) -> Judge {
     judge
 }
 
-/// Files and directories, some of them below others, in numbers that take several batches.
+/// Files and directories, some of them nested, in numbers that take several batches.
 fn grow(root: &Path) {
     for i in 0..60 {
         std::fs::create_dir_all(root.join(format!("d{i}/below"))).expect("directories");

@@ -1,4 +1,4 @@
-//! Whatever call of the volume fails, once, the next attempt completes the compaction or its undoing.
+//! Whichever call to the volume fails once, the next attempt completes the compaction or its undoing.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -12,7 +12,7 @@ use super::*;
 
 const STAGING: &CStr = c"/.t.millstream-compact";
 
-/// Directories and the names of their inputs, each a group.
+/// Directories and the names of their inputs, one group each.
 const GROUPS: [(&CStr, &[&CStr]); 4] = [
     (c"", &[c"top-1", c"top-2"]),
     (c"k=1", &[c"a", c"b"]),
@@ -20,7 +20,7 @@ const GROUPS: [(&CStr, &[&CStr]); 4] = [
     (c"k=2/deep", &[c"x", c"y"]),
 ];
 
-/// The lines of each directory, as somebody sees them who leaves out hidden files.
+/// The lines of each directory, without hidden files.
 fn lines(volume: &MemoryVolume) -> BTreeMap<String, Vec<String>> {
     let (mut found, mut waiting) = (BTreeMap::new(), vec!["/t".to_owned()]);
     while let Some(directory) = waiting.pop() {

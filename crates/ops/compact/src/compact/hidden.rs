@@ -1,7 +1,7 @@
 //! Names of files in the hidden directories of compactions.
 //!
 //! A pattern such as `/t/*/*` matches hidden directories too, and Spark reads the visible files in them as data. So these files are
-//! hidden as well. Earlier versions gave them visible names: those are still understood.
+//! hidden as well. Earlier versions gave them visible names, which are still recognised.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use super::journal::ManifestEntry;
 use super::kept::has_inode;
 use millstream_text::names::c_string;
 
-/// Bytes of a name that is kept with dots before it: on eCryptfs, names have at most 143.
+/// Maximum bytes of a name that is kept with dots before it: on eCryptfs, names have at most 143.
 const LONGEST: usize = 140;
 
 /// The name under which a replaced file is kept. Nothing else in its directory has that name: inputs do not begin with a dot, and
@@ -36,7 +36,7 @@ pub(super) fn find_kept<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<Option
     Ok(None)
 }
 
-/// The name that the file `hidden` in `dir` has, in this version or in an earlier one; [`None`] if there is no such file.
+/// The name of the file `hidden` in `dir`, in this version or in an earlier one; [`None`] if there is no such file.
 pub(super) fn find_hidden<D: Dir>(dir: &D, hidden: &CStr) -> Result<Option<CString>, Error> {
     for name in [hidden.to_owned(), visible(hidden)] {
         match dir.metadata(&name, SymlinkBehavior::NoFollow, Fields::INO) {
@@ -48,7 +48,7 @@ pub(super) fn find_hidden<D: Dir>(dir: &D, hidden: &CStr) -> Result<Option<CStri
     Ok(None)
 }
 
-/// Gives files of an earlier version their present names. These begin with a dot, which the earlier ones lack.
+/// Gives files of an earlier version their current names, which begin with a dot, unlike the earlier ones.
 pub(super) fn hide<D: Dir>(dir: &D, names: &[&CStr]) -> Result<(), Error> {
     for name in names {
         match dir.rename(&visible(name), dir, name) {

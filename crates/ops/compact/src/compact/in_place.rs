@@ -11,7 +11,7 @@ use super::outcome::{Applied, Reason};
 use super::paths::{parent_below, split_last};
 use super::staging::{c_string, entries, make_dir};
 use super::swap::Exchange;
-use super::work::{Done, Due, Place, Work, checksum_name, lacks_checksum};
+use super::work::{Destination, Done, Due, Work, checksum_name, lacks_checksum};
 use millstream_operation::sticky::restricted_user;
 
 impl<V: Volume> Work<'_, V> {
@@ -32,7 +32,7 @@ impl<V: Volume> Work<'_, V> {
                 return Ok(applied);
             }
         };
-        let place = Place { dir, parent: &parent, name: &name, path };
+        let destination = Destination { dir, parent: &parent, name: &name, path };
         if let Some((swapped, ino)) = self.swapped(index)? {
             let swap = self.staging.swap.open_dir(&swapped, SymlinkBehavior::NoFollow);
             let swap = swap.map_err(self.failed(&swapped))?;
@@ -40,10 +40,10 @@ impl<V: Volume> Work<'_, V> {
             if own.1 == ino {
                 // The other attempt ended after the exchange.
                 let due = self.due(outputs)?;
-                self.resolve_exchanged(&place, &swap, &place.dir, &swapped, &due, &mut applied)?;
+                self.resolve_exchanged(&destination, &swap, &destination.dir, &swapped, &due, &mut applied)?;
                 return Ok(applied);
             }
-            self.undo_preparation(&place, &swap, &swapped, outputs)?;
+            self.undo_preparation(&destination, &swap, &swapped, outputs)?;
         }
         let begun = outputs.iter().any(|output| self.hidden_exists(output).unwrap_or(true));
         if !begun {
@@ -57,16 +57,16 @@ impl<V: Volume> Work<'_, V> {
                     self.count(&one, &mut applied)?;
                 }
             }
-            let due = self.unchanged_only(&place, due, &mut applied)?;
+            let due = self.unchanged_only(&destination, due, &mut applied)?;
             if due.is_empty() {
                 return Ok(applied);
             }
-            if let Exchange::Done = self.exchange(index, &place, &due, &mut applied)? {
+            if let Exchange::Done = self.exchange(index, &destination, &due, &mut applied)? {
                 return Ok(applied);
             }
         }
         for output in outputs {
-            self.replace_one_by_one(&place, output, &mut applied)?;
+            self.replace_one_by_one(&destination, output, &mut applied)?;
         }
         Ok(applied)
     }
@@ -97,11 +97,11 @@ impl<V: Volume> Work<'_, V> {
     /// Moves the inputs of an output away and gives the output its name.
     fn replace_one_by_one(
         &self,
-        place: &Place<'_, V::Dir>,
+        destination: &Destination<'_, V::Dir>,
         output: &Planned,
         applied: &mut Applied,
     ) -> Done<()> {
-        let failed = self.failed(&place.path);
+        let failed = self.failed(&destination.path);
         let Some(manifest) = self.staging.manifest(&output.staged)? else { return Ok(()) };
         let due = Due { planned: output, manifest };
         let name = hidden_name(output);
@@ -109,15 +109,15 @@ impl<V: Volume> Work<'_, V> {
         if is_staged {
             self.step()?;
             let hidden = make_dir(&self.staging.swap, &name).map_err(&failed)?;
-            self.take_over_mode(&place.dir, &due);
-            if let Err(reason) = self.hide_and_reveal(place, &hidden, &due)? {
+            self.take_over_mode(&destination.dir, &due);
+            if let Err(reason) = self.hide_and_reveal(destination, &hidden, &due)? {
                 for (entry, kind) in entries(&hidden).map_err(&failed)? {
                     self.step()?;
-                    self.put_back(&hidden, &entry, kind, &place.dir).map_err(&failed)?;
+                    self.put_back(&hidden, &entry, kind, &destination.dir).map_err(&failed)?;
                 }
                 self.step()?;
                 self.staging.swap.remove(&name, RemoveKind::Directory).map_err(&failed)?;
-                return self.leave_one(&due, &place.path, reason, applied);
+                return self.leave_one(&due, &destination.path, reason, applied);
             }
         }
         self.step()?;
@@ -130,7 +130,7 @@ impl<V: Volume> Work<'_, V> {
 
     fn hide_and_reveal(
         &self,
-        place: &Place<'_, V::Dir>,
+        destination: &Destination<'_, V::Dir>,
         hidden: &V::Dir,
         due: &Due<'_>,
     ) -> Done<Result<(), Reason>> {
@@ -138,15 +138,15 @@ impl<V: Volume> Work<'_, V> {
             if change(hidden, entry).is_ok() {
                 continue;
             }
-            if let Err(reason) = change(&place.dir, entry) {
+            if let Err(reason) = change(&destination.dir, entry) {
                 return Ok(Err(reason));
             }
             self.step()?;
-            if let Err(error) = place.dir.rename(&entry.name, hidden, &entry.name) {
+            if let Err(error) = destination.dir.rename(&entry.name, hidden, &entry.name) {
                 return Ok(Err(Reason::Failed(error)));
             }
             let checksum = checksum_name(&entry.name);
-            match place.dir.rename(&checksum, hidden, &checksum) {
+            match destination.dir.rename(&checksum, hidden, &checksum) {
                 Err(error) if !lacks_checksum(error) => return Ok(Err(Reason::Failed(error))),
                 _ => {}
             }
@@ -154,13 +154,13 @@ impl<V: Volume> Work<'_, V> {
         if let Some(reason) = self.first_changed(hidden, &due.manifest.entries) {
             return Ok(Err(reason));
         }
-        match self.exists(&place.dir, &due.planned.name) {
+        match self.exists(&destination.dir, &due.planned.name) {
             Ok(false) => {}
             Ok(true) => return Ok(Err(Reason::Taken(due.planned.name.clone()))),
             Err(error) => return Ok(Err(Reason::Failed(error))),
         }
         self.step()?;
-        let revealed = self.staging.out.rename(&due.planned.staged, &place.dir, &due.planned.name);
+        let revealed = self.staging.out.rename(&due.planned.staged, &destination.dir, &due.planned.name);
         Ok(revealed.map_err(Reason::Failed))
     }
 
@@ -174,27 +174,29 @@ impl<V: Volume> Work<'_, V> {
     /// Drops the outputs whose inputs have changed, or must stay.
     fn unchanged_only<'p>(
         &self,
-        place: &Place<'_, V::Dir>,
+        destination: &Destination<'_, V::Dir>,
         due: Vec<Due<'p>>,
         applied: &mut Applied,
     ) -> Done<Vec<Due<'p>>> {
-        let user = restricted_user(&place.dir).ok().flatten();
+        let user = restricted_user(&destination.dir).ok().flatten();
         let mut unchanged = Vec::new();
         for due in due {
             let entries = &due.manifest.entries;
             let of_others = || {
-                user.and_then(|user| entries.iter().find_map(|entry| why_kept(&place.dir, &entry.name, user)))
+                user.and_then(|user| {
+                    entries.iter().find_map(|entry| why_kept(&destination.dir, &entry.name, user))
+                })
             };
-            match self.first_changed(&place.dir, entries).or_else(of_others) {
+            match self.first_changed(&destination.dir, entries).or_else(of_others) {
                 None => unchanged.push(due),
-                Some(reason) => self.leave_one(&due, &place.path, reason, applied)?,
+                Some(reason) => self.leave_one(&due, &destination.path, reason, applied)?,
             }
         }
         Ok(unchanged)
     }
 }
 
-/// What the names of those directories end with.
+/// The suffix of those directories' names.
 pub(super) const HIDDEN: &[u8] = b".hidden";
 
 /// The name in `swap` of the directory that holds the inputs of an output while the output gets its name.

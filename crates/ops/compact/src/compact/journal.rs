@@ -6,7 +6,7 @@ use millstream_vfs::Timestamp;
 
 const FORMAT: &[u8] = b"millstream compact 1";
 const IN_PLACE: &[u8] = b"in place";
-/// Followed by a time, in place of [`IN_PLACE`].
+/// Followed by a time, instead of [`IN_PLACE`].
 const KEEPING: &[u8] = b"in place, keeping what is replaced until ";
 const NEW: &[u8] = b"new";
 const END: &[u8] = b"end";

@@ -44,7 +44,7 @@ pub(super) fn stamped<D: Dir>(dir: &D, name: &CStr) -> Result<ManifestEntry, Err
     Ok(ManifestEntry { name: name.to_owned(), ino: found.ino, size: found.size, mtime: found.mtime })
 }
 
-/// Whether `dir` has this file under its name, whatever its contents are now.
+/// Whether `dir` has this file under its name, whatever its current contents.
 pub(super) fn is_same<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<bool, Error> {
     has_inode(dir, &entry.name, entry.ino)
 }
@@ -58,8 +58,8 @@ pub(super) fn has_inode<D: Dir>(dir: &D, name: &CStr, ino: u64) -> Result<bool, 
     }
 }
 
-/// Whether `name` has been removed from `dir`. It is an error if the directory itself has been removed: then nobody can
-/// have meant this one file.
+/// Whether `name` has been removed from `dir`. It is an error if the directory itself has been removed: then nobody
+/// meant to remove this one file.
 pub(super) fn is_gone<D: Dir>(dir: &D, name: &CStr) -> Result<bool, Error> {
     match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
         Ok(_) => Ok(false),
@@ -73,7 +73,7 @@ pub(super) fn is_link<D: Dir>(one: &D, other: &D, name: &CStr) -> Result<bool, E
     are_links((one, name), (other, name))
 }
 
-/// Whether two names are of the same file.
+/// Whether two names are links to the same file.
 pub(super) fn are_links<D: Dir>(one: (&D, &CStr), other: (&D, &CStr)) -> Result<bool, Error> {
     let ino = |(dir, name): (&D, &CStr)| match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
         Ok(metadata) => Ok(Some(metadata.identity())),

@@ -6,14 +6,14 @@
 //!   .journal   the destination of each output: once this file exists, the compaction will be completed
 //!   swap/      directories and inputs that were exchanged with their replacements and may have to be exchanged back
 //!   old/       replaced files and directories, to be removed or kept
-//!   .record    what the kept files were replaced by, if they are kept
-//! kept directory (hidden, beside the staging directory)
+//!   .record    the replacements of the replaced files, if these are kept
+//! kept directory (hidden, next to the staging directory)
 //!   N/files/   the replaced files of the Nth compaction
-//!   N/.record  where they were, and what replaced them: `undo.rs` puts them back
+//!   N/.record  their directories and replacements: `undo.rs` puts them back
 //! ```
 //!
-//! The files in it have hidden names (`hidden.rs`), except in `swap` and `old`: a directory that is exchanged has the names that
-//! readers are to see.
+//! The files in it have hidden names (`hidden.rs`), except in `swap` and `old`: a directory that is exchanged has the
+//! names for readers.
 //!
 //! If a directory holds only files, a new directory is prepared with the outputs and links to all files that stay. The
 //! two directories are then exchanged in one step, so a listing shows all of the old state or all of the new one. In
@@ -105,7 +105,7 @@ pub enum CompactError {
         /// The directory that holds them.
         path: CString,
     },
-    /// The undoing of an earlier compaction has begun and not ended.
+    /// The undoing of an earlier compaction has begun but not ended.
     #[error("{}: an earlier compaction is only partly undone; run --undo again first", path.to_string_lossy())]
     PartlyUndone {
         /// The directory that keeps its files.
@@ -114,7 +114,7 @@ pub enum CompactError {
     /// No replaced files are kept.
     #[error("no files replaced by an earlier compaction have been kept")]
     NothingKept,
-    /// Files are not those that a compaction left, so it cannot be undone.
+    /// Files have changed since the compaction, so it cannot be undone.
     #[error("cannot be undone, and nothing was changed: {}", list(reasons))]
     NotUndoable {
         /// A sentence about each file or directory.
@@ -135,12 +135,12 @@ pub enum CompactError {
         /// The output.
         path: CString,
     },
-    /// It was told to stop.
+    /// It was stopped.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// How many of several files or sentences a message has.
+/// Maximum number of files or sentences in a message.
 const SHOWN: usize = 5;
 
 /// The first few of several paths, as words of a shell's command line.

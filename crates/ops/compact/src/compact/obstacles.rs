@@ -1,4 +1,4 @@
-//! Files of a directory that cannot be replaced, whatever is in them.
+//! Files of a directory that cannot be replaced, whatever their contents.
 
 use std::ffi::{CStr, CString};
 
@@ -9,8 +9,8 @@ use super::outcome::Reason;
 use super::staging::entries;
 use millstream_operation::sticky::restricted_user;
 
-/// The files of the directory `path` on `volume` that a compaction would not replace, as far as that shows without opening them, and
-/// why.
+/// The files of the directory `path` on `volume` that a compaction would not replace, as far as that is known without
+/// opening them, and why.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -27,7 +27,7 @@ pub fn obstacles<V: Volume>(volume: &V, path: &CStr) -> Result<Vec<(CString, Rea
     found.map_err(|error: Error| CompactError::Volume { path: path.to_owned(), error })
 }
 
-/// Why `user`, who may remove only his own files from `dir`, cannot replace the file `name`; `None` if it is his.
+/// Why `user`, who may remove only their own files from `dir`, cannot replace the file `name`; `None` if they own it.
 pub(super) fn why_kept<D: Dir>(dir: &D, name: &CStr, user: u32) -> Option<Reason> {
     let found = dir.metadata(name, SymlinkBehavior::NoFollow, Fields::UID).ok()?;
     (found.uid != user).then(|| Reason::Sticky(name.to_owned()))

@@ -1,4 +1,4 @@
-//! What a compaction in place replaced, and by what.
+//! The record of the files that a compaction in place replaced, and of their replacements.
 
 use std::ffi::{CStr, CString};
 
@@ -7,7 +7,7 @@ use super::journal::{FieldsOf, Malformed, Manifest, ManifestEntry, Planned, entr
 const FORMAT: &[u8] = b"millstream replaced files 1";
 const END: &[u8] = b"end";
 
-/// An output, as it was when it replaced its inputs, and these.
+/// An output, as it was when it replaced its inputs, and the inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Replacement {
     pub(super) planned: Planned,

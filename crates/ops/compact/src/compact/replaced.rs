@@ -43,7 +43,7 @@ pub(super) fn kept_path(staging: &CStr) -> CString {
 }
 
 impl<V: Volume> Staging<V> {
-    /// Writes down what is about to be replaced.
+    /// Records the files that are about to be replaced.
     pub(super) fn write_record(&self, journal: &Journal, keep_until: i64) -> Result<(), CompactError> {
         let number = self.generations()?.iter().map(|kept| kept.number).max().unwrap_or(0) + 1;
         let mut replacements = Vec::with_capacity(journal.outputs.len());
@@ -57,7 +57,7 @@ impl<V: Volume> Staging<V> {
         write_file(&self.dir, RECORD, &record.encode()).map_err(|error| self.failed(RECORD, error))
     }
 
-    /// The compaction from whose tree some outputs have been taken away, and whose inputs are not back.
+    /// The compaction whose undoing has begun: outputs have been moved away, and their inputs are not back.
     pub(super) fn partly_undone(&self) -> Result<Option<Generation<V::Dir>>, CompactError> {
         partly_undone(self.generations()?)
     }
@@ -67,10 +67,10 @@ impl<V: Volume> Staging<V> {
         generations(&self.base, &kept_path(&self.path))
     }
 
-    /// Removes what is kept of a compaction.
+    /// Removes the kept files of a compaction.
     pub(super) fn forget(&self, kept: &Generation<V::Dir>) -> Result<(), CompactError> {
         let failed = |error| CompactError::Volume { path: kept.path.clone(), error };
-        // The record and the mark go last: without them nobody could tell what the rest is.
+        // The record and the mark go last: without them, the remaining files could not be identified.
         for name in [UNDONE, FILES] {
             match kept.dir.open_dir(name, SymlinkBehavior::NoFollow) {
                 Err(error) if error.is_vanished() => {}
@@ -99,7 +99,7 @@ impl<D: Dir> Generation<D> {
         Ok(found.map_err(|error| self.failed(UNDOING, error))?.is_some())
     }
 
-    /// What was replaced; [`None`] if the compaction has not ended.
+    /// The record of what was replaced; [`None`] if the compaction has not ended.
     pub(super) fn record(&self) -> Result<Option<Record>, CompactError> {
         let name = find_hidden(&self.dir, RECORD).map_err(|error| self.failed(RECORD, error))?;
         let Some(name) = name else { return Ok(None) };
@@ -150,10 +150,10 @@ fn partly_undone<D: Dir>(all: Vec<Generation<D>>) -> Result<Option<Generation<D>
     Ok(None)
 }
 
-/// Whether files that are kept in the directory `kept` are being put back, or were when that was interrupted.
+/// Whether files kept in the directory `kept` are being put back, or were when the undoing was interrupted.
 ///
 /// # Errors
-/// If that cannot be seen.
+/// If that cannot be determined.
 pub(crate) fn has_undoing<D: Dir>(base: &D, kept: &CStr) -> Result<bool, CompactError> {
     Ok(partly_undone(generations(base, kept)?)?.is_some())
 }
@@ -161,7 +161,7 @@ pub(crate) fn has_undoing<D: Dir>(base: &D, kept: &CStr) -> Result<bool, Compact
 /// Whether files are kept that a compaction replaced. `staging` is the path of its staging directory on `volume`.
 ///
 /// # Errors
-/// If that cannot be seen.
+/// If that cannot be determined.
 pub fn has_kept<V: Volume>(volume: &V, staging: &CStr) -> Result<bool, CompactError> {
     Ok(!generations(&volume.base(), &kept_path(staging))?.is_empty())
 }

@@ -17,7 +17,7 @@ const NEW_JOURNAL: &CStr = c".journal.new";
 const OUT: &CStr = c"out";
 const SWAP: &CStr = c"swap";
 const OLD: &CStr = c"old";
-/// What the replaced files were replaced by.
+/// The record of the replaced files and their replacements.
 pub(super) const RECORD: &CStr = c".record";
 /// The suffix of manifests' names.
 const MANIFEST: &[u8] = b".inputs";
@@ -59,7 +59,7 @@ impl<V: Volume> Staging<V> {
                 continue;
             }
             let earlier_lock = lock_existing(&dir, &visible(LOCK)).map_err(failed)?;
-            // The journal last: it says that the record is complete.
+            // The journal last: its existence means that the record is complete.
             hide(&dir, &[RECORD, JOURNAL]).map_err(failed)?;
             let room = |name: &CStr| make_dir(&dir, name).map_err(failed);
             let (out, swap, old) = (room(OUT)?, room(SWAP)?, room(OLD)?);
@@ -101,7 +101,7 @@ impl<V: Volume> Staging<V> {
     pub fn clear(&self) -> std::result::Result<(), CompactError> {
         let mut is_empty = true;
         for (name, _) in entries(&self.swap).map_err(|error| self.failed(SWAP, error))? {
-            // An empty one is what a failed preparation has left.
+            // A failed preparation has left an empty one.
             is_empty &= self.swap.remove(&name, RemoveKind::Directory).is_ok();
         }
         if !is_empty {
@@ -148,8 +148,8 @@ impl<V: Volume> Staging<V> {
         self.dir.as_file().and_then(|dir| dir.sync_volume()).map_err(|error| self.failed(c"", error))
     }
 
-    /// Removes the directory. It stays while an undoing is unfinished: to users who may not look into the directory of the kept files, it
-    /// is the only sign of that.
+    /// Removes the directory. It stays until an undoing is finished: for users who may not read the directory of the
+    /// kept files, it is the only sign of the undoing.
     ///
     /// # Errors
     /// As [`Staging::clear`]. Files that are still open on NFS stay until the next compaction.
@@ -263,10 +263,10 @@ pub(super) fn path_below(path: &CStr, name: &CStr) -> CString {
     c_string([path.to_bytes(), b"/", name.to_bytes()].concat())
 }
 
-/// Whether a compaction has begun to move files and has not ended. `staging` is the path of its staging directory.
+/// Whether a compaction has begun to move files but not ended. `staging` is the path of its staging directory.
 ///
 /// # Errors
-/// If that cannot be seen.
+/// If that cannot be determined.
 pub fn has_journal<D: Dir>(base: &D, staging: &CStr) -> Result<bool> {
     match base.open_dir(staging, SymlinkBehavior::NoFollow) {
         Err(error) if error.is_vanished() || error.errno == Errno::NOTDIR => Ok(false),

@@ -11,7 +11,7 @@ use super::journal::{Manifest, Planned};
 use super::kept::{Kept, is_gone, is_link, is_same, stamped};
 use super::outcome::Applied;
 use super::staging::{c_string, entries, make_dir};
-use super::work::{Done, Due, Place, Work, replaced_names};
+use super::work::{Destination, Done, Due, Work, replaced_names};
 
 /// Whether a directory could be exchanged with a new one.
 pub(super) enum Exchange {
@@ -43,50 +43,55 @@ impl<V: Volume> Work<'_, V> {
     pub(super) fn exchange(
         &self,
         index: usize,
-        place: &Place<'_, V::Dir>,
+        destination: &Destination<'_, V::Dir>,
         due: &[Due<'_>],
         applied: &mut Applied,
     ) -> Done<Exchange> {
-        if !is_writable(&*place.parent, place.name).unwrap_or(false) {
+        if !is_writable(destination.parent, destination.name).unwrap_or(false) {
             return Ok(Exchange::NotPossible);
         }
-        let Ok(listed) = entries(&place.dir) else { return Ok(Exchange::NotPossible) };
+        let Ok(listed) = entries(&destination.dir) else { return Ok(Exchange::NotPossible) };
         if listed.iter().any(|(_, kind)| *kind == FileKind::Directory) {
             return Ok(Exchange::NotPossible);
         }
-        let Ok(metadata) = place.dir.own_metadata(Fields::STAT) else { return Ok(Exchange::NotPossible) };
+        let Ok(metadata) = destination.dir.own_metadata(Fields::STAT) else {
+            return Ok(Exchange::NotPossible);
+        };
         let name = c_string(format!("{index}.{}", metadata.ino).into_bytes());
         self.step()?;
         let Ok(new) = make_dir(&self.staging.swap, &name) else { return Ok(Exchange::NotPossible) };
         let all: Vec<_> = due.iter().map(|due| due.planned.clone()).collect();
-        let prepared = self.prepare(place, &new, &name, &metadata, &listed, due);
+        let prepared = self.prepare(destination, &new, &name, &metadata, &listed, due);
         let exchanged = match prepared {
             Err(Stop::Interrupted) => return Err(CompactError::Interrupted),
             Err(Stop::Failed) => false,
             Ok(()) => {
                 self.step()?;
-                place.parent.exchange(place.name, &self.staging.swap, &name).is_ok()
+                destination.parent.exchange(destination.name, &self.staging.swap, &name).is_ok()
             }
         };
         if !exchanged {
-            self.undo_preparation(place, &new, &name, &all)?;
+            self.undo_preparation(destination, &new, &name, &all)?;
             return Ok(Exchange::NotPossible);
         }
         let swapped = self.staging.swap.metadata(&name, SymlinkBehavior::NoFollow, Fields::INO);
         if swapped.map_err(self.failed(&name))?.ino != metadata.ino {
-            // Somebody had given the directory's name to another directory.
-            place.parent.exchange(place.name, &self.staging.swap, &name).map_err(self.failed(&place.path))?;
-            self.undo_preparation(place, &new, &name, &all)?;
+            // Another process had given the directory's name to another directory.
+            destination
+                .parent
+                .exchange(destination.name, &self.staging.swap, &name)
+                .map_err(self.failed(&destination.path))?;
+            self.undo_preparation(destination, &new, &name, &all)?;
             return Ok(Exchange::NotPossible);
         }
-        self.resolve_exchanged(place, &place.dir, &new, &name, due, applied)?;
+        self.resolve_exchanged(destination, &destination.dir, &new, &name, due, applied)?;
         Ok(Exchange::Done)
     }
 
     /// Fills `new` with everything that the directory is to hold.
     fn prepare(
         &self,
-        place: &Place<'_, V::Dir>,
+        destination: &Destination<'_, V::Dir>,
         new: &V::Dir,
         swapped: &CStr,
         metadata: &Metadata,
@@ -95,24 +100,24 @@ impl<V: Volume> Work<'_, V> {
     ) -> Result<(), Stop> {
         for due in due {
             self.step()?;
-            self.take_over_mode(&place.dir, due);
+            self.take_over_mode(&destination.dir, due);
             self.staging.out.rename(&due.planned.staged, new, &due.planned.name)?;
         }
         let replaced = replaced_names(due);
         let kept = listed.iter().map(|(name, _)| name).filter(|name| !replaced.contains(*name));
         let kept =
-            Manifest { entries: kept.map(|name| stamped(&place.dir, name)).collect::<Result<_, _>>()? };
+            Manifest { entries: kept.map(|name| stamped(&destination.dir, name)).collect::<Result<_, _>>()? };
         self.staging.note_kept(swapped, &kept)?;
         for entry in &kept.entries {
             self.step()?;
-            place.dir.hard_link(&entry.name, SymlinkBehavior::NoFollow, new, &entry.name)?;
+            destination.dir.hard_link(&entry.name, SymlinkBehavior::NoFollow, new, &entry.name)?;
             if !is_same(new, entry)? {
-                // Somebody has replaced it since.
+                // It has been replaced since.
                 return Err(Stop::Failed);
             }
         }
         self.step()?;
-        like_the_old(&place.dir, new, metadata)?;
+        like_the_old(&destination.dir, new, metadata)?;
         new.as_file()?.sync()?;
         Ok(())
     }
@@ -120,12 +125,12 @@ impl<V: Volume> Work<'_, V> {
     /// Undoes the preparation of a directory that was not exchanged, or was exchanged back.
     pub(super) fn undo_preparation(
         &self,
-        place: &Place<'_, V::Dir>,
+        destination: &Destination<'_, V::Dir>,
         new: &V::Dir,
         name: &CStr,
         outputs: &[Planned],
     ) -> Done<()> {
-        let failed = self.failed(&place.path);
+        let failed = self.failed(&destination.path);
         let kept = self.kept(name)?;
         // It may already have the mode of a directory that is not writable.
         new.as_file().and_then(|dir| dir.set_mode(0o700)).map_err(&failed)?;
@@ -133,10 +138,12 @@ impl<V: Volume> Work<'_, V> {
             self.step()?;
             if let Some(output) = outputs.iter().find(|output| output.name == entry) {
                 new.rename(&entry, &self.staging.out, &output.staged).map_err(&failed)?;
-            } else if kept.has_unchanged(new, &entry) || is_link(&place.dir, new, &entry).map_err(&failed)? {
+            } else if kept.has_unchanged(new, &entry)
+                || is_link(&destination.dir, new, &entry).map_err(&failed)?
+            {
                 new.remove(&entry, RemoveKind::File).map_err(&failed)?;
             } else {
-                self.put_back(new, &entry, kind, &place.dir).map_err(&failed)?;
+                self.put_back(new, &entry, kind, &destination.dir).map_err(&failed)?;
             }
         }
         self.step()?;
@@ -170,32 +177,32 @@ impl<V: Volume> Work<'_, V> {
     /// `old` and `new` have been exchanged: keeps the exchange if the inputs are unchanged.
     pub(super) fn resolve_exchanged(
         &self,
-        place: &Place<'_, V::Dir>,
+        destination: &Destination<'_, V::Dir>,
         old: &V::Dir,
         new: &V::Dir,
         name: &CStr,
         due: &[Due<'_>],
         applied: &mut Applied,
     ) -> Done<()> {
-        let failed = self.failed(&place.path);
+        let failed = self.failed(&destination.path);
         let kept = self.kept(name)?;
         for changed in due {
             let Some(reason) = self.first_changed(old, &changed.manifest.entries) else { continue };
             self.step()?;
-            // Once before the exchange is undone, because after an interruption it can no longer be told; once after it,
-            // because then nobody reaches the new directory.
+            // Once before the exchange is undone, because after an interruption removals can no longer be detected;
+            // once after it, because then nobody reaches the new directory.
             self.forget_removed(&kept, new, old)?.map_err(&failed)?;
-            place.parent.exchange(place.name, &self.staging.swap, name).map_err(&failed)?;
+            destination.parent.exchange(destination.name, &self.staging.swap, name).map_err(&failed)?;
             self.forget_removed(&kept, new, old)?.map_err(&failed)?;
-            let back = Place {
+            let back = Destination {
                 dir: old.open_dir(c".", SymlinkBehavior::NoFollow).map_err(&failed)?,
-                path: place.path.clone(),
-                ..*place
+                path: destination.path.clone(),
+                ..*destination
             };
             let all: Vec<_> = due.iter().map(|due| due.planned.clone()).collect();
             self.undo_preparation(&back, new, name, &all)?;
             for due in due {
-                self.leave_one(due, &place.path, reason.clone(), applied)?;
+                self.leave_one(due, &destination.path, reason.clone(), applied)?;
             }
             return Ok(());
         }
@@ -203,7 +210,7 @@ impl<V: Volume> Work<'_, V> {
         for (entry, kind) in entries(old).map_err(&failed)? {
             let is_known = replaced.contains(&entry) || kept.has(old, &entry).map_err(&failed)?;
             if !is_known && !is_link(old, new, &entry).map_err(&failed)? {
-                // It was created after the directory had been listed, and may have replaced a file that was there.
+                // It was created after the directory had been listed, and may have replaced an existing file.
                 self.step()?;
                 if kept.has_unchanged(new, &entry) {
                     new.remove(&entry, RemoveKind::File).map_err(&failed)?;

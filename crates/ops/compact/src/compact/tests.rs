@@ -19,7 +19,7 @@ pub(super) fn c_path(path: impl AsRef<Path>) -> CString {
     CString::new(path.as_ref().as_os_str().as_bytes()).expect("no NUL")
 }
 
-/// Where the staging directory is.
+/// The path of the staging directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Where {
     Beside,
@@ -33,7 +33,7 @@ pub(super) struct Bed {
     keep_until: Option<i64>,
 }
 
-/// Directories and the names of their inputs, each a group.
+/// Directories and the names of their inputs, one group each.
 const GROUPS: [(&str, &[&[u8]]); 5] = [
     ("", &[b"top-1", b"top-2", b"top-3"]),
     ("k=1", &[b"a", b"b \n\xff"]),
@@ -117,7 +117,7 @@ impl Bed {
         Staging::open(&PosixVolume, &c_path(&self.staging)).expect("opens")
     }
 
-    /// The lines of each directory, sorted, as somebody sees them who leaves out hidden files.
+    /// The sorted lines of each directory, without hidden files.
     pub(super) fn lines(&self) -> BTreeMap<PathBuf, Vec<String>> {
         let mut lines = BTreeMap::new();
         let mut left = vec![self.source.clone()];
@@ -141,7 +141,7 @@ impl Bed {
         lines
     }
 
-    /// Finishes what has begun.
+    /// Finishes the compaction that has begun.
     pub(super) fn recover(&self) -> Applied {
         let staging = self.open();
         let applied = apply(&staging, 2, &|| true).expect("finished");
@@ -156,7 +156,7 @@ impl Bed {
     }
 }
 
-/// Ends at step `last`, after `meddle` has been called; whether there was such a step.
+/// Ends at step `last`, after `meddle` has been called; returns whether there was such a step.
 pub(super) fn interrupted(bed: &Bed, last: usize, meddle: impl Fn() + Sync, should_continue: bool) -> bool {
     let steps = AtomicUsize::new(0);
     let staging = bed.open();
@@ -242,7 +242,7 @@ fn what_others_write_meanwhile_is_kept() {
     }
 }
 
-/// What somebody does with a file that is to stay, at any step; and the same with an input that changes at that moment.
+/// Changes by others to a file that is to stay, at any step; and the same with an input that changes at that moment.
 #[test]
 fn what_others_do_with_kept_files_meanwhile_counts() {
     for directory in ["k=1", "k=2", "k=2/deep", ""] {
@@ -426,7 +426,7 @@ fn immutable_and_append_only_files_are_left() {
     }
 }
 
-/// A user and his group.
+/// A user and their group.
 const USER: u32 = 65534;
 
 fn chown_all(path: &Path, user: u32) {
@@ -451,7 +451,7 @@ fn files_of_others_in_directories_with_the_sticky_bit_are_left() {
     fs::set_permissions(&sticky, fs::Permissions::from_mode(0o1777)).expect("chmod");
     let before = bed.lines();
     let by_user = || {
-        // Of this thread alone.
+        // Of this thread only.
         rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(USER)).expect("root may");
         (obstacles(&PosixVolume, &c_path(&sticky)).expect("a directory"), bed.recover())
     };

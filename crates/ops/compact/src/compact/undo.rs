@@ -1,7 +1,7 @@
-//! A compaction in place is undone: the replaced files get their names again, and the outputs are removed.
+//! Undoes a compaction in place: the replaced files get their names back, and the outputs are removed.
 //!
 //! First everything is compared with the record. If an output has changed, or a name is taken, nothing is done. Then a mark is
-//! written, and from then on the next call completes what this one has begun. In each directory the outputs are moved away, one by
+//! written, and from then on the next call completes this undoing. In each directory the outputs are moved away, one by
 //! one, and their inputs moved back; after each output has been moved away, it must still be the one that was recorded. So it is
 //! compared again before it is removed: a writer may have had it open.
 
@@ -29,7 +29,7 @@ use super::work::{Done, checksum_name, lacks_checksum, may_move_checksum};
 use millstream_text::names::rename_new;
 use millstream_text::quote::shell_word;
 
-/// What was undone.
+/// The result of undoing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
     /// Number of outputs that were removed.
@@ -80,10 +80,11 @@ pub fn undo<V: Volume>(
     Ok(undone)
 }
 
-/// What [`undo`] would do; nothing is changed. `staging` is the path of the staging directory on `volume`. There must be no journal.
+/// The result that [`undo`] would have; nothing is changed. `staging` is the path of the staging directory on `volume`.
+/// There must be no journal.
 ///
 /// # Errors
-/// Those of [`undo`] that show in advance, and if another compaction holds the lock.
+/// Those of [`undo`] that are known in advance, and if another compaction holds the lock.
 pub fn predict_undo<V: Volume>(volume: &V, staging: &CStr) -> Result<Undone, CompactError> {
     let base = volume.base();
     let _locks = lock_unchanged(&base, staging)?;
@@ -108,18 +109,18 @@ pub fn undo_command(tree: &[u8]) -> Vec<u8> {
 /// An output whose inputs are to be put back.
 struct Pending<'a, D> {
     replacement: &'a Replacement,
-    /// Has the inputs.
+    /// The directory of the inputs.
     from: D,
     /// Its path.
     from_path: CString,
 }
 
-/// What prevents inputs from being put back.
+/// Obstacles to putting inputs back.
 #[derive(Default)]
 struct Obstacles {
     /// Paths of files and directories that are immutable or append-only.
     immovable: BTreeSet<CString>,
-    /// A sentence about each other one.
+    /// A sentence about each other obstacle.
     others: Vec<String>,
 }
 
@@ -143,7 +144,7 @@ impl<'a, V: Volume> Undoing<'a, V> {
         let root = root.map_err(|error| CompactError::Volume { path: record.root.clone(), error })?;
         let mut pending = Vec::new();
         let files = match kept.dir.open_dir(FILES, SymlinkBehavior::NoFollow) {
-            // It is removed when everything has been put back.
+            // It is removed after everything has been put back.
             Err(error) if error.is_vanished() => {
                 return Ok(Undoing { kept, record, root, pending, should_continue });
             }
@@ -188,7 +189,8 @@ impl<'a, V: Volume> Undoing<'a, V> {
         parent.open_dir(&name, SymlinkBehavior::NoFollow)
     }
 
-    /// Refuses if a file cannot be moved and, unless the undoing has begun, if anything is not as the compaction left it.
+    /// Refuses if a file cannot be moved and, unless the undoing has begun, if anything has changed since the
+    /// compaction.
     fn check(&self, is_begun: bool) -> Done<()> {
         let mut found = Obstacles::default();
         let away = self.kept.dir.open_dir(UNDONE, SymlinkBehavior::NoFollow).ok();
@@ -244,7 +246,7 @@ impl<'a, V: Volume> Undoing<'a, V> {
     }
 
     /// Ends the undoing, except for some outputs, which can be undone later. The others stay in the record, without inputs, because a
-    /// directory's number is its place there.
+    /// directory's number is its position there.
     fn keep_only(&self, staged: &HashSet<&CStr>) -> Done<()> {
         const NEW: &CStr = c".record.new";
         let mut record = self.record.clone();
@@ -275,7 +277,7 @@ impl<'a, V: Volume> Undoing<'a, V> {
         let Err(reason) = change(away, &moved(pending.replacement)) else { return Ok(()) };
         for entry in &inputs.entries {
             if find_kept(&pending.from, entry).map_err(Stopped::Failed)?.is_none() {
-                // Some lines are back; `refuse_written` tells of the others.
+                // Some lines are back; `refuse_written` reports the others.
                 return Ok(());
             }
         }
@@ -339,7 +341,7 @@ fn moved(replacement: &Replacement) -> ManifestEntry {
     ManifestEntry { name: replacement.planned.staged.clone(), ..replacement.output.clone() }
 }
 
-/// Whether an output replaced its inputs: the compaction may have left these.
+/// Whether an output replaced its inputs: the compaction may have left them.
 fn was_replaced<D: Dir>(kept: &Generation<D>, replacement: &Replacement, from: &D) -> Result<bool, Error> {
     for entry in &replacement.inputs.entries {
         if find_kept(from, entry)?.is_some() {
@@ -366,7 +368,7 @@ impl From<Reason> for Stopped {
 }
 
 impl Obstacles {
-    /// Adds what prevents the inputs of an output from being put back in `dir`, whose path is `path`.
+    /// Adds the obstacles to putting the inputs of an output back in `dir`, whose path is `path`.
     fn add_all<D: Dir>(&mut self, dir: &D, path: &CStr, pending: &Pending<'_, D>) {
         let Pending { replacement, from, from_path } = pending;
         for (directory, path) in [(dir, path), (from, from_path.as_c_str())] {
@@ -388,8 +390,8 @@ impl Obstacles {
         }
     }
 
-    /// Adds a file if there is a reason. If it cannot be moved, it is in the directory `path`; otherwise `named` has its directory and name
-    /// for the message.
+    /// Adds a file if there is a reason. If the file cannot be moved, it is in the directory `path`; otherwise `named`
+    /// has its directory and name for the message.
     fn add(&mut self, state: Result<(), Reason>, path: &CStr, named: (&CStr, &CStr), why: &str) {
         match state {
             Ok(()) => {}
@@ -399,7 +401,7 @@ impl Obstacles {
     }
 }
 
-/// The name of a file that is put back, or that of its nth substitute.
+/// The name of a file that is put back, or its nth substitute.
 fn numbered(name: &CStr, number: u64) -> CString {
     match number {
         0 => name.to_owned(),
@@ -407,7 +409,7 @@ fn numbered(name: &CStr, number: u64) -> CString {
     }
 }
 
-/// Moves a file to `name` in another directory, or to a substitute if that is taken; returns whether it is.
+/// Moves a file to `name` in another directory, or to a substitute if that is taken; returns whether it was.
 fn move_new<D: Dir>((from, kept): (&D, &CStr), to: &D, name: &CStr) -> Result<bool, Error> {
     for number in 0.. {
         match move_to(from, kept, to, &numbered(name, number)) {
@@ -418,7 +420,7 @@ fn move_new<D: Dir>((from, kept): (&D, &CStr), to: &D, name: &CStr) -> Result<bo
     Ok(false)
 }
 
-/// Gives a file a name that no other one has.
+/// Gives a file a name that no other file has.
 fn move_to<D: Dir>(from: &D, name: &CStr, to: &D, target: &CStr) -> Result<(), Error> {
     match rename_new(from, name, to, target) {
         // An earlier attempt ended between a hard link and a removal.
@@ -429,7 +431,7 @@ fn move_to<D: Dir>(from: &D, name: &CStr, to: &D, target: &CStr) -> Result<(), E
     }
 }
 
-/// Puts the checksum of a file beside it, under whatever name the file has got. Checksums of other files stay.
+/// Puts the checksum file of a file next to it, under the file's new name. Checksums of other files stay.
 fn restore_checksum<D: Dir>(from: &D, entry: &ManifestEntry, to: &D) -> Result<(), Error> {
     for name in (0..).map(|number| numbered(&entry.name, number)) {
         let target = ManifestEntry { name, ..entry.clone() };

@@ -1,4 +1,4 @@
-//! Shared parts of all ways to publish outputs: interruptible steps, the outputs still to do, and moving files without
+//! Shared parts of all ways to publish outputs: interruptible steps, the remaining outputs, and moving files without
 //! losing any.
 
 use std::collections::HashSet;
@@ -32,8 +32,8 @@ pub(super) struct Due<'a> {
     pub(super) manifest: Manifest,
 }
 
-/// A directory, and where it is.
-pub(super) struct Place<'a, D> {
+/// A destination directory, with its parent and name.
+pub(super) struct Destination<'a, D> {
     pub(super) dir: D,
     pub(super) parent: &'a D,
     pub(super) name: &'a CStr,
@@ -167,7 +167,7 @@ pub(super) fn checksum_name(name: &CStr) -> CString {
     c_string([b".", name.to_bytes(), b".crc"].concat())
 }
 
-/// Whether an error means that there is no checksum file: a name may also leave no room for that of one.
+/// Whether an error means that there is no checksum file: the name of a file may be too long to have one.
 pub(super) fn lacks_checksum(error: Error) -> bool {
     error.is_vanished() || error.errno == Errno::NAMETOOLONG
 }

@@ -1,24 +1,24 @@
-//! Logs that show by what they contain: names of data files.
+//! Logs recognised by their contents: names of data files.
 
 use std::collections::{BTreeMap, HashSet};
 
 use aho_corasick::AhoCorasick;
 
 use super::facts::{Facts, Sample};
-use super::names::{NEAR, ending, is_hidden};
+use super::names::{NEAR, extension, is_hidden};
 use super::{Care, Certainty, Evidence, Relation};
 
-/// A name of so many bytes is in no file by chance.
+/// A name of this many bytes is in no file by chance.
 const DISTINCTIVE: usize = 12;
 /// Files of each [`Suspicion`] that are searched.
 const MOST: [usize; 4] = [128, 64, 256, 16];
-/// Directories above with more files are searched only for names that tell something.
+/// Directories above with more files are searched only for telling names.
 const FEW: u64 = 64;
 
 /// Why a file is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Suspicion {
-    /// Its own name, or that it is hidden.
+    /// Its name, or that it is hidden.
     Name,
     /// It is one of few of its kind.
     Rare,
@@ -35,9 +35,9 @@ pub(super) struct Suspect {
     suspicion: Suspicion,
 }
 
-/// Files that have only data whatever they contain, or contents that are compressed.
-fn is_unsearchable(ending: &[u8]) -> bool {
-    let endings: [&[u8]; 13] = [
+/// Files that are only data whatever they contain, or have compressed contents.
+fn is_unsearchable(extension: &[u8]) -> bool {
+    let extensions: [&[u8]; 13] = [
         b".parquet",
         b".orc",
         b".avro",
@@ -52,17 +52,17 @@ fn is_unsearchable(ending: &[u8]) -> bool {
         b".br",
         b".crc",
     ];
-    endings.contains(&&ending.to_ascii_lowercase()[..])
+    extensions.contains(&&extension.to_ascii_lowercase()[..])
 }
 
-/// Files in which people and programs tell what they did with files.
+/// Files in which people and programs record their work with files.
 fn is_prose(name: &[u8]) -> bool {
-    let endings: [&[u8]; 7] = [b".log", b".out", b".md", b".sh", b".py", b".ipynb", b".html"];
-    endings.contains(&&ending(name).to_ascii_lowercase()[..])
+    let extensions: [&[u8]; 7] = [b".log", b".out", b".md", b".sh", b".py", b".ipynb", b".html"];
+    extensions.contains(&&extension(name).to_ascii_lowercase()[..])
         || name.starts_with(b".") && (name.ends_with(b"history") || matches!(name, b".viminfo" | b".lesshst"))
 }
 
-/// Files of a directory that are to be searched.
+/// Files of a directory to be searched.
 pub(super) fn suspects(path: &[u8], facts: &Facts, relation: Relation<'_>) -> Vec<Suspect> {
     let levels = match relation {
         Relation::Above { levels, .. } if levels > NEAR => return Vec::new(),
@@ -70,16 +70,16 @@ pub(super) fn suspects(path: &[u8], facts: &Facts, relation: Relation<'_>) -> Ve
         _ => 0,
     };
     let suspect = |name: &[u8], suspicion| Suspect { path: [path, b"/", name].concat(), suspicion };
-    // Committers write names of files to it that nobody reads.
+    // Committers write names of files to it, which nobody reads.
     let telling = facts
         .telling()
-        .filter(|name| *name != b"_SUCCESS" && !is_prose(name) && !is_unsearchable(ending(name)));
+        .filter(|name| *name != b"_SUCCESS" && !is_prose(name) && !is_unsearchable(extension(name)));
     let mut found: Vec<_> = telling.map(|name| suspect(name, Suspicion::Name)).collect();
     let count: u64 = facts.groups().map(|(_, group)| group.count).sum();
     if levels > 0 && count > FEW {
         return found;
     }
-    for (_, group) in facts.groups().filter(|(ending, _)| !is_unsearchable(ending)) {
+    for (_, group) in facts.groups().filter(|(extension, _)| !is_unsearchable(extension)) {
         let is_rare = levels > 0 || group.count <= 2 || relation == Relation::Beside;
         let suspicion = if is_rare { Suspicion::Rare } else { Suspicion::Ordinary };
         let odd: Vec<_> = if is_rare { Vec::new() } else { group.odd().collect() };
@@ -91,12 +91,12 @@ pub(super) fn suspects(path: &[u8], facts: &Facts, relation: Relation<'_>) -> Ve
     found
 }
 
-/// The files to search, and the names that they are searched for.
+/// The files to search, and the names to search for.
 #[derive(Debug)]
 pub(super) struct Suspects {
     files: BTreeMap<Vec<u8>, Suspicion>,
     names: Vec<Vec<u8>>,
-    /// Names in the tree for each of these.
+    /// Names in the tree for each name searched for.
     weight: usize,
     /// [`None`] if there are no names, or too many for it.
     automaton: Option<AhoCorasick>,
@@ -134,8 +134,8 @@ impl Suspects {
         let (mut distinctive, mut unlike, mut found) = (0, 0, HashSet::new());
         for hit in automaton.find_overlapping_iter(content) {
             let name = &self.names[hit.pattern().as_usize()];
-            let is_sibling = ending(name) == ending(own);
-            let (is_long, has_ending) = (name.len() >= DISTINCTIVE, !ending(name).is_empty());
+            let is_sibling = extension(name) == extension(own);
+            let (is_long, has_extension) = (name.len() >= DISTINCTIVE, !extension(name).is_empty());
             if name == own
                 || is_sibling && *suspicion == Suspicion::Ordinary
                 || !(is_long || is_word(content, hit.start(), hit.end()))
@@ -147,8 +147,10 @@ impl Suspects {
                 unlike += usize::from(!is_sibling);
             }
             let is_enough = match suspicion {
-                Suspicion::Name => distinctive > 0 || found.len() > 1 || has_ending || self.names.len() == 1,
-                // Lines of data may tell of other files of the same kind, too. A list tells of nothing else.
+                Suspicion::Name => {
+                    distinctive > 0 || found.len() > 1 || has_extension || self.names.len() == 1
+                }
+                // Lines of data may name other files of the same kind, too. A list contains nothing else.
                 Suspicion::Odd => unlike > 1 || found.len() > 1 && 2 * found.len() * self.weight >= lines,
                 Suspicion::Rare | Suspicion::Ordinary => {
                     found.len() > 1 || self.names.len() <= 2 && distinctive > 0
@@ -162,7 +164,7 @@ impl Suspects {
     }
 }
 
-/// Whether a part of a text is not part of a longer name.
+/// Whether a part of a text is a whole name, not part of a longer one.
 fn is_word(text: &[u8], start: usize, end: usize) -> bool {
     let joins = |byte: Option<&u8>| {
         byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
@@ -170,7 +172,7 @@ fn is_word(text: &[u8], start: usize, end: usize) -> bool {
     !joins(start.checked_sub(1).and_then(|before| text.get(before))) && !joins(text.get(end))
 }
 
-/// What a file shows that has names of data files.
+/// The evidence of a file that has names of data files.
 pub(super) fn evidence(path: &[u8]) -> Evidence {
     let at = path.iter().rposition(|&b| b == b'/').unwrap_or(0);
     let log = &path[(at + 1).min(path.len())..];

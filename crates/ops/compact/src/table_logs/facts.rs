@@ -1,36 +1,36 @@
-//! What is remembered of a directory: the names that tell something, and a few of each kind of the others.
+//! The remembered names of a directory: all telling names, and a few of each other kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::names::{ending, is_hidden, is_remarkable, pattern_of};
+use super::names::{extension, is_hidden, is_remarkable, pattern_of};
 
-/// Files with the same ending whose names are remembered.
+/// Maximum files with the same extension whose names are remembered.
 const EXAMPLES: usize = 3;
-/// Patterns of names that are remembered of files with the same ending.
+/// Maximum name patterns that are remembered of files with the same extension.
 const PATTERNS: usize = 64;
-/// Names of directories that are remembered.
+/// Maximum names of directories that are remembered.
 const MAX_DIRECTORIES: usize = 10_000;
-/// Names of data files that are looked for.
+/// Maximum names of data files that are searched for.
 const SAMPLED: usize = 4096;
-/// Names of fewer bytes are found everywhere; with an ending, of one less.
+/// Shorter names are found everywhere; with an extension, one byte less suffices.
 const SHORTEST: usize = 5;
 
-/// What a directory has.
+/// The contents of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     directories: BTreeSet<Vec<u8>>,
-    /// Hidden files, and those whose names are of a log.
+    /// Hidden files, and files with names of logs.
     telling: BTreeSet<Vec<u8>>,
-    /// Other files by their endings.
-    endings: BTreeMap<Vec<u8>, Group>,
+    /// Other files by extension.
+    extensions: BTreeMap<Vec<u8>, Group>,
 }
 
-/// Files with the same ending.
+/// Files with the same extension.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) count: u64,
     pub(super) examples: Vec<Vec<u8>>,
-    /// Patterns of their names, how many files have each, and the first one that has it.
+    /// Patterns of their names, each with its number of files and the first of these.
     patterns: BTreeMap<Vec<u8>, (u64, Vec<u8>)>,
 }
 
@@ -64,11 +64,11 @@ impl Facts {
         } else if is_hidden(name) || is_remarkable(name) {
             self.telling.insert(name.to_vec());
         } else {
-            let ending = ending(name);
-            if !self.endings.contains_key(ending) {
-                self.endings.insert(ending.to_vec(), Group::default());
+            let extension = extension(name);
+            if !self.extensions.contains_key(extension) {
+                self.extensions.insert(extension.to_vec(), Group::default());
             }
-            if let Some(group) = self.endings.get_mut(ending) {
+            if let Some(group) = self.extensions.get_mut(extension) {
                 group.add(name);
             }
         }
@@ -82,7 +82,7 @@ impl Facts {
         self.directories.iter().map(Vec::as_slice)
     }
 
-    /// Hidden files, and those whose names are of a log.
+    /// Hidden files, and files with names of logs.
     pub(super) fn telling(&self) -> impl Iterator<Item = &[u8]> {
         self.telling.iter().map(Vec::as_slice)
     }
@@ -93,15 +93,15 @@ impl Facts {
     }
 
     pub(super) fn groups(&self) -> impl Iterator<Item = (&[u8], &Group)> {
-        self.endings.iter().map(|(ending, group)| (ending.as_slice(), group))
+        self.extensions.iter().map(|(extension, group)| (extension.as_slice(), group))
     }
 
-    pub(super) fn data_endings(&self) -> impl Iterator<Item = &[u8]> {
-        self.endings.keys().map(Vec::as_slice)
+    pub(super) fn data_extensions(&self) -> impl Iterator<Item = &[u8]> {
+        self.extensions.keys().map(Vec::as_slice)
     }
 
-    pub(super) fn first_with(&self, ending: &[u8]) -> Option<&[u8]> {
-        self.endings.get(ending)?.examples.first().map(Vec::as_slice)
+    pub(super) fn first_with(&self, extension: &[u8]) -> Option<&[u8]> {
+        self.extensions.get(extension)?.examples.first().map(Vec::as_slice)
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) struct Sample {
 impl Sample {
     /// Each name that was added has the same chance to be in the sample.
     pub(super) fn add(&mut self, name: &[u8]) {
-        if name.len() + usize::from(!ending(name).is_empty()) < SHORTEST {
+        if name.len() + usize::from(!extension(name).is_empty()) < SHORTEST {
             return;
         }
         self.seen += 1;

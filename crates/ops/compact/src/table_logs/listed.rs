@@ -20,11 +20,11 @@ use millstream_text::names::c_string;
 /// Bytes of directory entries read at once.
 const BATCH: usize = 64 << 10;
 
-/// Metadata that references files of the tree at an absolute path. `given` is the path by which the user knows the tree, if it leads there by
-/// symbolic links: a table that has a link to the tree is above that path. `real_path` returns the absolute path of a directory, without
-/// links.
+/// Metadata that references files of the tree at an absolute path. `given` is the user's path of the tree, if it leads
+/// there by symbolic links: a table that has a link to the tree is above that path. `real_path` returns the absolute
+/// path of a directory, without links.
 ///
-/// What cannot be read is taken for absent: a log that this user cannot read is none that he may write.
+/// Unreadable files count as absent: a log that this user cannot read is not one that they may write.
 pub fn of_tree<V: Volume>(
     volume: &V,
     root: &CStr,
@@ -50,8 +50,8 @@ pub fn of_tree<V: Volume>(
     all.into_iter().flatten().min_by_key(|evidence| rank(evidence, care))
 }
 
-/// The order of evidence. What [`Care::Names`] only warns of hides no unfinished compaction, and an unfinished compaction hides nothing
-/// from [`Care::All`]: the same command finishes it, unless the tree has a log.
+/// The order of evidence. Evidence of which [`Care::Names`] only warns hides no unfinished compaction, and an
+/// unfinished compaction hides nothing from [`Care::All`]: the same command finishes it, unless the tree has a log.
 fn rank(evidence: &Evidence, care: Care) -> u8 {
     match evidence.certainty {
         Certainty::Known => 0,
@@ -61,8 +61,8 @@ fn rank(evidence: &Evidence, care: Care) -> u8 {
     }
 }
 
-/// Metadata that references files in one directory, given by an absolute path: the log of a known format, or a file that has their names. What is below
-/// the directory does not count. `base` is the base of a volume.
+/// Metadata that references files in one directory, given by an absolute path: the log of a known format, or a file
+/// that has their names. Files below the directory do not count. `base` is the base of a volume.
 pub fn of_directory<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
     let mut search = Search::new(directory.to_bytes());
     let root = search.root.clone();
@@ -78,17 +78,18 @@ pub(super) fn judged<D: Dir>(base: &D, search: &mut Search, care: Care) -> Optio
 }
 
 fn unfinished<D: Dir>(base: &D, search: &Search, care: Care) -> Option<Evidence> {
-    // What may not be looked at may be there: the directory is its owner's alone.
+    // A journal that may not be examined may exist: the directory is readable by its owner only.
     let has_journal = |work: &[u8]| has_journal(base, &c_string(&[work])).unwrap_or(true);
     let has_undoing = |kept: &[u8]| match has_undoing(base, &c_string(&[kept])) {
-        // Another user's is usually no undoing. If it is one, there is a directory in which it works, too.
+        // Another user's kept files are usually not being put back. If they are, there is a staging directory, too.
         Err(CompactError::Volume { error, .. }) => !matches!(error.errno, Errno::ACCESS | Errno::PERM),
         found => found.unwrap_or(true),
     };
     search.unfinished(care, has_journal, has_undoing)
 }
 
-/// Unfinished compactions of a directory without links in its path, or of one that it is in. Those in it are not looked for.
+/// Unfinished compactions of a directory without links in its path, or of one that contains it. Those in it are not
+/// searched for.
 fn unfinished_around<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
     let mut search = Search::new(directory.to_bytes());
     for (directory, name) in above(&search.root.clone()) {
@@ -97,7 +98,7 @@ fn unfinished_around<D: Dir>(base: &D, directory: &CStr) -> Option<Evidence> {
     unfinished(base, &search, Care::Names)
 }
 
-/// The directories above a path, from the lowest, and the name of the next on the way to it in each.
+/// The directories above a path, lowest first, each with the name of the next one on the path.
 fn above(path: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut rest = path;
     std::iter::from_fn(move || {
@@ -119,7 +120,7 @@ fn add_work<D: Dir>(base: &D, directory: &[u8], name: &[u8], search: &mut Search
     }
 }
 
-/// Adds what is above the tree, and the contents of files.
+/// Adds the directories above the tree, and the contents of files.
 fn complete<D: Dir>(base: &D, search: &mut Search, care: Care) {
     let root = search.root.clone();
     for (directory, name) in above(&root) {
@@ -136,8 +137,8 @@ fn complete<D: Dir>(base: &D, search: &mut Search, care: Care) {
     }
 }
 
-/// Adds the entries of a directory that is not inside the tree, or is its root. If they are not all known then, because there are too
-/// many or this user may only search the directory, it is asked for logs of known formats by their names.
+/// Adds the entries of a directory that is not inside the tree, or is its root. If not all are known then, because
+/// there are too many or this user may only search the directory, logs of known formats are looked up by name.
 fn list<D: Dir>(base: &D, directory: &[u8], search: &mut Search) {
     if add_entries(base, directory, search).unwrap_or(false) {
         return;
@@ -149,7 +150,7 @@ fn list<D: Dir>(base: &D, directory: &[u8], search: &mut Search) {
     }
 }
 
-/// Whether these are all.
+/// Whether these are all entries.
 fn add_entries<D: Dir>(base: &D, directory: &[u8], search: &mut Search) -> Result<bool> {
     let path = c_string(&[if directory.is_empty() { b"/" } else { directory }]);
     let dir = base.open_dir(&path, SymlinkBehavior::Follow)?;
@@ -179,7 +180,7 @@ fn is_directory<D: Dir>(dir: &D, name: &CStr) -> Result<bool> {
 fn beginning<D: Dir>(base: &D, path: &[u8]) -> Result<Vec<u8>> {
     let path = c_string(&[path]);
     let mut content = Vec::new();
-    // To open a pipe would wait for a writer.
+    // Opening a pipe would wait for a writer.
     if base.metadata(&path, SymlinkBehavior::Follow, Fields::KIND)?.kind() != FileKind::File {
         return Ok(content);
     }
@@ -197,7 +198,7 @@ fn beginning<D: Dir>(base: &D, path: &[u8]) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// What the traversal of a tree finds.
+/// The result of the traversal of a tree.
 struct Found {
     search: Search,
     /// Paths of symbolic links to directories.
@@ -213,7 +214,7 @@ fn is_link<V: Volume, S>(entry: &Entry<'_, V, S>) -> bool {
     }
 }
 
-/// The traversal of a tree. Hidden directories are seen, and not entered: nothing in them is replaced.
+/// The traversal of a tree. Hidden directories are recorded, but not entered: nothing in them is replaced.
 struct Listing<'a, V> {
     found: &'a Mutex<Found>,
     volume: std::marker::PhantomData<fn(V)>,
@@ -255,6 +256,6 @@ impl<V: Volume> Visitor for Listing<'_, V> {
     }
 
     fn fault(&self, (): &mut (), _place: &Place<'_, V, ()>, _fault: &Fault) {
-        // The listing that the operation itself makes reports it.
+        // The operation's own listing reports it.
     }
 }

@@ -5,13 +5,14 @@
 //!                                        └─► a sample of names of data files ─► contents.rs small files that have them
 //! ```
 //!
-//! A table whose log names its files is destroyed by whoever merges, replaces or renames one of them. So each directory counts: the
-//! root of the tree, what is below it, hidden or not, and what is above it, because one partition of such a table has no log of its
-//! own. Logs of known formats are found by their names. Logs of other formats are found by what a log does: a hidden directory of
-//! unknown purpose may be one, and so may a small file that has the names of data files.
+//! A table whose log names its files is destroyed by merging, replacing or renaming one of them. So each directory
+//! counts: the root of the tree, all below it, hidden or not, and all above it, because a single partition of such a
+//! table has no separate log. Logs of known formats are found by their names. Logs of other formats are found by their
+//! typical traits: a hidden directory of unknown purpose may be one, and so may a small file that has the names of data
+//! files.
 //!
-//! This module is the only place of that rule. Its callers list directories: [`of_tree`] and [`of_directory`] on a volume; the JVM on
-//! file systems of Hadoop's, through [`Search`].
+//! This module is the only home of that rule. Its callers list directories: [`of_tree`] and [`of_directory`] on a
+//! volume; the JVM on Hadoop file systems, through [`Search`].
 
 mod contents;
 mod facts;
@@ -33,21 +34,21 @@ use facts::{Facts, Sample};
 
 use crate::compact::undo_command;
 
-/// Bytes of a suspected file that are searched.
+/// Maximum bytes of a suspected file that are searched.
 pub const SEARCHED_BYTES: usize = 1 << 20;
-/// Entries of a directory above a tree, or beside one, that are listed.
+/// Maximum entries of a directory above or next to a tree that are listed.
 pub const LISTED_ENTRIES: usize = 5_000;
 
 /// Which files are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Care {
-    /// Those that are hidden, or have names like those of logs. The tree is only to be read.
+    /// Files that are hidden, or have names like those of logs. The tree is only to be read.
     Names,
-    /// Others, too. Files are to be replaced.
+    /// Other files, too. Files are to be replaced.
     All,
 }
 
-/// How sure it is that files are named elsewhere.
+/// How certain it is that files are named elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
     /// The log is that of a known format.
@@ -56,20 +57,20 @@ pub enum Certainty {
     Unfinished,
     /// It has files of a compaction whose undoing has not ended.
     PartlyUndone,
-    /// It is what such a log looks like.
+    /// It looks like such a log.
     Possible,
 }
 
 /// Metadata that references the tree's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// How sure it is.
+    /// How certain it is.
     pub certainty: Certainty,
     /// The path of the directory that is the table.
     pub table: Vec<u8>,
     /// The log, below that directory.
     pub log: Vec<u8>,
-    /// For [`Certainty::Known`] what the directory is, or else why the log may be one.
+    /// For [`Certainty::Known`] the kind of the directory, otherwise why the log may be one.
     pub why: &'static str,
 }
 
@@ -112,13 +113,13 @@ impl fmt::Display for Evidence {
 enum Relation<'a> {
     /// It is the root, or below it.
     Inside,
-    /// It is so many levels above the root; `way` is the path from it to the root, without a slash at its beginning.
+    /// It is this many levels above the root; `way` is the path from it to the root, without a leading slash.
     Above { levels: usize, way: &'a [u8] },
     /// Neither.
     Beside,
 }
 
-/// Collects what is known about a tree and its surroundings, and judges it.
+/// Collects facts about a tree and its surroundings, and evaluates them.
 #[derive(Debug)]
 pub struct Search {
     root: Vec<u8>,
@@ -150,7 +151,7 @@ impl Search {
         }
     }
 
-    /// Takes note of an entry of a directory, which is an absolute path without a slash at its end.
+    /// Records an entry of a directory, which is an absolute path without a slash at its end.
     pub fn entry(&mut self, directory: &[u8], name: &[u8], is_directory: bool) {
         let is_inside = self.relation(directory) == Relation::Inside;
         if !self.directories.contains_key(directory) {
@@ -164,7 +165,7 @@ impl Search {
         }
     }
 
-    /// Takes note of a file of the tree, and of the directories from the root to it.
+    /// Records a file of the tree, and the directories from the root to it.
     pub fn file(&mut self, path: &[u8]) {
         if path[self.root.len().min(path.len())..].split(|&b| b == b'/').any(names::is_harmless) {
             return;
@@ -191,8 +192,7 @@ impl Search {
         facts.map_or_else(Vec::new, |facts| shapes::beside(facts, levels, on_the_way))
     }
 
-    /// Takes note of a path below a directory at which there is something, where the directory has too many entries to list, or must
-    /// not be listed.
+    /// Records an existing path below a directory that has too many entries to list, or must not be listed.
     pub fn probed(&mut self, directory: &[u8], path: &[u8], is_directory: bool) {
         match path.iter().rposition(|&b| b == b'/') {
             Some(at) => self.entry(&[directory, b"/", &path[..at]].concat(), &path[at + 1..], is_directory),
@@ -200,7 +200,7 @@ impl Search {
         }
     }
 
-    /// Paths of files that [`Search::examine`] is to be given, once all entries are known.
+    /// Paths of the files to pass to [`Search::examine`], once all entries are known.
     pub fn suspects(&mut self, care: Care) -> Vec<Vec<u8>> {
         let suspects: Vec<Suspect> = self
             .directories
@@ -220,16 +220,16 @@ impl Search {
         }
     }
 
-    /// Metadata that references the tree's files: the surest first, then the highest directory.
+    /// Metadata that references the tree's files: the most certain first, then the highest directory.
     pub fn evidence(&self) -> Option<Evidence> {
         let avro = self.has_other_files_than_avro().then(|| self.avro()).flatten();
         surest(self.shapes().chain(self.contents()).chain(avro))
     }
 
-    /// Compactions in place, and undoings, that have begun to move files and have not ended, of the tree, of a part of it, or of a
-    /// directory that it is in. A compaction of the tree itself does not count where its files are to be replaced: that is done by
-    /// finishing it. `has_journal` is asked for the paths of the directories in which compactions work, `has_undoing` for those of the
-    /// directories that keep replaced files.
+    /// Compactions in place, and undoings, that have begun to move files but not ended, of the tree, of a part of it,
+    /// or of a directory that contains it. A compaction of the tree itself does not count where its files are to be
+    /// replaced: it is finished then. `has_journal` is called with the paths of staging directories, `has_undoing` with
+    /// those of the directories that keep replaced files.
     pub(super) fn unfinished(
         &self,
         care: Care,
@@ -259,19 +259,19 @@ impl Search {
         })
     }
 
-    /// What [`Search::evidence`] finds, excluding candidates matched by name only.
+    /// The result of [`Search::evidence`], without candidates matched by name only.
     pub fn certain_evidence(&self) -> Option<Evidence> {
         let known = self.shapes().filter(|evidence| evidence.certainty == Certainty::Known);
         surest(known.chain(self.contents()))
     }
 
-    /// What the names of directories and files show.
+    /// Evidence from the names of directories and files.
     fn shapes(&self) -> impl Iterator<Item = Evidence> {
         let all = self.directories.iter();
         all.flat_map(|(path, facts)| shapes::evidence(path, facts, self.relation(path)))
     }
 
-    /// What the contents of files show.
+    /// Evidence from the contents of files.
     fn contents(&self) -> impl Iterator<Item = Evidence> {
         self.found.iter().map(|path| contents::evidence(path))
     }
@@ -281,10 +281,10 @@ impl Search {
     }
 
     fn has_other_files_than_avro(&self) -> bool {
-        self.inside().any(|(_, facts)| facts.data_endings().any(|ending| ending != b".avro"))
+        self.inside().any(|(_, facts)| facts.data_extensions().any(|extension| extension != b".avro"))
     }
 
-    /// Avro files beside files of another format, as manifests are, whose contents are compressed.
+    /// Avro files next to files of another format, like manifests, whose contents are compressed.
     fn avro(&self) -> Option<Evidence> {
         self.inside().find_map(|(path, facts)| {
             let name = facts.first_with(b".avro")?;

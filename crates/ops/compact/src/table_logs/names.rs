@@ -1,6 +1,6 @@
-//! Names of directories and files, and what they tell by themselves.
+//! Names of directories and files, and their meaning.
 
-/// Levels above a tree on which every hidden directory and every small file may be of its log.
+/// Number of levels above a tree at which every hidden directory and every small file may belong to its log.
 pub(super) const NEAR: usize = 2;
 
 /// Directories that are logs.
@@ -19,7 +19,7 @@ pub(super) const TOGETHER: [(&[&[u8]], &str); 4] = [
     (&[b"shared", b"taskowned"], "a Flink checkpoint"),
 ];
 
-/// Files that only tables with a log have in the directories of their data.
+/// Files that only tables with a log have in their data directories.
 pub(super) const IN_DATA: [(&[u8], &str); 3] = [
     (b".hoodie_partition_metadata", "a partition of a Hudi table"),
     (b"_orc_acid_version", "a transactional Hive table"),
@@ -53,17 +53,17 @@ const HARMLESS: [&[u8]; 19] = [
     b".AppleDouble",
 ];
 
-/// Suffix of the directories in which compactions work, beside a tree or in it.
+/// Suffix of staging directories of compactions, next to a tree or in it.
 pub(super) const COMPACTION: &[u8] = b".millstream-compact";
 
-/// Suffix of the directories that keep what compactions have replaced.
+/// Suffix of the directories that keep the files that compactions have replaced.
 pub(super) const REPLACED: &[u8] = b".millstream-replaced";
 
-/// What names of such directories begin with.
+/// The prefix of such directories' names.
 const HARMLESS_PREFIXES: [&[u8]; 6] =
     [b".hive-staging", b".spark-staging", b".Trash-", b"_tmp", b".tmp", b".nfs"];
 
-/// Whether Spark does not take a file or directory of this name for data.
+/// Whether Spark does not treat a file or directory of this name as data.
 pub(super) fn is_hidden(name: &[u8]) -> bool {
     name.starts_with(b".") || name.starts_with(b"_") && !name.contains(&b'=')
 }
@@ -76,7 +76,7 @@ pub(super) fn is_harmless(name: &[u8]) -> bool {
         || name.starts_with(b".") && ours.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// The tree to whose compactions in place the directory `name` in `parent` belongs, if its name has this suffix.
+/// The tree whose compactions in place use the directory `name` in `parent`, if its name has this suffix.
 pub(super) fn compacted(parent: &[u8], name: &[u8], suffix: &[u8]) -> Option<Vec<u8>> {
     match name.strip_suffix(suffix)? {
         b"" => Some(parent.to_vec()),
@@ -84,7 +84,7 @@ pub(super) fn compacted(parent: &[u8], name: &[u8], suffix: &[u8]) -> Option<Vec
     }
 }
 
-/// Whether a directory may be a log of a format that this module does not know.
+/// Whether a directory may be a log of an unknown format.
 pub(super) fn is_unknown(name: &[u8]) -> bool {
     is_hidden(name) && !is_harmless(name)
 }
@@ -94,7 +94,7 @@ pub(super) fn is_iceberg(name: &[u8]) -> bool {
     name == b"version-hint.text" || name.ends_with(b".metadata.json") || name.ends_with(b".metadata.json.gz")
 }
 
-/// Whether an entry is remembered whatever else a directory has.
+/// Whether an entry is remembered regardless of the directory's other entries.
 pub(super) fn is_remarkable(name: &[u8]) -> bool {
     is_hidden(name)
         || is_iceberg(name)
@@ -115,7 +115,7 @@ pub(super) fn is_transaction(name: &[u8]) -> bool {
     numbers.is_some_and(|numbers| numbers.split(|&b| b == b'_').all(is_number))
 }
 
-/// Whether a file that is not hidden may be a log by its name.
+/// Whether the name of a file that is not hidden may be that of a log.
 fn is_telling_file(name: &[u8]) -> bool {
     let lower = name.to_ascii_lowercase();
     let words: [&[u8]; 10] = [
@@ -130,7 +130,7 @@ fn is_telling_file(name: &[u8]) -> bool {
         b"sha512sum",
         b"filelist",
     ];
-    let endings: [&[u8]; 13] = [
+    let extensions: [&[u8]; 13] = [
         b".db",
         b".sqlite",
         b".sqlite3",
@@ -146,7 +146,7 @@ fn is_telling_file(name: &[u8]) -> bool {
         b".lst",
     ];
     words.iter().any(|word| lower.windows(word.len()).any(|part| part == *word))
-        || endings.contains(&ending(&lower))
+        || extensions.contains(&extension(&lower))
 }
 
 /// A name in which each word that has digits is replaced by `0`, so that numbered names share a pattern.
@@ -159,8 +159,8 @@ pub(super) fn pattern_of(name: &[u8]) -> Vec<u8> {
     pattern
 }
 
-/// The ending of a name, with its dot; nothing if there is none.
-pub(super) fn ending(name: &[u8]) -> &[u8] {
+/// The extension of a name, with its dot; empty if there is none.
+pub(super) fn extension(name: &[u8]) -> &[u8] {
     match name.iter().rposition(|&b| b == b'.') {
         Some(dot) if dot > 0 && name[dot + 1..].iter().any(u8::is_ascii_alphabetic) => &name[dot..],
         _ => b"",

@@ -1,4 +1,4 @@
-//! Logs that show by the names of directories and files.
+//! Logs recognised by the names of directories and files.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use super::facts::Facts;
 use super::names::{IN_DATA, LOGS, NEAR, TELLING, TOGETHER, is_iceberg, is_transaction, is_unknown};
 use super::{Certainty, Evidence, Relation};
 
-/// Hidden directories beside the way to a tree whose entries are looked at, at each level.
+/// Maximum hidden directories next to the path to a tree whose entries are examined, at each level.
 const MAX_HIDDEN: usize = 32;
 
-/// Names to look for one by one in a directory that has too many entries to list, or must not be listed. The directories among them
-/// may then be listed: see [`Search::beside`](super::Search::beside).
+/// Names to look up one by one in a directory that has too many entries to list, or must not be listed. The directories
+/// among them may then be listed: see [`Search::beside`](super::Search::beside).
 pub fn probes() -> impl Iterator<Item = &'static [u8]> {
     let together = TOGETHER.iter().flat_map(|(names, _)| names.iter().copied());
     let names = LOGS.iter().chain(&IN_DATA).map(|(name, _)| *name).chain(together).chain(TELLING);
@@ -19,7 +19,7 @@ pub fn probes() -> impl Iterator<Item = &'static [u8]> {
     distinct.into_iter()
 }
 
-/// Those directories in a directory so many levels above a tree that are listed. `way` leads to the tree.
+/// The directories to list in a directory this many levels above a tree. `way` leads to the tree.
 pub(super) fn beside(facts: &Facts, levels: usize, way: &[u8]) -> Vec<Vec<u8>> {
     let is_telling = |name: &[u8]| {
         name == b"metadata" || levels <= NEAR && TELLING.contains(&&name.to_ascii_lowercase()[..])
@@ -29,12 +29,12 @@ pub(super) fn beside(facts: &Facts, levels: usize, way: &[u8]) -> Vec<Vec<u8>> {
     others().filter(|name| is_telling(name)).chain(hidden).map(<[u8]>::to_vec).collect()
 }
 
-/// Whether a directory on the way from a table to a part of it may have such a name.
+/// Whether a directory on the path from a table to a part of it may have such a name.
 fn is_part_of_table(name: &[u8]) -> bool {
     name.contains(&b'=') || matches!(name, b"data" | b"files") || name.starts_with(b"bucket-")
 }
 
-/// What the entries of a directory show.
+/// Evidence from the entries of a directory.
 pub(super) fn evidence(path: &[u8], facts: &Facts, relation: Relation<'_>) -> Vec<Evidence> {
     let known = |table: &[u8], log: &[u8], why| Evidence {
         certainty: Certainty::Known,
@@ -74,7 +74,7 @@ pub(super) fn evidence(path: &[u8], facts: &Facts, relation: Relation<'_>) -> Ve
     found
 }
 
-/// Whether a hidden directory of unknown purpose may be the log of a table that the tree is, or is a part of.
+/// Whether a hidden directory of unknown purpose may be the log of a table to which the tree belongs.
 fn is_possible(name: &[u8], relation: Relation<'_>) -> bool {
     match relation {
         Relation::Inside => is_unknown(name),

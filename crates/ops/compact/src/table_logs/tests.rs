@@ -1,4 +1,4 @@
-//! Trees that are tables, by the names that their formats give, and trees that are not.
+//! Trees that are tables, by the names of their formats, and trees that are not.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs;
@@ -23,7 +23,7 @@ fn real_path(directory: &CStr) -> Option<CString> {
 /// A directory with these files; a name that ends with a slash is a directory.
 fn made(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
     let scratch = tempfile::tempdir().expect("scratch");
-    // Names as they are met above a real tree.
+    // Names typical of directories above a real tree.
     let top = scratch.path().canonicalize().expect("a path").join("home/data");
     for (name, content) in files {
         let path = top.join(name);
@@ -37,7 +37,7 @@ fn made(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
     (scratch, top)
 }
 
-/// What is found about the directory `root` of a tree with these files.
+/// The evidence for the directory `root` of a tree with these files.
 fn found(files: &[(&str, &str)], root: &str) -> Option<Evidence> {
     let (_scratch, top) = made(files);
     let root = path_of(&if root.is_empty() { top.clone() } else { top.join(root) });
@@ -166,7 +166,7 @@ fn logs_of_unknown_formats_are_found_by_what_logs_are() {
     }
 }
 
-/// Issue 36: lists that only their contents tell from the files that they name.
+/// Issue 36: lists that differ only by their contents from the files that they name.
 #[test]
 fn a_list_among_the_files_that_it_names_is_found_whatever_its_name() {
     let data: Vec<_> =
@@ -197,7 +197,7 @@ fn a_list_among_the_files_that_it_names_is_found_whatever_its_name() {
     }
 }
 
-/// Issue 36: a compaction in place that was killed has some of the files, and a new tree lacked them.
+/// Issue 36: a compaction in place that was killed has some of the files, which were missing in a new tree.
 #[test]
 fn the_work_of_an_unfinished_compaction_is_found_from_above_and_from_below() {
     let scratch = tempfile::tempdir().expect("scratch");
@@ -283,13 +283,13 @@ fn unfinished_compactions_hide_no_log() {
         assert_eq!([Care::All, Care::Names].map(|care| judged(&delta, care)), [Some(Certainty::Known); 2]);
         let unknown = [(work, ""), ("t/_five_years/1", "")];
         assert_eq!(judged(&unknown, Care::All), Some(Certainty::Possible));
-        // Of this one a new tree is only warned.
+        // For a new tree, this one is only a warning.
         assert_eq!(judged(&unknown, Care::Names), Some(unfinished));
         assert_eq!(judged(&[(work, "")], Care::All), Some(unfinished));
     }
 }
 
-/// Kept files are their owner's: others must not be kept away for as long as there are any.
+/// Kept files belong to their owner: they must not block other users for as long as they exist.
 #[test]
 fn kept_files_that_may_not_be_looked_at_are_taken_for_complete() {
     let volume = in_memory();
@@ -326,7 +326,7 @@ fn plain_files_are_plain() {
         &[("t/delta_report/a.txt", "1\n"), ("t/base_2/b.txt", "1\n")],
     ] {
         for root in ["t", "t/k=1", "t/data"] {
-            // A hidden directory of unknown purpose beside a directory counts, unless it is dotted.
+            // A hidden directory of unknown purpose next to a directory counts, unless it is dotted.
             let is_beside = more.iter().any(|(name, _)| name.starts_with("_archive")) && root == "t";
             assert_eq!(found(&with(more), root).is_some(), is_beside, "{more:?} from {root}");
         }

@@ -1,18 +1,18 @@
-//! Indexes of compressed files, by which several tasks of Spark share a file: made before Spark reads the files, and removed when
-//! their files are gone.
+//! Compressed-file indexes, with which several Spark tasks share a file: built before Spark reads the files, and
+//! removed when the files are gone.
 //!
 //! ```text
 //! search.rs   the traversal: compressed files, or directories that may have indexes ─► a bounded queue
-//! make.rs     threads that take files from the queue: decode ─► the index
+//! build.rs    threads that take files from the queue: decode ─► the index
 //! prune.rs    threads that take directories: indexes whose files are gone or have changed
 //! store.rs    the directories that keep indexes; names.rs: their names
 //! ```
 //!
-//! A file is read once, from the beginning to the end, by one of as many threads as there are CPUs; with an index to import, that
-//! many threads read the one file. Everything in a directory is reached through a handle of it that the traversal opened. Symbolic
-//! links are followed, as Spark follows them.
+//! There are as many threads as CPUs, and each file is read once, from beginning to end, by one thread; with an index
+//! to import, all threads read the one file. Everything in a directory is accessed through the handle that the
+//! traversal opened. Symbolic links are followed, as Spark follows them.
 
-mod make;
+mod build;
 mod names;
 mod prune;
 mod search;
@@ -31,81 +31,82 @@ use millstream_operation::activity::Activity;
 pub use millstream_operation::content::Effect;
 use search::Search;
 
-/// Files or directories that wait for a thread. Each may hold a directory open.
+/// Maximum files or directories that wait for a thread. Each may hold a directory open.
 const WAITING: usize = 128;
 
 /// What to do with the files or directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Make the indexes of files of at least so many bytes, and of those that are operands.
+    /// Build the indexes of operands, and of other files of at least this size.
     Make {
         /// Bytes of the smallest file.
         min_size: u64,
     },
-    /// Remove indexes of versions of files that no longer exist, and what interrupted runs have left.
+    /// Remove indexes of versions of files that no longer exist, and leftovers of interrupted runs.
     Prune,
 }
 
 /// Where indexes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// In a directory next to each file.
     Beside,
     /// All in one directory.
     Directory {
         /// Its path.
         path: CString,
-        /// What relative operands are relative to: the names of indexes depend on absolute paths.
+        /// The base of relative operands: the names of indexes depend on absolute paths.
         working_directory: Vec<u8>,
     },
 }
 
-/// How indexes are made or removed.
+/// How indexes are built or removed.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What is done.
+    /// The task.
     pub task: Task,
-    /// Whether it is done.
+    /// Whether it is done or only reported.
     pub effect: Effect,
     /// Where indexes are.
-    pub place: Place,
+    pub location: Location,
     /// Number of threads that decode files.
     pub threads: usize,
-    /// Path of another program's index of the one file: several threads decode the file by it.
+    /// Path of another program's index of the one file, with which several threads decode the file.
     pub import: Option<CString>,
     /// Whether gztool's index is written next to each gzip file, too.
     pub export: bool,
 }
 
-/// What was done with a file.
+/// An event of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// Path, starting with the operand as the user gave it: of the compressed file, or of what is removed or exported.
+    /// Path, starting with the operand as the user gave it: of the compressed file, or of the file that is removed or
+    /// exported.
     pub path: &'a [u8],
-    /// What was done, or would be.
+    /// An action, done or to be reported.
     pub action: Action,
 }
 
-/// What was done, or would be.
+/// An action, done or to be reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The index would be made.
+    /// The index would be built.
     WouldMake,
-    /// The index was made.
+    /// The index was built.
     Made(Summary),
-    /// There was an index.
+    /// There already was an index.
     Kept(Summary),
     /// gztool's index was written, or would be.
     Exported,
     /// It was not written, because the file is not gzip.
     NotExported,
-    /// The file, which is below an operand, has no index, because it cannot be divided.
+    /// The file, which is below an operand, has no index, because it is not splittable.
     Undivided,
-    /// An index, or what an interrupted run has left, was removed, or would be.
+    /// An index, or a leftover of an interrupted run, was removed, or would be.
     Removed(Reason),
 }
 
-/// What an index says.
+/// The contents of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Bytes of the compressed file.
@@ -129,7 +130,7 @@ pub enum Reason {
     FileChanged,
     /// It was not completed.
     Incomplete,
-    /// An earlier version of Millstream has made it, under a name that other programs take for that of data.
+    /// An earlier version of Millstream wrote it, under a name that other programs treat as data.
     Visible,
 }
 
@@ -142,31 +143,31 @@ pub enum Cause {
     /// The file cannot be decoded.
     #[error(transparent)]
     Damaged(Box<DecodeError>),
-    /// It cannot be decoded by the index that is imported.
+    /// It cannot be decoded with the imported index.
     #[error("the imported index does not match the file: {0}")]
     Unfit(Box<DecodeError>),
-    /// What is imported is no index.
+    /// The imported file is not an index.
     #[error("{}: not an index of gztool, indexed_gzip, rapidgzip or bgzip", .0.escape_ascii())]
     NotForeign(Vec<u8>),
-    /// The index that is imported could not be read.
+    /// The imported index could not be read.
     #[error("the index to import cannot be read: {0}")]
     NotImported(Error),
-    /// The file is not gzip, and an index is imported.
+    /// The file is not gzip, and an index is to be imported.
     #[error("indexes of other programs can be imported only for gzip files")]
     OnlyGzip,
-    /// A directory, and an index is imported.
+    /// It is a directory, and an index is to be imported.
     #[error("this is a directory, but the imported index belongs to a single file")]
     ImportForDirectory,
     /// gztool's index could not be written.
     #[error("gztool's index cannot be written: {0}")]
     NotExported(Error),
-    /// gztool's index could not be made of the file's.
+    /// gztool's index could not be created from the file's.
     #[error("gztool's index cannot be written: {0}")]
     Unexportable(Box<DecodeError>),
-    /// There is another file in the place of gztool's index.
+    /// Another file has the name of gztool's index.
     #[error("{} exists, and is not the index that would be written", .0.escape_ascii())]
     OtherIndex(Vec<u8>),
-    /// A frame, or a block of deflate, of an operand is too long.
+    /// A frame or deflate block of an operand is too long.
     #[error("it cannot be split, because it is a single frame or has a frame with more than 64 MiB of text")]
     Undivided,
     /// It was written to, or replaced, meanwhile.
@@ -181,7 +182,7 @@ pub enum Cause {
     /// The index could not be written.
     #[error("the index cannot be kept: {0}")]
     NotKept(Error),
-    /// In place of the directory for indexes there is a link.
+    /// There is a link instead of the directory for indexes.
     #[error("_millstream beside it is a symbolic link, which is not followed")]
     Linked,
     /// Links form a loop.
@@ -189,7 +190,7 @@ pub enum Cause {
     Loop,
 }
 
-/// Receives what was done. Calls come from several threads at once.
+/// Receives the results. Calls come from several threads at once.
 pub trait Sink: Sync {
     /// Something was done.
     fn event(&self, event: Event<'_>);
@@ -198,7 +199,7 @@ pub trait Sink: Sync {
     fn problem(&self, path: &[u8], cause: &Cause);
 }
 
-/// What the threads share.
+/// The state shared by the threads.
 struct Run<'a, V: Volume> {
     base: V::Dir,
     options: &'a Options,
@@ -213,7 +214,7 @@ impl<V: Volume> Run<'_, V> {
     }
 }
 
-/// Makes or removes indexes of the files that are operands, or are below operands.
+/// Builds or removes indexes of the files that are operands, or are below operands.
 pub fn run<V: Volume>(
     volume: &V,
     operands: &[CString],
@@ -247,7 +248,7 @@ pub fn run<V: Volume>(
     }
 }
 
-/// The codec of a file that can be divided by an index.
+/// The codec of a file that an index makes splittable.
 fn divisible(name: &[u8]) -> Option<Codec> {
     Codec::split_name(name).map(|(codec, _)| codec).filter(|codec| codec.has_index())
 }
@@ -280,7 +281,7 @@ mod tests {
         let options = Options {
             task: Task::Make { min_size: 0 },
             effect: Effect::Real,
-            place: Place::Beside,
+            location: Location::Beside,
             threads: 2,
             import: None,
             export: false,

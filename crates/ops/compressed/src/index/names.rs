@@ -1,15 +1,15 @@
-//! The names of index files, which are those that Spark looks for (`IndexStore` and `IndexJob` in jvm/spark). Tests of both sides
+//! The names of index files, as Spark looks them up (`IndexStore` and `IndexJob` in jvm/spark). Tests of both sides
 //! read `testdata/index-names.tsv`.
 //!
 //! ```text
-//! beside the file      _millstream/.NAME.MTIME-SIZE.gzidx
+//! next to the file     _millstream/.NAME.MTIME-SIZE.gzidx
 //! in a directory       .UUID-NAME.MTIME-SIZE.gzidx
 //! ```
 //!
-//! The files are hidden, although the directory is, too: Spark reads what is in a hidden directory that a pattern like `/logs/*` matches.
-//! Earlier versions left out the dot; [`HIDDEN`] tells the names apart.
+//! The files are hidden, although the directory is, too: Spark reads the visible files of a hidden directory that a
+//! pattern like `/logs/*` matches. Earlier versions omitted the dot; [`HIDDEN`] distinguishes the names.
 //!
-//! A name of more than 250 bytes has `%~` and the UUID of NAME in the place of NAME.
+//! A name of more than 250 bytes has `%~` and the UUID of NAME instead of NAME.
 //! In NAME, `:` is written `%3A` and `%` is written `%25`: Hadoop cannot keep checksums of a local file whose name has a colon.
 //! MTIME is the time of the last change in milliseconds; on object stores Spark uses the ETag instead. UUID is Java's
 //! `UUID.nameUUIDFromBytes` of the path of the file's directory as Hadoop writes it, `file:/data/logs`.
@@ -22,14 +22,14 @@ use millstream_text::names::c_string;
 use millstream_version::Version;
 use millstream_vfs::Timestamp;
 
-/// The directory for indexes beside their files.
+/// The directory for indexes next to their files.
 pub(super) const BESIDE: &CStr = c"_millstream";
-/// What the names of indexes begin with.
+/// The prefix of the names of indexes.
 pub(super) const HIDDEN: &[u8] = b".";
 const EXTENSION: &[u8] = b".gzidx";
-/// Bytes of the name of an index: file systems take 255, and the name of Hadoop's checksums of a local file has five more.
+/// Maximum bytes of the name of an index: file systems allow 255, and the name of Hadoop's checksum file has five more.
 const LONGEST_NAME: usize = 250;
-/// How [`short`] names begin; [`escaped`] makes no such name.
+/// The prefix of [`short`] names; no [`escaped`] name has it.
 const SHORT: &[u8] = b"%~";
 
 /// What names a version in the name of its index.
@@ -45,17 +45,17 @@ pub(super) fn index_name(prefix: &[u8], name: &CStr, version: &Version) -> CStri
     if whole.count_bytes() <= LONGEST_NAME { whole } else { with(&short(name.to_bytes())) }
 }
 
-/// What stands for a name with which that of the index would be too long.
+/// The replacement of a name that would make the index's name too long.
 pub(super) fn short(name: &[u8]) -> Vec<u8> {
     [SHORT, uuid_of(name).as_bytes()].concat()
 }
 
-/// The file that an index is of.
+/// The file that an index belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum IndexedFile {
     /// With this name.
     Named(Vec<u8>),
-    /// With a name for which this one stands.
+    /// With a name that this one replaces.
     Short(Vec<u8>),
 }
 
@@ -81,7 +81,7 @@ fn escaped(name: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The name that [`escaped`] was given; `None` if it makes no such name.
+/// Inverts [`escaped`]; `None` if it returns no such name.
 fn unescaped(escaped: &[u8]) -> Option<Vec<u8>> {
     let mut parts = escaped.split(|&byte| byte == b'%');
     let mut name = parts.next()?.to_vec();
@@ -115,7 +115,7 @@ pub(super) fn parse(index_name: &[u8]) -> Option<(IndexedFile, Version)> {
     Some((file, version)).filter(|_| is_spelled)
 }
 
-/// What the names of indexes of a directory's files begin with, in a directory for all indexes.
+/// The prefix of the names of indexes of a directory's files, in a directory for all indexes.
 pub(super) fn prefix(working_directory: &[u8], directory: &[u8]) -> Vec<u8> {
     let mut path = b"file:".to_vec();
     path.extend(absolute(working_directory, directory));
@@ -131,7 +131,7 @@ fn uuid_of(bytes: &[u8]) -> String {
     uuid(digest)
 }
 
-/// An absolute path without `.`, `..`, and slashes that say nothing, as Hadoop's `Path` makes it: links are not resolved.
+/// An absolute path without `.`, `..` and redundant slashes, as Hadoop's `Path` normalises it: links are not resolved.
 fn absolute(working_directory: &[u8], path: &[u8]) -> Vec<u8> {
     let joined = [working_directory, path].join(&b'/');
     let path = if path.starts_with(b"/") { path } else { &joined };
@@ -151,7 +151,7 @@ fn uuid(bytes: [u8; 16]) -> String {
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
-/// A new name for an index that is not complete, of the form that Spark uses for this, too.
+/// A new name for an incomplete index, of the same form as Spark's.
 ///
 /// # Panics
 /// If the kernel has no random numbers.
@@ -162,8 +162,9 @@ pub(super) fn temporary_name() -> CString {
     c_string(&[b".", uuid(bytes).as_bytes()])
 }
 
-/// Whether a file is an index that was not completed, or Hadoop's checksums of one: its local file system writes them beside
-/// each file, and renames them after it, so a process that is killed can leave them alone. Spark sees no such files.
+/// Whether a file is an index that was not completed, or Hadoop's checksum file of one: Hadoop's local file system
+/// writes it next to each file, and renames it after the file, so a process that is killed can leave it alone. Spark
+/// sees no such files.
 pub(super) fn is_temporary(name: &[u8]) -> bool {
     let name = name.strip_suffix(b".crc").and_then(|name| name.strip_prefix(b".")).unwrap_or(name);
     let Some(uuid) = name.strip_prefix(b".") else { return false };
@@ -232,7 +233,7 @@ mod tests {
         }
     }
 
-    /// What `UUID.nameUUIDFromBytes("file:/data/logs".getBytes)` is in Java.
+    /// Java's `UUID.nameUUIDFromBytes("file:/data/logs".getBytes)`.
     #[test]
     fn directories_have_javas_uuids() {
         for (working_directory, directory) in [

@@ -12,12 +12,12 @@ use millstream_vfs::{
 
 use super::names::{self, BESIDE, HIDDEN, IndexedFile, checksum_name, is_temporary};
 use super::store::{Store, entries, remove_if_there};
-use super::{Action, Cause, Effect, Event, Place, Reason, Run};
+use super::{Action, Cause, Effect, Event, Location, Reason, Run};
 use millstream_text::names::c_string;
 
-/// What Hadoop's checksums of a file begin with.
+/// The signature of Hadoop's checksum files.
 const CHECKSUMS: &[u8] = b"crc\0";
-/// Nobody takes longer to write an index.
+/// Writing an index never takes longer.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl<V: Volume> Run<'_, V> {
@@ -90,7 +90,8 @@ impl<V: Volume> Run<'_, V> {
                 Err(error) if error.errno == Errno::NOENT => continue,
                 metadata => metadata?,
             };
-            if matches!(self.options.place, Place::Directory { .. }) && !is_ours(index_directory, name)? {
+            if matches!(self.options.location, Location::Directory { .. }) && !is_ours(index_directory, name)?
+            {
                 continue;
             }
             let age = now.as_secs().saturating_sub(u64::try_from(metadata.mtime.sec).unwrap_or(0));
@@ -116,18 +117,19 @@ impl<V: Volume> Run<'_, V> {
         removed.is_ok() && self.options.effect == Effect::Real
     }
 
-    /// The path of the directory that has the indexes of files in a directory, with a slash at its end.
+    /// The path of the directory with the indexes of files in a directory, ending with a slash.
     fn index_directory_path(&self, directory: &[u8]) -> Vec<u8> {
-        match &self.options.place {
-            Place::Beside => [directory, BESIDE.to_bytes(), b"/"].concat(),
-            Place::Directory { path, .. } => {
+        match &self.options.location {
+            Location::Beside => [directory, BESIDE.to_bytes(), b"/"].concat(),
+            Location::Directory { path, .. } => {
                 [path.to_bytes().strip_suffix(b"/").unwrap_or(path.to_bytes()), b"/"].concat()
             }
         }
     }
 }
 
-/// The indexes with a prefix among sorted names, with what they are of: hidden ones, then those with the names of earlier versions.
+/// The indexes with a prefix among sorted names, each with its file: hidden ones, then those with the names of earlier
+/// versions.
 fn indexes<'a>(
     listed: &'a [CString],
     prefix: &'a [u8],
@@ -146,8 +148,8 @@ fn indexes<'a>(
     })
 }
 
-/// Whether a file with the name of an incomplete index begins like one, or like Hadoop's checksums of one. A directory that the user names
-/// may have other hidden files with such names.
+/// Whether a file with the name of an incomplete index begins like one, or like Hadoop's checksum file of one. A
+/// directory that the user names may have other hidden files with such names.
 fn is_ours<D: Dir>(dir: &D, name: &CStr) -> Result<bool> {
     let expected: &[u8] = if name.to_bytes().ends_with(b".crc") { CHECKSUMS } else { INDEX_MAGIC };
     if dir.metadata(name, SymlinkBehavior::NoFollow, Fields::KIND)?.kind() != FileKind::File {
@@ -173,7 +175,7 @@ fn remove_if_empty<D: Dir>(dir: &D) -> Result<()> {
 /// The files of a directory.
 struct Files<'a, D> {
     dir: &'a D,
-    /// By the short names that indexes of files with long names have; [`None`] until such an index is found.
+    /// By the short names in the names of indexes of files with long names; [`None`] until such an index is found.
     short: Option<HashMap<Vec<u8>, CString>>,
 }
 
@@ -182,7 +184,7 @@ impl<'a, D: Dir> Files<'a, D> {
         Files { dir, short: None }
     }
 
-    /// The name of the file of an index.
+    /// The name of an index's file.
     fn name(&mut self, file: &IndexedFile) -> Result<Option<CString>> {
         let short = match file {
             IndexedFile::Named(name) => return Ok(Some(c_string(&[name]))),
@@ -198,7 +200,7 @@ impl<'a, D: Dir> Files<'a, D> {
     }
 }
 
-/// Why an index is not of the file that there is now, if it is not. Without `files` the directory is empty.
+/// Why an index does not match the current file, if it does not. Without `files` the directory is empty.
 fn stale<D: Dir>(
     files: Option<&mut Files<'_, D>>,
     file: &IndexedFile,

@@ -6,25 +6,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Result, SymlinkBehavior, Volume};
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as WalkPlace, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Visitor};
 
 use super::names::BESIDE;
 use super::store::reopen;
-use super::{Cause, Place, Run, Task, divisible};
+use super::{Cause, Location, Run, Task, divisible};
 use millstream_text::hidden::IgnoredNames;
 use millstream_text::names::split;
 
-/// What a thread is to do.
+/// A task for a thread.
 pub(super) enum Job<D> {
-    /// Make the index of a file.
-    Make(Found<D>),
+    /// Build the index of a file.
+    Build(Found<D>),
     /// Remove indexes of files in a directory.
     Prune {
         /// [`None`] if the directory has no files.
         dir: Option<D>,
         /// Its path, which ends with a slash, or nothing for the current directory.
         directory: Vec<u8>,
-        /// The file whose indexes are looked at; [`None`] for all.
+        /// The file whose indexes are examined; [`None`] for all.
         only: Option<CString>,
     },
 }
@@ -91,7 +91,7 @@ impl<V: Volume> Search<'_, V> {
 
     fn found(&self, found: Found<V::Dir>) -> Job<V::Dir> {
         self.run.activity.begun_bytes.fetch_add(found.size, Ordering::Relaxed);
-        Job::Make(found)
+        Job::Build(found)
     }
 
     fn entry(
@@ -139,9 +139,9 @@ impl<V: Volume> Search<'_, V> {
         if self.run.options.task != Task::Prune {
             return Ok(());
         }
-        let is_due = match self.run.options.place {
-            Place::Beside => chunk.entries().any(|entry| entry.name() == BESIDE),
-            Place::Directory { .. } => !chunk.directory().state().swap(true, Ordering::Relaxed),
+        let is_due = match self.run.options.location {
+            Location::Beside => chunk.entries().any(|entry| entry.name() == BESIDE),
+            Location::Directory { .. } => !chunk.directory().state().swap(true, Ordering::Relaxed),
         };
         if is_due {
             let dir = Some(reopen(chunk.handle())?);
@@ -207,14 +207,14 @@ impl<V: Volume> Visitor for Search<'_, V> {
             return;
         }
         self.run.activity.add_directory();
-        let is_shared = matches!(self.run.options.place, Place::Directory { .. });
+        let is_shared = matches!(self.run.options.location, Location::Directory { .. });
         if self.run.options.task == Task::Prune && is_shared && !directory.state().load(Ordering::Relaxed) {
             self.send(Job::Prune { dir: None, directory: prefix(directory), only: None });
         }
     }
 
-    fn fault(&self, (): &mut (), place: &WalkPlace<'_, V, Handed>, fault: &Fault) {
-        if let WalkPlace::Directory(directory) = place {
+    fn fault(&self, (): &mut (), place: &Place<'_, V, Handed>, fault: &Fault) {
+        if let Place::Directory(directory) = place {
             directory.state().store(true, Ordering::Relaxed);
         }
         let mut path = Vec::new();

@@ -11,35 +11,36 @@ use millstream_vfs::{
 };
 
 use super::names::{self, BESIDE, checksum_name, index_name, temporary_name};
-use super::{Cause, Effect, Place, Run, Task};
+use super::{Cause, Effect, Location, Run, Task};
 use millstream_operation::content::take_after;
 use millstream_text::names::rename_new;
 
 /// Mode of a directory for indexes; the process's mask applies.
 const DIRECTORY_MODE: u32 = 0o777;
-/// Bytes of a file or of directory entries read at once.
+/// Bytes of a file or of directory entries in one read.
 const BATCH: usize = 64 << 10;
 
 /// Where indexes are.
 pub(super) enum Store<D> {
-    /// Beside each file.
+    /// Next to each file.
     Beside,
     /// All in one directory.
     Directory {
-        /// [`None`] if it does not exist and is not to be made.
+        /// [`None`] if it does not exist and is not to be created.
         dir: Option<D>,
-        /// What is in it, in order, for [`Task::Prune`].
+        /// Its sorted contents, for [`Task::Prune`].
         names: Vec<CString>,
     },
 }
 
 impl<V: Volume> Run<'_, V> {
-    /// Opens the directory for all indexes, if there is one. An error comes with its path. To make indexes, it is made.
+    /// Opens the directory for all indexes, if there is one. An error comes with its path. To build indexes, it is
+    /// created.
     pub(super) fn open_store(&self) -> std::result::Result<Store<V::Dir>, (Vec<u8>, Cause)> {
-        let Place::Directory { path, .. } = &self.options.place else { return Ok(Store::Beside) };
-        let makes = matches!(self.options.task, Task::Make { .. }) && self.options.effect == Effect::Real;
+        let Location::Directory { path, .. } = &self.options.location else { return Ok(Store::Beside) };
+        let creates = matches!(self.options.task, Task::Make { .. }) && self.options.effect == Effect::Real;
         let open = || Ok(open(&self.base, path, SymlinkBehavior::Follow)?);
-        let opened = if makes { open_or_make(&self.base, path, None, open) } else { open() };
+        let opened = if creates { open_or_create(&self.base, path, None, open) } else { open() };
         let store = opened.and_then(|dir| {
             let is_read = self.options.task == Task::Prune;
             let names = dir.as_ref().filter(|_| is_read).map_or(Ok(Vec::new()), entries)?;
@@ -48,7 +49,7 @@ impl<V: Volume> Run<'_, V> {
         store.map_err(|cause| (path.to_bytes().to_vec(), not_kept(cause)))
     }
 
-    /// The directory that has the indexes of files in `dir`, if it exists.
+    /// The directory with the indexes of files in `dir`, if it exists.
     pub(super) fn open_for(
         &self,
         store: &Store<V::Dir>,
@@ -60,11 +61,11 @@ impl<V: Volume> Run<'_, V> {
         }
     }
 
-    /// What the names of indexes of files in a directory begin with.
+    /// The prefix of the names of indexes of files in a directory.
     pub(super) fn prefix(&self, directory: &[u8]) -> Vec<u8> {
-        match &self.options.place {
-            Place::Beside => Vec::new(),
-            Place::Directory { working_directory, .. } => names::prefix(working_directory, directory),
+        match &self.options.location {
+            Location::Beside => Vec::new(),
+            Location::Directory { working_directory, .. } => names::prefix(working_directory, directory),
         }
     }
 
@@ -73,7 +74,7 @@ impl<V: Volume> Run<'_, V> {
         index_name(&self.prefix(directory), name, version)
     }
 
-    /// Keeps an index. It gets the owner and the permissions of the file.
+    /// Stores an index. It gets the owner and the permissions of the file.
     pub(super) fn save(
         &self,
         store: &Store<V::Dir>,
@@ -83,7 +84,7 @@ impl<V: Volume> Run<'_, V> {
         owner: (&<V::Dir as Dir>::File, &Metadata),
     ) -> std::result::Result<(), Cause> {
         let index_directory = match store {
-            Store::Beside => open_or_make(dir, BESIDE, Some(dir), || open_beside(dir)),
+            Store::Beside => open_or_create(dir, BESIDE, Some(dir), || open_beside(dir)),
             Store::Directory { .. } => self.open_for(store, None),
         }?;
         if let Some(index_directory) = index_directory {
@@ -93,7 +94,7 @@ impl<V: Volume> Run<'_, V> {
     }
 }
 
-/// What becomes of a file that has the name of a new one.
+/// How to treat an existing file with the name of a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Existing {
     /// It is replaced.
@@ -123,7 +124,7 @@ pub(super) fn write_atomically<D: Dir>(
             Existing::Refuse => rename_new(dir, &temporary, dir, name),
         });
     if written.is_err() {
-        // The first error says more.
+        // The first error is more informative.
         let _ = dir.remove(&temporary, RemoveKind::File);
     }
     written
@@ -135,11 +136,12 @@ fn write<F: File>(file: &F, content: &[u8], (owner, metadata): (&F, &Metadata)) 
     file.flush()
 }
 
-/// Bytes of an index and the index, if it is one of the file with this metadata. Another one is ignored, and made again.
+/// The size of an index and the index, if it belongs to the file with this metadata. Another one is ignored, and
+/// rebuilt.
 pub(super) fn load<D: Dir>(dir: &D, name: &CStr, of: &Metadata) -> Option<(u64, Index)> {
     let file = dir.open_file(name, Access::Read, SymlinkBehavior::NoFollow).ok()?;
-    let maker = file.metadata(Fields::UID).ok()?.uid;
-    if !is_trusted(maker, of) {
+    let creator = file.metadata(Fields::UID).ok()?.uid;
+    if !is_trusted(creator, of) {
         return None;
     }
     let bytes = content(&file, longest_index(of.size)).ok()?;
@@ -147,20 +149,20 @@ pub(super) fn load<D: Dir>(dir: &D, name: &CStr, of: &Metadata) -> Option<(u64, 
     Some((bytes.len() as u64, index))
 }
 
-/// Whether an index that belongs to this user is used for the file. The checksums in an index are its maker's, so it could
-/// leave out text: in a shared directory, anyone could change what others read from the file.
-fn is_trusted(maker: u32, file: &Metadata) -> bool {
+/// Whether an index that belongs to this user is used for the file. The checksums in an index come from its creator, so
+/// it could omit text: in a shared directory, anyone could change what others read from the file.
+fn is_trusted(creator: u32, file: &Metadata) -> bool {
     const SUPERUSER: u32 = 0;
-    [file.uid, rustix::process::geteuid().as_raw(), SUPERUSER].contains(&maker)
+    [file.uid, rustix::process::geteuid().as_raw(), SUPERUSER].contains(&creator)
 }
 
-/// Bytes that no index of a file of this size exceeds: for each chunk, which has some bytes of the file, it
-/// has 32 bytes, and the window, compressed. Java, which reads indexes into arrays, takes no more than 2 GiB.
+/// Maximum bytes of an index of a file of this size: for each chunk, which has some bytes of the file, it has
+/// 32 bytes, and the compressed window. Java, which reads indexes into arrays, takes no more than 2 GiB.
 fn longest_index(size: u64) -> u64 {
     size.saturating_mul(4).saturating_add(1 << 20).min(i32::MAX as u64)
 }
 
-/// The bytes of a file, the first `most` of them.
+/// The first `most` bytes of a file.
 pub(super) fn content<F: File>(file: &F, most: u64) -> Result<Vec<u8>> {
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; BATCH]);
     loop {
@@ -198,8 +200,8 @@ fn open<D: Dir>(parent: &D, name: &CStr, symlinks: SymlinkBehavior) -> Result<Op
     }
 }
 
-/// Opens the directory for indexes beside the files of a directory, if there is one. A symbolic link is not
-/// followed: the owner of the files could have an administrator, who makes indexes for him, write elsewhere.
+/// Opens the directory for indexes next to the files of a directory, if there is one. A symbolic link is not
+/// followed: the owner of the files could make an administrator, who builds indexes for them, write elsewhere.
 fn open_beside<D: Dir>(dir: &D) -> std::result::Result<Option<D>, Cause> {
     open(dir, BESIDE, SymlinkBehavior::NoFollow).map_err(|error| {
         let metadata = dir.metadata(BESIDE, SymlinkBehavior::NoFollow, Fields::KIND);
@@ -208,8 +210,9 @@ fn open_beside<D: Dir>(dir: &D) -> std::result::Result<Option<D>, Cause> {
     })
 }
 
-/// Opens a directory for indexes with `open`; makes it if it does not exist. One beside `files` is then their owner's.
-fn open_or_make<D: Dir>(
+/// Opens a directory for indexes with `open`; creates it if it does not exist. One next to `files` is then given to
+/// their owner.
+fn open_or_create<D: Dir>(
     parent: &D,
     name: &CStr,
     files: Option<&D>,
@@ -232,18 +235,18 @@ fn open_or_make<D: Dir>(
     open()
 }
 
-/// Gives a directory for indexes that was made to the owner of the directory of the files, who makes others there later. What
-/// was opened is given, not what has the name: the owner could have put a link there meanwhile, or a directory of somebody
-/// else, which would not be empty.
+/// Gives a new directory for indexes to the owner of the files' directory, who builds other indexes there later. The
+/// open directory is changed, not the name: the owner could have put a link there meanwhile, or another user's
+/// directory, which would not be empty.
 fn hand_over<D: Dir>(made: &D, files: &D) {
     let is_empty = entries(made).is_ok_and(|names| names.is_empty());
     if is_empty && let (Ok(owner), Ok(made)) = (files.own_metadata(Fields::STAT), made.as_file()) {
-        // Only an administrator may, and only he makes indexes for others.
+        // Only an administrator may, and only administrators build indexes for others.
         let _ = made.set_owner(Some(owner.uid), Some(owner.gid));
     }
 }
 
-/// Why an index cannot be kept.
+/// Why an index cannot be stored.
 pub(super) fn not_kept(cause: Cause) -> Cause {
     match cause {
         Cause::Volume(error) => Cause::NotKept(error),

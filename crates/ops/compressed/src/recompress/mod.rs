@@ -1,14 +1,15 @@
-//! Files are compressed again, in a form that can be divided.
+//! Recompresses files in a splittable form.
 //!
 //! ```text
-//! replace.rs    a file ─► a temporary one beside it, synced and verified ─► renamed ─► the old one removed
+//! replace.rs    a file ─► a temporary one next to it, synced and verified ─► renamed ─► the old one removed
 //! pipeline.rs   decoded text ─► blocks ─► encoders, one per CPU, shared by all files ─► written in order
 //! ```
 //!
 //! **No text is lost**: at any moment there is the old file, or the new one, which has been decoded and compared by checksum and
-//! length. The temporary file has one name for each source and is locked, so the next run removes what a killed one has left. If it
-//! finds both the old file and the new one, it compares them, and removes the old one. If the old one certainly stays, the new one is
-//! taken back: with both, readers of the directory would have each line twice. If it may be gone, the new one stays.
+//! length. The temporary file has one name for each source and is locked, so the next run removes the leftovers of a
+//! killed one. If it finds both the old file and the new one, it compares them, and removes the old one. If the old one
+//! certainly stays, the new one is removed: with both, readers of the directory would have each line twice. If the old
+//! one may be gone, the new one stays.
 //!
 //! Files that the log of a table names, or another file in their directory, are left alone.
 
@@ -32,7 +33,7 @@ use millstream_operation::content::damage;
 use pipeline::{Pool, encode};
 use replace::Replacer;
 
-/// What becomes of the old file, if the new one has another name.
+/// How to treat the old file, if the new one has another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Old {
     /// It is removed.
@@ -41,29 +42,29 @@ pub enum Old {
     Keep,
 }
 
-/// How files are compressed again.
+/// How files are recompressed.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The form; by default that of the file's own codec, or else bgzf.
     pub form: Option<Form>,
     /// The level of compression; by default the usual one of the form.
     pub level: Option<i32>,
-    /// What becomes of old files.
+    /// How to treat old files.
     pub old: Old,
     /// Whether anything is changed.
     pub effect: Effect,
     /// Number of threads that encode.
     pub threads: usize,
-    /// The absolute path of a directory, without links; [`None`] if it cannot be told.
+    /// The absolute path of a directory, without links; [`None`] if it cannot be determined.
     pub real_path: fn(&CStr) -> Option<CString>,
 }
 
-/// What was done with a file.
+/// The result for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It would be compressed again.
+    /// It would be recompressed.
     WouldReplace,
-    /// It was compressed again.
+    /// It was recompressed.
     Replaced {
         /// Bytes of the old file.
         before: u64,
@@ -72,13 +73,13 @@ pub enum Action {
         /// Bytes of the text.
         text: u64,
     },
-    /// An earlier run had made the new file.
+    /// An earlier run had created the new file.
     Finished,
-    /// It is in the form already, or an earlier run has made the new file and the old one is to be kept.
+    /// It is in the form already, or an earlier run has created the new file and the old one is to be kept.
     Kept,
 }
 
-/// Why a file was not compressed again. It is as it was.
+/// Why a file was not recompressed. It is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     /// The file could not be read, or the new one not be written.
@@ -90,28 +91,28 @@ pub enum Cause {
     /// Not a regular file.
     #[error("not a regular file")]
     NotAFile,
-    /// It has no name of a codec, and is not text either.
+    /// It has no codec's extension, and is not text either.
     #[error("it is {0}, not text")]
     Format(&'static str),
     /// There is another file with the new name.
     #[error("{} exists and contains different text", .0.escape_ascii())]
     Exists(Vec<u8>),
-    /// There is a file with the new name which cannot be divided as the new one could be.
+    /// There is a file with the new name that is not splittable as the new one would be.
     #[error("{} exists, but is not splittable", .0.escape_ascii())]
     OtherForm(Vec<u8>),
-    /// There is a file with the new name which is damaged.
+    /// There is a damaged file with the new name.
     #[error("{} exists, but cannot be decoded: {}", .0.escape_ascii(), .1)]
     Undecodable(Vec<u8>, Box<DecodeError>),
-    /// There is something with the new name which cannot be read.
+    /// There is something unreadable with the new name.
     #[error("{} exists, but cannot be read: {}", .0.escape_ascii(), .1)]
     Unreadable(Vec<u8>, Error),
-    /// Another process is at it.
+    /// Another process is recompressing it.
     #[error("another process is compressing it")]
     Busy,
     /// It was written to, or replaced, meanwhile.
     #[error("it changed while it was read")]
     Changed,
-    /// Something has the file's name in it, and the old file was to be replaced.
+    /// Another file contains the file's name, and the old file was to be replaced.
     #[error("{}", named(.0))]
     Named(Box<Evidence>),
     /// The old file is another user's, in a directory in which only owners remove files.
@@ -120,15 +121,15 @@ pub enum Cause {
     /// The old file cannot be removed, and the new one has been.
     #[error("it cannot be removed, so the new file was removed again: {0}")]
     TakenBack(Error),
-    /// The old file cannot be removed, and the new one is there.
+    /// The old file cannot be removed, and the new one exists.
     #[error("it cannot be removed, and {} has the same text, so readers find each line twice: {}", .0.escape_ascii(), .1)]
     Twice(Vec<u8>, Error),
-    /// The new file is decoded to other text.
+    /// The new file decodes to other text.
     #[error("the new file does not decode to the same text")]
     NotVerified,
 }
 
-/// Receives what was done. Calls come from several threads at once.
+/// Receives the results. Calls come from several threads at once.
 pub trait Sink: Sync {
     /// Something was done with the file `path`; `new` is the path of the new file.
     fn event(&self, path: &[u8], new: &[u8], action: &Action);
@@ -137,7 +138,7 @@ pub trait Sink: Sync {
     fn problem(&self, path: &[u8], cause: &Cause);
 }
 
-/// Compresses files again.
+/// Recompresses files.
 pub fn run<V: Volume>(
     volume: &V,
     operands: &[CString],
@@ -179,7 +180,7 @@ pub fn run<V: Volume>(
     });
 }
 
-/// Why a file that something names is left alone.
+/// Why a file that is named elsewhere is left alone.
 fn named(evidence: &Evidence) -> String {
     let [table, log] = [&evidence.table, &evidence.log].map(|bytes| String::from_utf8_lossy(bytes));
     match evidence.certainty {
@@ -189,12 +190,12 @@ fn named(evidence: &Evidence) -> String {
     }
 }
 
-/// What names files, by directory.
+/// The evidence that files are named elsewhere, by directory.
 #[derive(Debug, Default)]
 struct Logs(Mutex<HashMap<CString, Option<Evidence>>>);
 
 impl Logs {
-    /// What names files in the directory at a path.
+    /// The evidence that files in the directory at a path are named elsewhere.
     fn of<D: Dir>(&self, base: &D, directory: &CStr, options: &Options) -> Option<Evidence> {
         let known =
             |logs: &Self| logs.0.lock().unwrap_or_else(PoisonError::into_inner).get(directory).cloned();

@@ -1,6 +1,7 @@
 //! From text to a compressed file: one thread per file decodes and writes, those of the pool encode.
 //!
-//! The blocks of all files together are bounded. A file that gets no further one writes those that it has, which frees them.
+//! The blocks of all files together are bounded. A file that gets no more blocks writes those that it has, which frees
+//! them.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -22,17 +23,17 @@ pub(super) struct Job {
     done: Sender<Encoded>,
 }
 
-/// Where encoders take their work from.
+/// The queue from which encoders take their work.
 pub(super) type Jobs = Mutex<Receiver<Job>>;
 
-/// Where files give work to encoders.
+/// The queue to which files add work for encoders.
 pub(super) struct Pool {
     jobs: Mutex<Option<Sender<Job>>>,
     free: Mutex<usize>,
     freed: Condvar,
 }
 
-/// Leave to hold a block.
+/// Permission to hold a block.
 struct Permit<'a>(&'a Pool);
 
 impl Drop for Permit<'_> {
@@ -53,7 +54,7 @@ pub(super) fn encode(jobs: &Jobs) {
 }
 
 impl Pool {
-    /// The pool for so many encoders, and the work, which only they may hold on to.
+    /// The pool for this many encoders, and the work, which only they may hold on to.
     pub(super) fn new(threads: usize) -> (Self, Arc<Jobs>) {
         let (jobs, queue) = mpsc::channel();
         let free = Mutex::new(BLOCKS * threads);
@@ -100,7 +101,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// The text that `input` has.
+    /// Reads the text of `input`.
     pub(super) fn of(mut input: impl Read) -> io::Result<Text> {
         let (mut text, mut buffer) = (Text::default(), vec![0; 256 << 10]);
         loop {
@@ -123,7 +124,7 @@ impl PartialEq for Text {
     }
 }
 
-/// Compresses what `input` has to `file`.
+/// Compresses the text of `input` to `file`.
 pub(super) fn compress<F: File>(
     pool: &Pool,
     encoder: Encoder,
@@ -143,7 +144,7 @@ pub(super) fn compress<F: File>(
             }
         };
         let block = read_block(&mut input).map_err(cause)?;
-        // A file without text has a block without text.
+        // A file without text has one block without text.
         if block.is_empty() && (text.length > 0 || !waiting.is_empty()) {
             break;
         }
@@ -162,14 +163,14 @@ pub(super) fn compress<F: File>(
     Ok(text)
 }
 
-/// As much as a block has, or what is left.
+/// The text of a block, or the rest.
 fn read_block(input: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut block = Vec::new();
     input.take(BLOCK as u64).read_to_end(&mut block)?;
     Ok(block)
 }
 
-/// A file that is written.
+/// A file that is being written.
 struct Output<'a, F> {
     file: &'a F,
     offset: u64,

@@ -16,7 +16,7 @@ use millstream_operation::content::{Content, Counted, damage, take_after};
 use millstream_operation::sticky::restricted_user;
 use millstream_text::names::{c_string, rename_new, split};
 
-/// Bytes of a file's beginning that tell whether it is text.
+/// Bytes at a file's beginning that decide whether it is text.
 const BEGINNING: usize = 512;
 
 type Result<T> = std::result::Result<T, Cause>;
@@ -30,7 +30,7 @@ pub(super) struct Replacer<'a, D> {
     pub(super) logs: &'a Logs,
 }
 
-/// A file that is to be replaced.
+/// A file to be replaced.
 struct Source<D: Dir> {
     dir: D,
     name: CString,
@@ -105,11 +105,11 @@ impl<D: Dir> Replacer<'_, D> {
             .write(source, &temporary)
             .and_then(|action| source.rename(&temporary, self.options.old, new).map(|()| action));
         if replaced.is_err() && source.check_name(&temporary).is_ok() {
-            // The first error says more.
+            // The first error is more informative.
             let _ = source.dir.remove(&source.temporary_name(), RemoveKind::File);
         }
         match replaced {
-            // It was not there before: another source has got the same name.
+            // It is new: another source has got the same name.
             Err(Cause::Exists(new_path)) => match self.made(source, new)? {
                 Some(made) => self.finish(source, &made, new),
                 None => Err(Cause::Exists(new_path)),
@@ -118,7 +118,7 @@ impl<D: Dir> Replacer<'_, D> {
         }
     }
 
-    /// The new file, if an earlier run has made it: it is in the form, and has the text of the source.
+    /// The new file, if an earlier run has created it: it is in the form, and has the text of the source.
     ///
     /// # Errors
     /// If another file has the new name.
@@ -146,7 +146,7 @@ impl<D: Dir> Replacer<'_, D> {
         }
     }
 
-    /// Ends what an earlier run has begun.
+    /// Completes what an earlier run has begun.
     fn finish(&self, source: &Source<D>, made: &D::File, new: &[u8]) -> Result<Action> {
         if self.options.old == Old::Keep {
             return Ok(Action::Kept);
@@ -210,7 +210,7 @@ impl<D: Dir> Source<D> {
         }
     }
 
-    /// Removes what a killed process has left.
+    /// Removes the leftovers of a killed process.
     fn remove_stale(&self) -> Result<()> {
         let name = self.temporary_name();
         let open = |access| self.dir.open_file(&name, access, SymlinkBehavior::NoFollow);
@@ -286,7 +286,7 @@ impl<D: Dir> Source<D> {
         }
         let renamed = match rename_new(&self.dir, &name, &self.dir, &self.new_name) {
             Err(error) if error.errno == Errno::EXIST => return Err(Cause::Exists(new.to_vec())),
-            // It may have taken effect nevertheless.
+            // It may have taken effect all the same.
             Err(error) if !self.is_in_place(temporary).unwrap_or(true) => return Err(error.into()),
             renamed => renamed,
         };
@@ -304,8 +304,8 @@ impl<D: Dir> Source<D> {
         })
     }
 
-    /// Removes the old file. It is no error if it is gone: a server of NFS that gets the request twice says so, and after a timeout
-    /// the first one may have taken effect.
+    /// Removes the old file. It is not an error if it is gone: an NFS server that gets the request twice reports that,
+    /// and after a timeout the first one may have taken effect.
     fn remove_old(&self) -> std::result::Result<(), Error> {
         let removed = self.dir.remove(&self.name, RemoveKind::File);
         let Err(error) = removed else { return Ok(()) };
@@ -317,8 +317,8 @@ impl<D: Dir> Source<D> {
         if is_gone { Ok(()) } else { Err(error) }
     }
 
-    /// Removes the new file, because the old one is to stay. It stays, too, unless the old one certainly has its name: it could be
-    /// the only copy.
+    /// Removes the new file, because the old one is to stay. The new one stays, too, unless the old one certainly has
+    /// its name: it could be the only copy.
     fn take_back(&self, made: &D::File, error: Error, new: &[u8]) -> Cause {
         let taken_back = self.check_unchanged().and_then(|()| {
             if self.is_in_place(made)? {
@@ -346,7 +346,7 @@ fn is_refusal(errno: Errno) -> bool {
     matches!(errno, Errno::PERM | Errno::ACCESS | Errno::BUSY | Errno::ROFS | Errno::TXTBSY)
 }
 
-/// Some bytes of a file, or those that there are.
+/// Some bytes of a file; fewer at its end.
 fn part<F: File>(file: &F, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let counted = Counted::default();
     let mut bytes = Vec::new();
@@ -377,7 +377,7 @@ mod tests {
         real_path: |_| None,
     };
 
-    /// What is done with the file `a` of a volume, and the names that are there then.
+    /// The result for the file `a` of a volume, and the names that exist afterwards.
     fn replaced(volume: &MemoryVolume) -> (Result<Action>, Vec<CString>) {
         let (pool, jobs) = Pool::new(1);
         let encoding = std::thread::spawn(move || super::super::pipeline::encode(&jobs));

@@ -11,7 +11,7 @@ use millstream_system::pattern::{CaseSensitivity, matches_glob};
 /// The exclude patterns.
 #[derive(Clone, Debug, Default)]
 pub struct Exclude {
-    /// Patterns without any character that is special in a pattern.
+    /// Patterns without special characters.
     literals: HashSet<Vec<u8>>,
     globs: Vec<CString>,
 }
@@ -26,7 +26,7 @@ impl Exclude {
         }
     }
 
-    /// Adds the patterns of a file, one a line; white space at the end of a line does not count.
+    /// Adds the patterns of a file, one per line; white space at the end of a line is ignored.
     pub fn add_lines(&mut self, text: &[u8]) {
         let lines = text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end);
         lines.filter(|line| !line.is_empty()).for_each(|line| self.add(line));

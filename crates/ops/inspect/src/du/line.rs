@@ -22,7 +22,7 @@ pub enum LineFormat {
     Json,
 }
 
-/// How numbers are written, with the locale that tells the decimal point.
+/// How numbers are written, with the locale for the decimal point.
 #[derive(Clone, Debug)]
 pub struct Sizes {
     /// Block or unit.
@@ -88,7 +88,7 @@ impl<'a> LineWriter<'a> {
         match (self.options.measure, &sizes.format) {
             (Measure::Inodes, SizeFormat::Blocks { suffix, .. }) => {
                 write_integer(value, out);
-                // If the unit of a suffix does not apply, GNU's tool keeps the last letter.
+                // If the unit of a suffix does not apply, GNU du keeps the last letter.
                 out.extend(suffix.bytes().last().filter(|&letter| letter == b'B'));
             }
             _ => sizes.format.write(value.into(), sizes.locale, out),

@@ -84,7 +84,7 @@ pub enum Measure {
     Inodes,
 }
 
-/// What gets a line besides operands.
+/// What gets a line in addition to operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
     /// Directories.
@@ -111,12 +111,12 @@ pub enum Subdirectories {
     Separate,
 }
 
-/// A threshold for lines, by their number.
+/// A threshold for the number of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// This much or more.
+    /// At least this much.
     AtLeast(u64),
-    /// This much or less.
+    /// At most this much.
     AtMost(u64),
 }
 
@@ -168,7 +168,7 @@ pub trait Sink: Sync {
     /// Something failed. Calls may come from several threads at once.
     fn problem(&self, problem: &Problem<'_>);
 
-    /// A line has these seconds since 1970 as a number, because no calendar has them.
+    /// A line shows this time as a number of seconds since 1970, because it is outside the range of the calendar.
     fn odd_time(&self, seconds: i64);
 }
 

@@ -126,7 +126,7 @@ impl<'a> Report<'a> {
         Some(Level { path_len: path.len(), items, inclusive: contents.own, own: contents.own })
     }
 
-    /// Writes the line of the deepest level, which is complete, and adds it to the level above.
+    /// Writes the line of the deepest directory, which is complete, and adds it to the directory above.
     fn leave(&mut self, path: &[u8], levels: &mut Vec<Level>) {
         let Some(level) = levels.pop() else { return };
         let shown = match self.options.subdirectories {

@@ -35,7 +35,7 @@ pub(super) struct Survey<'a, V> {
     volume: PhantomData<fn() -> V>,
 }
 
-/// What may be reached by more than one path.
+/// Files that may be reached by more than one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
     /// Irrelevant: everything counts each time.
@@ -164,7 +164,7 @@ impl<'a, V: Volume> Survey<'a, V> {
 
     fn problem(&self, error: Error, is_dangling: bool, path: &[u8]) {
         self.activity.add_error();
-        // GNU's tool gives no reason for a dangling link.
+        // GNU du gives no reason for a dangling link.
         let errno = (!is_dangling || error.errno != millstream_vfs::Errno::NOENT).then_some(error.errno);
         self.sink.problem(&Problem { operation: error.operation, errno, path });
         if let LineFormat::Json = self.options.format {
@@ -220,7 +220,7 @@ impl<'a, V: Volume> Survey<'a, V> {
     /// Adds a file.
     fn file(&self, buffers: &mut Buffers, name: &CStr, depth: u32, metadata: &Metadata) {
         let totals = Totals::of(metadata, self.time_field());
-        // What may be reached twice gets its lines where the report finds it first, which may be further up.
+        // A file that may be reached twice gets its line where the report finds it first, which may be further up.
         let has_line =
             self.options.lines == Lines::All && (self.has_line(depth) || self.reach == Reach::Everything);
         if self.may_be_reached_twice(metadata) {

@@ -54,7 +54,7 @@ pub(super) struct Node {
     contents: Mutex<Contents>,
 }
 
-/// A chain of any depth is dropped without recursion, as it is when a survey is given up.
+/// A chain of any depth is dropped without recursion, also when a survey is abandoned.
 impl Drop for Node {
     fn drop(&mut self) {
         let contents = |node: &mut Node| {
@@ -86,7 +86,7 @@ pub(super) struct Contents {
     pub(super) children: Vec<Child>,
 }
 
-/// What a node stands for.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum NodeKind {
     /// A directory.
@@ -127,7 +127,7 @@ impl Node {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves the contents out for the report; `None` if that has been done before, or must not be.
+    /// Moves the contents out for the report; `None` if that has been done before, or must not be done.
     pub(super) fn spend(&self) -> Option<Contents> {
         let mut contents = self.lock();
         if contents.kind == NodeKind::Spent {

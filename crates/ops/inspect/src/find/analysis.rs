@@ -17,13 +17,13 @@ pub(super) struct Plan {
     pub fields: Fields,
     /// Attributes of directories that the traversal itself needs.
     pub directory_fields: Option<Fields>,
-    /// Whether looking at an entry may call the volume.
+    /// Whether examining an entry may call the volume.
     pub fan_out: FanOut,
     /// Whether entries act one at a time.
     pub actions: ActionOrder,
     /// Whether commands are run.
     pub commands: Commands,
-    /// In which order the operands are traversed.
+    /// The order in which operands are traversed.
     pub operands: OperandOrder,
 }
 
@@ -32,11 +32,11 @@ pub(super) struct Plan {
 pub(super) enum ActionOrder {
     /// They may: each only prints, or removes its own file.
     Parallel,
-    /// From its first side effect to the end of its evaluation an entry has the right to act alone.
+    /// Each entry acts alone, from its first side effect to the end of its evaluation.
     OneAtATime,
 }
 
-/// In which order operands are traversed.
+/// The order in which operands are traversed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperandOrder {
     /// All at the same time.
@@ -48,9 +48,9 @@ pub(super) enum OperandOrder {
 /// Whether an expression runs commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Commands {
-    /// It has `-exec` or one of its kin.
+    /// It has `-exec` or a related action.
     Run,
-    /// It has not.
+    /// It does not.
     None,
 }
 
@@ -125,7 +125,7 @@ fn directory_fields(options: &GlobalOptions) -> Option<Fields> {
     }
 }
 
-/// Whether a leaf calls the volume for anything else than attributes.
+/// Whether a leaf calls the volume for anything other than attributes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Calls {
     Volume,
@@ -212,8 +212,8 @@ fn field_of_time(which: TimeField) -> Fields {
 
 /// Flattens nested lists, drops tests that are always true, and evaluates cheap tests before expensive ones.
 ///
-/// Only neighbouring tests change places, never an action, and no test passes one that may print an error except those
-/// that look at the name alone.
+/// Only tests between two actions are reordered, never an action, and only tests of the name move before a test that
+/// may print an error.
 fn reorder(expr: Expr) -> Expr {
     match expr {
         Expr::And(all) => {
@@ -263,9 +263,9 @@ fn sort_runs(mut all: Vec<Expr>) -> Vec<Expr> {
 struct Cost(u32);
 
 impl Cost {
-    /// Nothing but the name is looked at.
+    /// Only the name is examined.
     const NAME: Cost = Cost(1);
-    /// It asks the volume, and a failure may have to be reported.
+    /// It calls the volume, and a failure may have to be reported.
     const NOISY: Cost = Cost(100);
 }
 

@@ -5,7 +5,7 @@ use millstream_vfs::FileKind;
 use super::expression::{Comparison, KindSet, Number};
 use super::moment::Window;
 
-/// Splits the sign that says how a number is compared from the rest.
+/// Splits off the sign that determines how a number is compared.
 pub(super) fn comparison(text: &[u8]) -> (Comparison, &[u8]) {
     match text {
         [b'+', rest @ ..] => (Comparison::Greater, rest),
@@ -28,7 +28,7 @@ pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     text.iter().try_fold(0_u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
 }
 
-/// The number of a user or a group, which may have a plus sign before it.
+/// The number of a user or a group, which may begin with a plus sign.
 pub(super) fn account(text: &[u8]) -> Option<u32> {
     decimal(text.strip_prefix(b"+").unwrap_or(text)).and_then(|id| u32::try_from(id).ok())
 }
@@ -134,13 +134,13 @@ impl AgeUnit {
 /// A second in nanoseconds.
 const SECOND: i128 = 1_000_000_000;
 
-/// When a file's time must lie for its age at `now` to be `N`, `+N` or `-N` units.
+/// The span of a file's time in which its age at `now` is `N`, `+N` or `-N` units.
 pub(super) fn age(text: &[u8], unit: AgeUnit, now: i128) -> Option<Window> {
     let (comparison, digits) = comparison(text);
     let count = real(digits)?;
     let before = |count: f64| now.saturating_sub((count * unit.nanoseconds()) as i128);
     Some(match (comparison, unit) {
-        // findutils 4.9 and 4.11 also take what is less than a second older.
+        // findutils 4.9 and 4.11 also accept times less than a second older.
         (Comparison::Less, AgeUnit::Days) => Window::later_than(before(count).saturating_sub(SECOND)),
         (Comparison::Less, AgeUnit::Minutes) => Window::later_than(before(count)),
         (Comparison::Greater, AgeUnit::Days) => Window::earlier_than(before(count + 1.0)),
@@ -150,7 +150,7 @@ pub(super) fn age(text: &[u8], unit: AgeUnit, now: i128) -> Option<Window> {
     })
 }
 
-/// How many days may lie between two times: `N` for at least N - 1 and less than N, `+N` or `-N`.
+/// How many days may be between two times: `N` for at least N - 1 and less than N, `+N` or `-N`.
 pub(super) fn span_of_days(text: &[u8]) -> Option<Window> {
     let (comparison, digits) = comparison(text);
     let days = |count: f64| (count * AgeUnit::Days.nanoseconds()) as i128;
@@ -169,9 +169,9 @@ pub(super) fn span_of_days(text: &[u8]) -> Option<Window> {
 pub(super) enum KindsError {
     /// There is nothing.
     Empty,
-    /// This letter is no type.
+    /// This letter is not a type.
     Unknown(u8),
-    /// Doors exist on another system.
+    /// Doors exist only on another system.
     Door,
     /// The letters need commas.
     Separator,

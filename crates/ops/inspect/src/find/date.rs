@@ -1,7 +1,7 @@
 //! Dates as people write them: `@SECONDS`, `2026-05-01 12:00`, `yesterday`.
 //!
-//! A date without a zone of its own is a local time, which a day on which clocks change can lack, or have twice. There the C
-//! library decides, as for GNU's tool: of a time that is repeated, which one; and a time that is skipped is no date.
+//! A date without a zone is a local time, which is skipped or repeated on a day on which clocks change. Then the C
+//! library decides, as for GNU find: it picks one of the repeated times, and a skipped time is not a date.
 
 use std::ffi::CStr;
 
@@ -15,7 +15,7 @@ use parse_datetime::{ParsedDateTime, parse_datetime_at_date};
 /// An offset from UTC that no text can give: further than any zone.
 const NO_ZONE: Offset = Offset::constant(25);
 
-/// The moment that a text means.
+/// The moment denoted by a text.
 pub(super) fn parse_date(text: &CStr) -> Option<Timestamp> {
     let text = text.to_str().ok()?;
     // Words of dates are case-insensitive, and an empty text is the last midnight.
@@ -43,18 +43,18 @@ pub(super) fn parse_date(text: &CStr) -> Option<Timestamp> {
     Some(Timestamp { sec, nsec: u32::try_from(moment.rem_euclid(1_000_000_000)).ok()? })
 }
 
-/// How a text says when.
+/// How a text denotes a moment.
 #[derive(Debug, PartialEq, Eq)]
 enum Meaning {
-    /// By a local time, and a span of hours, minutes and seconds from there.
+    /// By a local time, and a span of hours, minutes and seconds from it.
     Local(DateTime, SignedDuration),
     /// By a time with a zone.
     Moment(jiff::Timestamp),
-    /// By a distance from now or another moment, or in a zone with rules of its own, which the parser knows.
+    /// By a distance from now or another moment, or in a zone with separate rules, which the parser knows.
     Resolved,
 }
 
-/// `None` if the text is about a local time that there is not.
+/// `None` if the text denotes a local time that does not exist.
 fn meaning(text: &str, now: &Zoned) -> Option<Meaning> {
     if text.contains(['@', '=']) {
         return Some(Meaning::Resolved);
@@ -66,12 +66,12 @@ fn meaning(text: &str, now: &Zoned) -> Option<Meaning> {
     };
     let Some(parsed) = in_no_zone(text) else { return Some(Meaning::Resolved) };
     if parsed.offset() != NO_ZONE {
-        // GNU's tool asks about such a time, too, and the C library remembers the offset for the next that is repeated.
+        // GNU find looks up such a time, too, and the C library remembers the offset for the next repeated time.
         seconds_of(&parsed.datetime());
         return Some(Meaning::Moment(parsed.timestamp()));
     }
     if let Some(from) = in_no_zone(&without(text, &[DATE_UNITS, TIME_UNITS].concat())) {
-        // The time must be one, not what is a number of days from it.
+        // The time itself must exist, not the time a number of days from it.
         if seconds_of(&from.datetime()).1 == ClockReading::Skipped {
             return None;
         }

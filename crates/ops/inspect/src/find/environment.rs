@@ -12,9 +12,9 @@ use super::date::parse_date;
 use super::expression::StreamId;
 use super::output::Streams;
 
-/// The outside of an expression.
+/// The outside world of an expression.
 pub(super) trait Environment {
-    /// Metadata of a file that an argument names.
+    /// Metadata of a file named by an argument.
     fn metadata(&self, path: &CStr, symlinks: SymlinkBehavior) -> Result<Metadata, Errno>;
     /// Creates the file of an `-fprint`.
     fn open_output(&mut self, path: &CStr) -> Result<StreamId, Errno>;
@@ -33,11 +33,11 @@ pub(super) trait Environment {
         syntax: RegexSyntax,
         case: CaseSensitivity,
     ) -> Result<Option<Regex>, Vec<u8>>;
-    /// The present time.
+    /// The current time.
     fn now(&self) -> Timestamp;
     /// Seconds since 1970 of the beginning of the next local day.
     fn next_midnight(&self) -> i64;
-    /// The moment that a date in words means.
+    /// The moment denoted by a date in words.
     fn parse_date(&self, text: &CStr) -> Option<Timestamp>;
     /// The search path for commands.
     fn search_path(&self) -> Option<Vec<u8>>;
@@ -49,7 +49,7 @@ pub(super) trait Environment {
     fn quote(&self, text: &[u8]) -> Vec<u8>;
 }
 
-/// Why a list of operands cannot be had.
+/// Why a list of operands cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnreadableList {
     /// It cannot be opened.
@@ -58,20 +58,20 @@ pub(super) enum UnreadableList {
     Read(Errno),
 }
 
-/// How bad a message is.
+/// The severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Severity {
-    /// Worth knowing.
+    /// A warning.
     Warning,
-    /// Worth knowing, and not called a warning.
+    /// A warning without the word *warning*.
     Remark,
-    /// The exit status will tell.
+    /// An error, which the exit status reflects.
     Error,
 }
 
 /// The process and the machine.
 pub(super) struct Process<'a, V> {
-    /// Where the files are that arguments name.
+    /// The volume of the files that arguments name.
     pub volume: &'a V,
     /// Files that the expression prints to.
     pub streams: &'a mut Streams,

@@ -30,7 +30,7 @@ use millstream_text::accounts::AccountNames;
 pub(super) struct Worker {
     /// Output that is not committed yet.
     pub out: Vec<u8>,
-    /// Path of the directory at hand, and behind it room for a name.
+    /// Path of the current directory, followed by room for a name.
     pub path: Vec<u8>,
     /// Length of the path before the name.
     pub prefix: usize,
@@ -46,7 +46,7 @@ pub(super) struct Worker {
 pub(super) enum Verdict {
     /// Descend if it is a directory.
     Descend,
-    /// Do not.
+    /// Do not descend.
     Prune,
 }
 
@@ -79,7 +79,7 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
         let plan = &shared.plan;
         let verdict = Verdict::Descend;
         let mut evaluation = Evaluation { shared, plan, subject, worker, turn: None, verdict };
-        // An early end and a false expression are the same to the traversal.
+        // For the traversal, an early end is the same as a false expression.
         let _ = evaluation.eval(&plan.expression);
         evaluation.finish()
     }
@@ -218,7 +218,7 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
         }
     }
 
-    /// Lends the path with a NUL behind it.
+    /// Lends the path with a NUL after it.
     fn with_path_string<T>(&mut self, look: impl FnOnce(&std::ffi::CStr) -> T) -> T {
         self.path();
         self.worker.path.push(0);
@@ -264,7 +264,7 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
     fn is_empty(&mut self) -> bool {
         match self.kind() {
             Some(FileKind::File) => self.of_metadata(|m| m.size == 0),
-            // One that cannot be looked at cannot be opened either, which is then reported once.
+            // One that cannot be examined cannot be opened either, which is then reported once.
             Some(FileKind::Directory) if self.metadata().is_none() => false,
             Some(FileKind::Directory) => match self.has_no_entries() {
                 Ok(empty) => empty,
@@ -371,7 +371,7 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
         if stream == StreamId::STDOUT {
             let mut out = std::mem::take(&mut self.worker.out);
             write(self, &mut out);
-            // A message in JSON may have been added meanwhile.
+            // A JSON message may have been added meanwhile.
             out.append(&mut self.worker.out);
             self.worker.out = out;
         } else {
@@ -397,7 +397,7 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
             known => Ok(known),
         };
         let seen = match listed {
-            // What is searched as a directory is removed as one, so that a link to it stays.
+            // A directory that was traversed is removed as a directory, so that a link to it stays.
             Ok(FileKind::Symlink) if subject.symlinks == SymlinkBehavior::Follow => {
                 Ok(kind_of(SymlinkBehavior::Follow).unwrap_or(FileKind::Symlink))
             }
@@ -443,7 +443,7 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
         if last.starts_with(b"/") { b"/".to_vec() } else { [b"./", &last[..end]].concat() }
     }
 
-    /// Where a command starts, or a message.
+    /// The directory in which a command starts, or a message.
     fn start_directory(&mut self, exec: &Exec) -> Option<StartDirectory> {
         let subject = self.subject;
         match exec.place {

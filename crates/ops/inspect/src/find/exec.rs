@@ -30,7 +30,7 @@ pub(super) struct Exec {
 /// Where a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExecPlace {
-    /// Where we were started.
+    /// In the starting directory of the process.
     Start,
     /// In the directory that holds the file.
     DirectoryOfFile,
@@ -50,7 +50,7 @@ pub(super) enum ExecMode {
 /// The directory in which a child starts.
 #[derive(Clone, Debug)]
 pub(super) enum StartDirectory {
-    /// The one that we are in.
+    /// The current directory.
     Inherited,
     /// A path.
     Path(OsString),
@@ -74,7 +74,7 @@ impl StartDirectory {
     }
 }
 
-/// An operand's directory and its last component, with the slashes that end it.
+/// An operand's directory and its last component, with its trailing slashes.
 pub(super) fn split_operand(operand: &[u8]) -> (&[u8], &[u8]) {
     let end = operand.iter().rposition(|&b| b != b'/').map_or(0, |last| last + 1);
     match operand[..end].iter().rposition(|&b| b == b'/') {
@@ -122,7 +122,7 @@ fn cost(word: &[u8]) -> usize {
     word.len() + 1 + size_of::<usize>()
 }
 
-/// Bytes of arguments that a command may have beside the environment.
+/// Bytes of arguments that a command may have in addition to the environment.
 pub(super) fn argument_limit() -> usize {
     const LEAST: u64 = 128 << 10;
     const MOST: u64 = 2 << 20;
@@ -133,7 +133,7 @@ pub(super) fn argument_limit() -> usize {
     total.saturating_sub(environment + HEADROOM).max(HEADROOM)
 }
 
-/// Puts `name` in place of every `{}` of a word.
+/// Replaces every `{}` of a word by `name`.
 pub(super) fn substitute(word: &[u8], name: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(word.len() + name.len());
     let mut rest = word;

@@ -15,13 +15,13 @@ use millstream_operation::terms::FileSystems;
 /// A node of the tree.
 #[derive(Debug)]
 pub(super) enum Expr {
-    /// True if all are, evaluated until one is false.
+    /// True if all members are true; evaluated until one is false.
     And(Vec<Expr>),
-    /// True if one is, evaluated until it is found.
+    /// True if one member is true; evaluated until it is found.
     Or(Vec<Expr>),
-    /// All are evaluated, the last one's value counts.
+    /// All members are evaluated; the value is the last one's.
     Comma(Vec<Expr>),
-    /// The opposite.
+    /// The negation.
     Not(Box<Expr>),
     /// A test without side effects.
     Test(Test),
@@ -75,13 +75,13 @@ pub(super) enum Leaf<'e> {
 /// A test without side effects.
 #[derive(Debug)]
 pub(super) enum Test {
-    /// `-true`, and options, which are true wherever they stand.
+    /// `-true`, and options, which are true in any position.
     True,
     /// `-false`
     False,
     /// `-name`, `-iname`
     Name(Glob),
-    /// `-path` and its kin
+    /// `-path` and its synonyms
     Path(Glob),
     /// `-lname`, `-ilname`
     LinkTarget(Glob),
@@ -118,11 +118,11 @@ pub(super) enum Test {
     },
     /// `-perm`
     Mode(ModeTest),
-    /// `-mtime`, `-mmin`, `-newer` and their kin
+    /// `-mtime`, `-mmin`, `-newer` and the like
     Time {
         /// Which of the file's times.
         which: TimeField,
-        /// When it must lie.
+        /// The span that must contain it.
         window: Window,
     },
     /// `-used`: days from the last change of the attributes to the last access
@@ -143,19 +143,19 @@ pub(super) enum Action {
     Print {
         /// Where to.
         stream: StreamId,
-        /// What comes after the path.
+        /// The terminator after the path.
         terminator: u8,
     },
     /// `-printf`, `-fprintf`
     Printf {
         /// Where to.
         stream: StreamId,
-        /// What.
+        /// The format.
         format: Format,
     },
     /// `-ls`, `-fls`
     List {
-        /// How many blocks of 512 bytes are counted as one.
+        /// Number of blocks of 512 bytes that count as one.
         unit_blocks: u64,
         /// Where to.
         stream: StreamId,
@@ -197,7 +197,7 @@ pub(super) enum Comparison {
 pub(super) struct Number {
     /// How.
     pub comparison: Comparison,
-    /// To what.
+    /// The number to compare with.
     pub value: u64,
 }
 
@@ -217,7 +217,7 @@ impl Number {
 pub(super) struct KindSet(u16);
 
 impl KindSet {
-    /// Adds a type; false if it was there.
+    /// Adds a type; returns false if the set already has it.
     pub fn insert(&mut self, kind: FileKind) -> bool {
         let bit = 1 << kind.dirent_type();
         let new = self.0 & bit == 0;
@@ -234,7 +234,7 @@ impl KindSet {
 /// The operands and options that apply to the whole traversal.
 #[derive(Debug)]
 pub(super) struct GlobalOptions {
-    /// What to traverse.
+    /// The paths to traverse.
     pub operands: Vec<CString>,
     /// `-H`, `-L`, `-P`, `-follow`
     pub follow: millstream_walk::FollowPolicy,
@@ -261,20 +261,20 @@ pub(super) enum VisitOrder {
     PostOrder,
 }
 
-/// How to treat what is mounted from another file system, where that is not descended into.
+/// How to treat mount points of other file systems, if they are not descended into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MountPoints {
-    /// The expression is evaluated on it.
+    /// The expression is evaluated on them.
     Evaluate,
-    /// It is as if it was not there.
+    /// They are skipped.
     LeaveOut,
 }
 
 /// How to treat files that disappear between being listed and being examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VanishedFiles {
-    /// That they are gone.
+    /// Report that they are gone.
     Report,
-    /// Nothing.
+    /// Ignore them.
     Ignore,
 }

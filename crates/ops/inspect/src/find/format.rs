@@ -14,14 +14,14 @@ pub(super) struct Format {
 pub(super) enum Piece {
     /// Text as it is.
     Literal(Vec<u8>),
-    /// Something about the file.
+    /// A property of the file.
     Field {
-        /// What.
+        /// The field.
         field: Field,
         /// Width and the like.
         layout: Layout,
     },
-    /// `\c`: print no more, and write out what there is.
+    /// `\c`: print no more, and flush the output.
     Stop,
 }
 
@@ -38,13 +38,13 @@ pub(super) struct Layout {
     pub zeros: bool,
     /// `+`: numbers always have a sign.
     pub plus: bool,
-    /// A space: numbers have one in place of a sign.
+    /// A space: numbers have one instead of a sign.
     pub space: bool,
     /// `#`: octal numbers begin with a zero.
     pub alternate: bool,
 }
 
-/// On which side a field is filled up.
+/// The alignment of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Align {
     /// The text is on the right.
@@ -54,7 +54,7 @@ pub(super) enum Align {
     Left,
 }
 
-/// Something about a file that can be printed.
+/// A printable property of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     /// `%p`
@@ -77,7 +77,7 @@ pub(super) enum Field {
     LinkTarget,
     /// `%Z`
     SecurityContext,
-    /// One of those that need the attributes of the file.
+    /// A field that needs the attributes of the file.
     Attribute(Attribute),
 }
 
@@ -123,12 +123,12 @@ pub(super) enum Attribute {
 pub(super) enum FormatError {
     /// It ends in a `%`.
     PercentAtEnd,
-    /// A directive that is kept for later.
+    /// A directive that is reserved.
     Reserved(u8),
 }
 
 impl Format {
-    /// Compiles a format; oddities that can still be printed as they stand are reported to `warn`.
+    /// Compiles a format; oddities that can still be printed as they are, are reported to `warn`.
     pub fn compile(text: &[u8], warn: &mut dyn FnMut(&[u8])) -> Result<Self, FormatError> {
         let mut compiler = Compiler { rest: text, format: Format::default(), warn };
         while let Some((&byte, rest)) = compiler.rest.split_first() {

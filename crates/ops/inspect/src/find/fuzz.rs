@@ -9,7 +9,7 @@ use super::mounts::Mounts;
 use super::parser::parse;
 use super::words::Warnings;
 
-/// Parses any bytes as a command line of words that are each ended by a NUL: nothing outside is touched.
+/// Parses any bytes as a command line of words, each terminated by a NUL: nothing outside is touched.
 pub fn parse_words(bytes: &[u8]) {
     let words: Vec<CString> =
         bytes.split(|&b| b == 0).map(|word| CString::new(word).expect("split at every NUL")).collect();

@@ -26,7 +26,7 @@ enum Shape {
 }
 
 impl Glob {
-    /// Looks at the pattern once.
+    /// Analyses the pattern once.
     pub fn new(pattern: CString, case: CaseSensitivity) -> Self {
         let shape = match case {
             CaseSensitivity::Sensitive => shape_of(pattern.to_bytes()),

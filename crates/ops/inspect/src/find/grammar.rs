@@ -1,4 +1,4 @@
-//! The structure of an expression: operators, their precedence, and what may stand where.
+//! The structure of an expression: operators, their precedence, and the valid sequences of words.
 //!
 //! From loosest to tightest: `,`, `-o`, `-a` (also between two terms without an operator), `!`, parentheses.
 
@@ -7,15 +7,15 @@ use std::ffi::{CStr, CString};
 use super::expression::{Expr, Test};
 use super::refusal::Refusal;
 
-/// How deep parentheses and negations may be nested; the tree is walked by recursion on small stacks.
+/// Maximum nesting of parentheses and negations; the tree is walked by recursion on small stacks.
 const MAX_NESTING: usize = 128;
 
 /// A word of the expression.
 #[derive(Debug)]
 pub(super) struct Token {
-    /// What it is.
+    /// Its role.
     pub kind: TokenKind,
-    /// How the user wrote it.
+    /// The user's spelling.
     pub name: CString,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum TokenKind {
 }
 
 impl TokenKind {
-    /// The operator that a word is.
+    /// The operator for a word.
     pub fn of_operator(word: &[u8]) -> Option<Self> {
         Some(match word {
             b"(" => TokenKind::Open,
@@ -53,7 +53,7 @@ impl TokenKind {
     }
 }
 
-/// Makes the tree of an expression, which is true if it is empty. `last` is the last word, which may be no token.
+/// Builds the tree of an expression; an empty one is true. `last` is the last word, which may not be a token.
 pub(super) fn build_tree(tokens: Vec<Token>, last: Option<&CStr>) -> Result<Expr, Refusal> {
     let acts = tokens.iter().any(|token| match &token.kind {
         TokenKind::Primary(expr) => expr.acts(),
@@ -114,7 +114,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A term after `before`, the operator or parenthesis that makes one necessary.
+    /// A term after `before`, the operator or parenthesis that requires one.
     fn term(&mut self, before: Option<&Token>) -> Result<Expr, Refusal> {
         let Some(token) = self.tokens.next() else {
             return Err(self.missing_at_end(before));
@@ -148,10 +148,10 @@ impl Builder<'_> {
         }
     }
 
-    /// The expression ends where there must be a term.
+    /// The expression ends where a term is required.
     fn missing_at_end(&self, before: Option<&Token>) -> Refusal {
         match before {
-            // GNU find knows more here if it adds a -print of its own.
+            // GNU find gives more detail here if it adds an implicit -print.
             Some(Token { kind, .. }) if self.acts && !matches!(kind, TokenKind::Open) => {
                 missing_term(None, b"")
             }

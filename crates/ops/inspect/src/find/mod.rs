@@ -14,7 +14,7 @@
 //! * Siblings are printed in no particular order, but a directory always comes before its contents (after them with
 //!   `-depth`): a worker hands over its output before other workers can see the directories it found.
 //!
-//! Any volume will do. If a child process cannot enter its directories, `-execdir` is an error.
+//! Any volume is supported. If a child process cannot enter its directories, `-execdir` is an error.
 
 mod analysis;
 mod arguments;
@@ -64,13 +64,13 @@ use words::Warnings;
 
 use millstream_operation::activity::Activity;
 
-/// Who prints messages.
+/// Prints messages.
 pub trait Reporter: Send + Sync {
     /// Prints one message, without the program's name and the newline.
     fn report(&self, message: &[u8]);
 }
 
-/// A command line that is ready to be carried out.
+/// A command line that is ready to run.
 pub struct Find {
     shared: Shared,
     options: WalkOptions,
@@ -80,18 +80,18 @@ pub struct Find {
 /// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Findings {
-    /// Whether everything went well.
+    /// Whether everything succeeded.
     pub success: bool,
-    /// Most workers that there were.
+    /// The largest number of workers.
     pub threads_peak: usize,
 }
 
 impl Find {
     /// Parses the arguments of a command line, without the program's name. Files that they name, as that of `-newer`,
-    /// are looked at on `volume`.
+    /// are examined on `volume`.
     ///
     /// # Errors
-    /// Text to print instead of finding anything.
+    /// Text to print instead of searching.
     pub fn parse<V: Volume>(
         arguments: impl IntoIterator<Item = OsString>,
         volume: &V,
@@ -117,7 +117,7 @@ impl Find {
             threads: parsed.threads,
             follow: plan.options.follow,
             retention: match plan.options.visits {
-                // A directory that is left is looked at, or removed, from the one above it.
+                // A directory that is left is examined, or removed, from the one above it.
                 VisitOrder::PostOrder => HandleRetention::UntilLeft,
                 VisitOrder::PreOrder => HandleRetention::UntilChildrenOpen,
             },
@@ -136,7 +136,7 @@ impl Find {
         self.verbosity
     }
 
-    /// Whether commands may be run, which should find the process as the user started it.
+    /// Whether commands may be run; they should inherit the process's state as the user started it.
     pub fn runs_commands(&self) -> bool {
         self.shared.plan.commands == Commands::Run
     }
@@ -146,7 +146,7 @@ impl Find {
         self.shared.plan.expression.asks()
     }
 
-    /// What has been done so far.
+    /// The progress so far.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.shared.activity
     }

@@ -22,7 +22,7 @@ pub(super) enum ModeRelation {
     Exactly,
     /// All of these are set (`-mode`).
     All,
-    /// One of these is set, or there are none to be set (`/mode`).
+    /// One of these is set, or the mode has no bits (`/mode`).
     Any,
 }
 
@@ -34,7 +34,7 @@ impl ModeTest {
             [b'/', mode @ ..] => (ModeRelation::Any, mode),
             mode => (ModeRelation::Exactly, mode),
         };
-        // It was a way to write `/222` once.
+        // An obsolete form of `/222`.
         if relation == ModeRelation::Exactly && matches!(mode, [b'+', b'0'..=b'9', ..]) {
             return None;
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rustix::fs::makedev;
 
-/// What is mounted, by device number.
+/// Types of mounted file systems, by device number.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
     types: HashMap<u64, Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Output streams: standard output and the files of `-fprint` and its relatives.
+//! Output streams: standard output and the files of `-fprint` and related actions.
 //!
 //! A stream is a buffer under a lock, flushed when it is large. Workers hand over whole pieces, so the output of
 //! different workers never mixes within a piece.
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::expression::StreamId;
 
-/// Bytes that a stream gathers before it writes them.
+/// Bytes that a stream buffers before it writes them.
 const STREAM_BUFFER: usize = 64 << 10;
 
 /// All outputs of an expression.
@@ -44,7 +44,7 @@ enum Target {
 /// The target of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StreamDevice {
-    /// Somebody looks at it: it is written at once, and names are shown without control characters.
+    /// A terminal: output is written at once, and names are shown without control characters.
     Terminal,
     /// Anything else.
     Other,
@@ -87,7 +87,7 @@ fn device_of(output: impl AsFd) -> StreamDevice {
 }
 
 impl Streams {
-    /// Creates or empties a file, unless it is one of the streams already.
+    /// Creates or truncates a file, unless it is already one of the streams.
     pub fn open(&mut self, path: &[u8]) -> Result<StreamId, Errno> {
         use std::os::unix::ffi::OsStrExt;
         match path {
@@ -140,7 +140,7 @@ impl Streams {
         }
     }
 
-    /// Writes what is left, and returns the streams that could not be written.
+    /// Writes the rest, and returns the streams that could not be written.
     pub fn finish(&self) -> Vec<Failure<'_>> {
         self.flush();
         self.streams.iter().filter_map(Stream::failure).collect()
@@ -191,7 +191,7 @@ impl Stream {
     }
 }
 
-/// Past the line buffer that the standard library puts before standard output.
+/// Bypasses the standard library's line buffer for standard output.
 fn write_all(fd: std::os::fd::BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let written = rustix::io::retry_on_intr(|| rustix::io::write(fd, bytes))?;

@@ -30,9 +30,9 @@ pub(super) struct CommandLine {
 struct Parser<'a> {
     words: Words<'a>,
     tokens: Vec<Token>,
-    /// The last word that was a predicate, for messages.
+    /// The last predicate, for messages.
     last_predicate: Option<&'a CStr>,
-    /// The first word after which global options surprise.
+    /// The first word after which a global option deserves a warning.
     first_positional: Option<&'a CStr>,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
         self.note_position(primary, word);
         let expr = (primary.parse)(&mut self.words, word)?;
         self.last_predicate = Some(word);
-        // The one takes the place of operands, the other has done its work; neither has a place in the expression.
+        // One replaces the operands, the other is already applied; neither belongs to the expression.
         if word == c"-files0-from" || word == c"-daystart" {
             return Ok(());
         }

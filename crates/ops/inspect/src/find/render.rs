@@ -124,7 +124,7 @@ impl<D: Dir> Evaluation<'_, '_, D> {
         push_text(out, &shown, layout);
     }
 
-    /// The starting point that the file was found under.
+    /// The operand under which the file was found.
     fn operand(&self) -> &[u8] {
         let index = usize::try_from(self.subject.operand).unwrap_or(usize::MAX);
         self.plan.options.operands.get(index).map_or(b"", |operand| operand.as_bytes())
@@ -171,7 +171,7 @@ impl<D: Dir> Evaluation<'_, '_, D> {
         EntryRecord { dirid, metadata, uid, gid, path }.write(out);
     }
 
-    /// Inode number of the directory that holds the file, 0 if it cannot be had.
+    /// Inode number of the directory that holds the file, 0 if it is unknown.
     fn directory_inode(&mut self) -> u64 {
         if let Some(inode) = self.worker.directory_inode.filter(|_| self.subject.depth > 0) {
             return inode;
@@ -261,7 +261,7 @@ fn push_octal(out: &mut Vec<u8>, value: u32, layout: Layout) {
     push_digits(out, format!("{prefix}{digits}"), "", layout);
 }
 
-/// Of the value 0 `digits` has none; it shows as many zeros as the precision says, one without it.
+/// For the value 0 `digits` is empty; as many zeros as the precision are printed, one without a precision.
 fn push_digits(out: &mut Vec<u8>, digits: String, sign: &str, layout: Layout) {
     let least = match layout.precision {
         Some(least) => least,
@@ -274,7 +274,7 @@ fn push_digits(out: &mut Vec<u8>, digits: String, sign: &str, layout: Layout) {
     push_text(out, text.as_bytes(), Layout { precision: None, ..layout });
 }
 
-/// `%f` of an operand: its last component, with one of the slashes that end it.
+/// `%f` of an operand: its last component, with one of its trailing slashes.
 fn printed_base_name(operand: &[u8]) -> &[u8] {
     let (_, last) = split_operand(operand);
     match last.iter().position(|&b| b == b'/') {
@@ -283,7 +283,8 @@ fn printed_base_name(operand: &[u8]) -> &[u8] {
     }
 }
 
-/// `%h`: all before the last component; of an operand of one character and slashes, all before the last slash.
+/// `%h`: everything before the last component; for an operand of one character and slashes, everything before the last
+/// slash.
 fn dir_name(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
     let visible = if end > 1 { &path[..end] } else { path };
@@ -298,7 +299,7 @@ fn sparseness(metadata: &Metadata) -> f64 {
     }
 }
 
-/// A number as `%g` prints it: so many significant digits, no zeros at the end, an exponent if it is large or small.
+/// A number as `%g` prints it: this many significant digits, no trailing zeros, an exponent if it is large or small.
 fn general_float(value: f64, precision: Option<usize>) -> String {
     if !value.is_finite() {
         return if value > 0.0 { "inf".to_owned() } else { "nan".to_owned() };

@@ -89,7 +89,7 @@ impl Shared {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// The exit status will tell that something went wrong.
+    /// Makes the exit status report a failure.
     pub fn fail(&self) {
         self.failed.store(true, Ordering::Relaxed);
     }
@@ -158,7 +158,7 @@ impl Shared {
         self.record_error(path, Errno::LOOP, "open directory", out);
     }
 
-    /// Reports failures that the exit status of a command does not show.
+    /// Reports failures that a command's exit status does not show.
     pub fn report_ending(&self, program: &[u8], ending: Ending) {
         match ending {
             Ending::Success | Ending::Failure => {}
@@ -175,7 +175,7 @@ impl Shared {
         }
     }
 
-    /// Prints a message; the exit status will tell.
+    /// Prints a message; the exit status will report a failure.
     pub fn report(&self, message: &[u8]) {
         self.fail();
         self.activity.add_error();
@@ -200,7 +200,7 @@ impl Shared {
         out
     }
 
-    /// Asks whether a command shall run.
+    /// Asks whether a command should run.
     pub fn confirm(&self, program: &[u8], path: &[u8]) -> bool {
         let prompt = [b"< ", program, b" ... ", path, b" > ? "].concat();
         // Without standard error nobody sees the question; the answer counts all the same.
@@ -216,7 +216,7 @@ impl Shared {
         }
     }
 
-    /// Runs a command on names that were gathered.
+    /// Runs a command on collected names.
     pub fn run_batch(&self, exec: &Exec, batch: FullBatch, start: &StartDirectory) {
         let program = exec.words.first().or(batch.first()).cloned().unwrap_or_default();
         let words = exec.words.iter().cloned().chain(batch).collect();
@@ -228,10 +228,10 @@ impl Shared {
         }
     }
 
-    /// Runs the commands collected for a directory that is finished.
+    /// Runs the commands collected for a finished directory.
     ///
     /// # Errors
-    /// If there are commands to run and `start` cannot say where.
+    /// If there are commands to run, but `start` does not know where.
     pub fn run_batches_of(
         &self,
         directory: usize,

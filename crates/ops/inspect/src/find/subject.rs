@@ -17,9 +17,9 @@ pub(super) struct Subject<'a, D> {
     pub directory: usize,
     /// Distance from the operand.
     pub depth: u32,
-    /// Which operand it is, or is below.
+    /// Index of the operand that it is or is below.
     pub operand: u64,
-    /// Type as the directory states it, without following a link.
+    /// Type that the directory lists, without following a link.
     pub listed: FileKind,
     /// Whether links are followed here.
     pub symlinks: SymlinkBehavior,
@@ -40,7 +40,7 @@ impl<'a, D: Dir> Subject<'a, D> {
         Subject { name, handle, directory, depth, operand, listed, symlinks, metadata: OnceCell::new() }
     }
 
-    /// With metadata that is known already.
+    /// With known metadata.
     pub fn with_metadata(self, metadata: Option<Metadata>) -> Self {
         if let Some(metadata) = metadata {
             let _ = self.metadata.set(Ok(metadata));
@@ -51,7 +51,7 @@ impl<'a, D: Dir> Subject<'a, D> {
     /// Metadata, fetched with `fields` the first time; every caller must ask for all that is ever needed.
     ///
     /// # Errors
-    /// Why it cannot be had; [`Fetched::Now`] the first time.
+    /// Why it cannot be read; [`Fetched::Now`] the first time.
     pub fn metadata(&self, fields: Fields) -> Result<&Metadata, Fetched> {
         self.metadata_by(fields, |fields| self.handle.metadata(self.name, self.symlinks, fields))
     }
@@ -69,7 +69,7 @@ impl<'a, D: Dir> Subject<'a, D> {
         }
     }
 
-    /// Whether metadata was asked for in vain.
+    /// Whether reading metadata has failed.
     pub fn is_unreachable(&self) -> bool {
         self.metadata.get().is_some_and(Result::is_err)
     }
@@ -80,7 +80,7 @@ impl<'a, D: Dir> Subject<'a, D> {
         examine: impl FnOnce(Fields) -> vfs::Result<Metadata>,
     ) -> Result<Metadata, Errno> {
         match examine(fields) {
-            // A dangling link stands for itself.
+            // A dangling link counts as itself.
             Err(error) if self.symlinks == SymlinkBehavior::Follow && error.errno == Errno::NOENT => {
                 self.fetch_link(fields).map_err(|_| error.errno)
             }
@@ -140,7 +140,7 @@ impl<'a, D: Dir> Subject<'a, D> {
         Ok(context)
     }
 
-    /// The last component of the name, without the slashes that end an operand; of the root, a slash.
+    /// The last component of the name, without an operand's trailing slashes; for the root, a slash.
     pub fn base_name(&self) -> std::borrow::Cow<'a, CStr> {
         let bytes = self.name.to_bytes();
         if self.depth > 0 || !bytes.contains(&b'/') {
@@ -155,8 +155,8 @@ impl<'a, D: Dir> Subject<'a, D> {
 /// Why there is no metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fetched {
-    /// It has just been asked for in vain: to be reported.
+    /// Reading it has just failed: to be reported.
     Now(Errno),
-    /// It was asked for before, and reported.
+    /// Reading it had failed before, which was reported.
     Before,
 }

@@ -13,12 +13,12 @@ use super::run::Shared;
 use super::subject::{Fetched, Subject};
 use millstream_operation::terms::FileSystems;
 
-/// Output that a worker gathers before it hands it over.
+/// Bytes of output that a worker collects before it passes them on.
 const WORKER_BUFFER: usize = 32 << 10;
 
 /// The state of a directory.
 pub(super) struct Frame {
-    /// Type as its parent states it: a directory, or a link to one.
+    /// Type that its parent lists: a directory, or a link to one.
     listed: FileKind,
     /// Device and inode number, where loops or devices matter.
     identity: Option<(u64, u64)>,
@@ -51,9 +51,9 @@ fn key_of<V: Volume>(directory: &DirectoryOf<V>) -> usize {
 enum Plan {
     /// Descend, unless the evaluation says otherwise.
     Descend(Frame),
-    /// Look at it, but not into it.
+    /// Evaluate it, but do not descend.
     Stay,
-    /// Neither: it is one of its own ancestors, which was reported, or a mount point that is left out.
+    /// Neither: it is one of its own ancestors, which was reported, or a mount point to skip.
     Skip,
 }
 
@@ -173,7 +173,7 @@ impl<V: Volume> FindVisitor<'_, V> {
         true
     }
 
-    /// Whether something that is no directory is on the device of the directory that holds it; if that cannot be told, it
+    /// Whether an entry other than a directory is on the device of the directory that holds it; if that is unknown, it
     /// is reported.
     fn is_here(
         &self,
@@ -196,7 +196,7 @@ impl<V: Volume> FindVisitor<'_, V> {
         above.is_some_and(|(dev, _)| dev != metadata.dev)
     }
 
-    /// Whether another file system is mounted on a directory once it is entered. If that cannot be told, opening it will
+    /// Whether another file system is mounted on a directory once it is entered. If that is unknown, opening it will
     /// fail as well.
     fn leads_elsewhere(subject: &Subject<'_, V::Dir>, metadata: &Metadata) -> bool {
         let within = || subject.handle.device_within(subject.name, subject.symlinks);
@@ -300,7 +300,7 @@ impl<V: Volume> Visitor for FindVisitor<'_, V> {
                 StartDirectory::of_handle(&**kept.insert(directory.handle()?))
             });
             if let Err(error) = done {
-                // Also where files may vanish: the names were found, and nothing was done with them.
+                // Also where files may vanish: names were found, but not processed.
                 let mut path = Vec::new();
                 directory.write_path(&mut path);
                 let operation = error.operation.to_string();
@@ -315,7 +315,7 @@ impl<V: Volume> Visitor for FindVisitor<'_, V> {
         match fault {
             Fault::Loop { ancestor } => self.shared.report_loop(&path, ancestor, &mut worker.out),
             Fault::Volume(error) => {
-                // An operand is there because the user says so, not because a directory listed it.
+                // An operand was named by the user, not listed by a directory.
                 let listed = match place {
                     Place::Directory(directory) => directory.depth() > Some(0),
                     Place::Entry(entry) => entry.depth() > 0,

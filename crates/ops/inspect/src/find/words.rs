@@ -24,7 +24,7 @@ pub(super) enum DefaultOutput {
     Record,
 }
 
-/// Whether something is said at the end.
+/// What is printed at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verbosity {
     /// Nothing.
@@ -33,7 +33,7 @@ pub enum Verbosity {
     Statistics,
 }
 
-/// Whether oddities are warned about.
+/// Whether to warn about oddities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Warnings {
     /// They are.
@@ -58,7 +58,7 @@ pub(super) struct Words<'a> {
     pub output: DefaultOutput,
     pub threads: Threads,
     pub verbosity: Verbosity,
-    /// From when ages count.
+    /// The moment from which ages count.
     pub age_origin: i128,
     pub commands: usize,
 }
@@ -91,12 +91,12 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The next word, which stays there.
+    /// The next word, without taking it.
     pub fn peek(&self) -> Option<&'a CStr> {
         self.args.get(self.at).map(CString::as_c_str)
     }
 
-    /// Passes over the next word.
+    /// Skips the next word.
     pub fn skip(&mut self) {
         self.at += 1;
     }
@@ -125,12 +125,12 @@ impl<'a> Words<'a> {
         self.env.quote(text.to_bytes())
     }
 
-    /// A file that cannot be used.
+    /// The refusal of an unusable file.
     pub fn file_error(&self, path: &CStr, errno: Errno) -> Refusal {
         Refusal::mistake(&[&self.quote(path), b": ", errno_text(errno).as_bytes()])
     }
 
-    /// Metadata of a file that an argument names; of the link itself, if it is one that leads nowhere.
+    /// Metadata of a file that an argument names; of the link itself, if it is dangling.
     pub fn argument_metadata(&self, path: &CStr) -> Result<Metadata, Refusal> {
         let found = match self.options.follow {
             FollowPolicy::Never => self.env.metadata(path, SymlinkBehavior::NoFollow),

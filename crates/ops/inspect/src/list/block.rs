@@ -1,10 +1,10 @@
 //! The output of one directory, packed by one worker and written by another.
 //!
-//! Some of the output depends on what came before it: the blank line above a heading, the reset before the first color,
+//! Some of the output depends on earlier output: the blank line above a heading, the reset before the first color,
 //! the offsets reported to Emacs. A block records their positions in a trailer after its text, so that writing it is
 //! little more than a copy.
 
-/// A text, and what must be known about it when it is written.
+/// A text, and the facts needed to write it.
 #[derive(Debug, Default)]
 pub struct Block {
     /// The text, without a blank line before the heading.
@@ -15,9 +15,9 @@ pub struct Block {
     pub first_color: Option<usize>,
     /// Bytes of color sequences in the text, which Emacs does not count.
     pub uncounted: usize,
-    /// Begin and end of names, for Emacs.
+    /// Start and end of names, for Emacs.
     pub names: Vec<(usize, usize)>,
-    /// Begin and end of the directory in the heading, for Emacs.
+    /// Start and end of the directory in the heading, for Emacs.
     pub heading: Option<(usize, usize)>,
 }
 
@@ -26,7 +26,7 @@ const TRAILER: usize = 8 * 6;
 const ABSENT: u64 = u64::MAX;
 
 impl Block {
-    /// Appends what `write` writes, a color sequence.
+    /// Appends a color sequence, which `write` writes.
     pub fn add_color(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.text.len();
         self.first_color.get_or_insert(start);
@@ -98,7 +98,7 @@ pub struct Unpacked<'a> {
 }
 
 impl Unpacked<'_> {
-    /// Begin and end of every name.
+    /// Start and end of every name.
     pub fn names(&self) -> impl Iterator<Item = (u64, u64)> {
         (0..self.offsets.len() / 16).map(|i| (read(self.offsets, 2 * i), read(self.offsets, 2 * i + 1)))
     }

@@ -1,8 +1,8 @@
 //! Colors of names: the `LS_COLORS` language.
 //!
-//! `LS_COLORS` is a colon-separated list of `xx=SEQUENCE` and `*ENDING=SEQUENCE`. A sequence is written between those
-//! of `lc` and `rc`. After a name comes `ec`, or else `rs` between `lc` and `rc`. The case of an ending matters if the
-//! list has the same ending in another case with another sequence. If an ending is given several times, the last one
+//! `LS_COLORS` is a colon-separated list of `xx=SEQUENCE` and `*SUFFIX=SEQUENCE`. A sequence is written between those
+//! of `lc` and `rc`. After a name comes `ec`, or else `rs` between `lc` and `rc`. The case of a suffix matters if the
+//! list has the same suffix in another case with another sequence. If a suffix is given several times, the last one
 //! counts.
 
 use std::collections::{HashMap, HashSet};
@@ -17,9 +17,9 @@ pub enum Role {
     Left,
     /// `rc`: ends a sequence.
     Right,
-    /// `ec`: goes back to normal.
+    /// `ec`: returns to normal.
     End,
-    /// `rs`: goes back to normal, between `lc` and `rc`.
+    /// `rs`: returns to normal, between `lc` and `rc`.
     Reset,
     /// `no`: all text that is not a name.
     Normal,
@@ -95,14 +95,14 @@ const ROLES: [(&[u8; 2], Option<&[u8]>); 24] = [
 #[derive(Clone, Debug)]
 pub struct Colors {
     roles: [Option<Vec<u8>>; 24],
-    /// Endings, the last one given first.
-    endings: Vec<Ending>,
+    /// Suffixes, the last one given first.
+    suffixes: Vec<Suffix>,
     links_as_targets: bool,
 }
 
-/// An ending of names, with its sequence.
+/// A suffix of names, with its sequence.
 #[derive(Clone, Debug)]
-struct Ending {
+struct Suffix {
     text: Vec<u8>,
     sequence: Vec<u8>,
     case: CaseSensitivity,
@@ -122,7 +122,7 @@ pub enum ColorError {
 /// The properties that decide the color of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The name, whose ending may have a color.
+    /// The name, whose suffix may have a color.
     pub name: &'a [u8],
     /// The type.
     pub kind: FileKind,
@@ -150,7 +150,7 @@ pub enum Target {
 impl Default for Colors {
     fn default() -> Self {
         let roles = ROLES.map(|(_, sequence)| sequence.map(<[u8]>::to_vec));
-        Colors { roles, endings: Vec::new(), links_as_targets: false }
+        Colors { roles, suffixes: Vec::new(), links_as_targets: false }
     }
 }
 
@@ -166,11 +166,11 @@ impl Colors {
             match first {
                 b':' => rest = &rest[1..],
                 b'*' => {
-                    let (ending, after) = unescape(&rest[1..], Terminator::Equals)?;
+                    let (suffix, after) = unescape(&rest[1..], Terminator::Equals)?;
                     let after = after.strip_prefix(b"=").ok_or(ColorError::Unparsable)?;
                     let (sequence, after) = unescape(after, Terminator::Colon)?;
                     let case = CaseSensitivity::Insensitive;
-                    colors.endings.push(Ending { text: ending, sequence, case });
+                    colors.suffixes.push(Suffix { text: suffix, sequence, case });
                     rest = after;
                 }
                 _ => {
@@ -186,8 +186,8 @@ impl Colors {
         if colors.sequence(Role::Link) == Some(b"target") {
             colors.links_as_targets = true;
         }
-        colors.endings.reverse();
-        tell_cases_apart(&mut colors.endings);
+        colors.suffixes.reverse();
+        tell_cases_apart(&mut colors.suffixes);
         Ok(colors)
     }
 
@@ -210,9 +210,9 @@ impl Colors {
     pub fn of(&self, subject: &Subject<'_>) -> Option<&[u8]> {
         let role = self.role_of(subject);
         if role == Role::File
-            && let Some(ending) = self.endings.iter().find(|ending| ending.matches(subject.name))
+            && let Some(suffix) = self.suffixes.iter().find(|suffix| suffix.matches(subject.name))
         {
-            return Some(&ending.sequence);
+            return Some(&suffix.sequence);
         }
         let orphan = role == Role::Link
             && matches!(subject.target, Target::Unknown | Target::MissingFromLink)
@@ -293,7 +293,7 @@ impl Colors {
     }
 }
 
-impl Ending {
+impl Suffix {
     fn matches(&self, name: &[u8]) -> bool {
         let Some(start) = name.len().checked_sub(self.text.len()) else { return false };
         match self.case {
@@ -303,25 +303,25 @@ impl Ending {
     }
 }
 
-/// Makes case significant for endings that differ only in case and have different sequences; drops repeated endings,
+/// Makes case significant for suffixes that differ only in case and have different sequences; drops repeated suffixes,
 /// except the last.
-fn tell_cases_apart(endings: &mut Vec<Ending>) {
+fn tell_cases_apart(suffixes: &mut Vec<Suffix>) {
     let mut seen = HashSet::new();
-    endings.retain(|ending| seen.insert(ending.text.clone()));
+    suffixes.retain(|suffix| seen.insert(suffix.text.clone()));
     let mut sequences: HashMap<Vec<u8>, (Vec<u8>, bool)> = HashMap::new();
-    for Ending { text, sequence, .. } in endings.iter() {
+    for Suffix { text, sequence, .. } in suffixes.iter() {
         let (first, differ) =
             sequences.entry(text.to_ascii_lowercase()).or_insert_with(|| (sequence.clone(), false));
         *differ |= first != sequence;
     }
-    for ending in endings {
-        if sequences[&ending.text.to_ascii_lowercase()].1 {
-            ending.case = CaseSensitivity::Sensitive;
+    for suffix in suffixes {
+        if sequences[&suffix.text.to_ascii_lowercase()].1 {
+            suffix.case = CaseSensitivity::Sensitive;
         }
     }
 }
 
-/// The terminators of a part of `LS_COLORS`, besides its own end.
+/// The terminators of a part of `LS_COLORS`, in addition to its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Terminator {
     Colon,

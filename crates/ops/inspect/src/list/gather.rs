@@ -36,7 +36,7 @@ impl<'a> Gatherer<'a> {
     }
 
     fn needs_some_kinds(&self) -> bool {
-        // Types come with the names; they cost calls only on a volume that does not list them.
+        // Types come with the names; they cost calls only on a volume that does not list types.
         use FileKind::{Directory, File, Symlink};
         [Directory, File, Symlink].into_iter().any(|kind| self.wants_attributes(kind))
     }
@@ -192,7 +192,7 @@ impl<'a> Gatherer<'a> {
 
     fn complain<V: Volume, S>(&self, entry: &Entry<'_, V, S>, what: &str, error: Error, severity: Severity) {
         let mut path = Vec::new();
-        // As in a listing, entries of the current directory go by their name.
+        // As in a listing, entries of the current directory are shown by name.
         if entry.depth() == 1 && entry.directory().name() == c"." {
             path.extend_from_slice(entry.name().to_bytes());
         } else {

@@ -7,7 +7,7 @@ const GAP: usize = 2;
 /// The narrowest column: a name of one character and the gap.
 const MIN_COLUMN: usize = 3;
 
-/// In which direction columns are sorted.
+/// The direction in which columns are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Downwards.
@@ -48,12 +48,12 @@ impl Grid {
                 Direction::Down => i / rows,
                 Direction::Across => i % count,
             };
-            // The width of a name that has none is one less than 0, as in GNU's tool.
+            // The width of a name that has none is one less than 0, as in GNU ls.
             let needed = width.wrapping_add(if column == count - 1 { 0 } else { GAP });
             if needed > columns[column] {
                 total = total.wrapping_add(needed - columns[column]);
                 columns[column] = needed;
-                // As in GNU's tool, a column of minimum width may extend past the last column of the line.
+                // As in GNU ls, a column of minimum width may extend past the last column of the line.
                 if total >= line_width {
                     return None;
                 }
@@ -80,7 +80,7 @@ impl Grid {
     }
 }
 
-/// Goes from one column to a later one, with tabs where they help.
+/// Advances from one column to a later one, with tabs where they help.
 pub fn indent(mut from: usize, to: usize, tab_width: usize, block: &mut Block) {
     while from < to {
         if tab_width != 0 && to / tab_width > (from + 1) / tab_width {

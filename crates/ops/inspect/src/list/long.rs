@@ -1,4 +1,4 @@
-//! The columns besides the name, and long lines.
+//! The columns other than the name, and long lines.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rustix::fs::{major, minor};
 
 use super::block::Block;
 use super::options::{Columns, Layout, ListOptions};
-use super::order::Place;
+use super::order::Position;
 use super::owners::{Account, Owners, SharedOwners};
 use super::paint::{Alignment, Painter};
 use super::rows::{AccessMarker, EntryView, Facts, Part};
@@ -189,14 +189,14 @@ impl<'a> Attributes<'a> {
     /// Appends a long line.
     pub fn write_line(
         &self,
-        place: Place,
+        position: Position,
         parts: &[Part],
         widths: &Widths,
         (alignment, link_directory): (Alignment, Option<&Path>),
         ledger: &mut Ledger,
         block: &mut Block,
     ) {
-        let entry = place.entry(parts);
+        let entry = position.entry(parts);
         self.painter.begin(block);
         if self.options.dired {
             block.text.extend_from_slice(b"  ");
@@ -213,7 +213,7 @@ impl<'a> Attributes<'a> {
             Some(facts) => self.write_facts(&entry, facts, widths, ledger, &mut block.text),
             None => self.write_unknown(widths, &mut block.text),
         };
-        // GNU's tool ignores the text before the size once it has written an owner.
+        // GNU ls ignores the text before the size once it has written an owner.
         let column = block.text.len() - if self.shows_owners() { size_start } else { line_start };
         let width = self.painter.write_name(&entry, link_directory, alignment, column, block);
         if let Some(target) = entry.target() {
@@ -232,7 +232,7 @@ impl<'a> Attributes<'a> {
         owner || group || author || context
     }
 
-    /// Appends the columns from the number of links to the time; returns where the size is.
+    /// Appends the columns from the number of links to the time; returns the position of the size.
     fn write_facts(
         &self,
         entry: &EntryView<'_>,

@@ -8,7 +8,7 @@
 //! Memory: a directory is held until its last entry is known, because sorting and columns need all of it. A sorted
 //! listing of names takes 40 bytes per entry plus the name; `-l` takes 104 plus the name and the targets of links.
 //! Outside the C locale the sort keys come on top, and so does the directory's text once it is formatted. A listing in
-//! directory order, one name per line, holds one batch of names. With `-R`, output that waits for its turn is bounded
+//! directory order, one name per line, holds one batch of names. With `-R`, waiting output is bounded
 //! by [`MAX_WAITING_BYTES`].
 
 mod block;
@@ -49,7 +49,7 @@ use visitor::Lister;
 
 use millstream_operation::activity::Activity;
 
-/// Bytes of finished output that may wait for their turn.
+/// Bytes of finished output that may wait to be written.
 pub const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// The result of a listing.

@@ -34,7 +34,7 @@ pub enum SortKey {
     None,
     /// Name, in the order of the locale.
     Name,
-    /// Ending, then name (`-X`).
+    /// Extension, then name (`-X`).
     Extension,
     /// Name, with numbers as numbers (`-v`).
     Version,
@@ -129,7 +129,7 @@ pub enum Depth {
     Tree,
 }
 
-/// The columns of a listing besides name, mode, number of links, size and time.
+/// The columns of a listing other than name, mode, number of links, size and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     /// Inode number (`-i`).
@@ -293,7 +293,7 @@ impl ListOptions {
         self.colors.as_ref().is_some_and(|colors| roles.iter().any(|&role| colors.is_colored(role)))
     }
 
-    /// As in GNU's tool, links have their targets' colors only if executable files have one.
+    /// As in GNU ls, links have their targets' colors only if executable files have one.
     fn links_have_target_colors(&self) -> bool {
         self.colors.as_ref().is_some_and(Colors::links_as_targets) && self.colors_any_of(&[Role::Executable])
     }

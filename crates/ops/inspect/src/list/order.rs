@@ -1,8 +1,8 @@
 //! Sorting of entries.
 //!
-//! An entry is sorted by a [`Place`] of 16 bytes: the position of its row and the first eight bytes of its key, which
-//! decide most comparisons without access to the row. In the order of a language the keys come from `strxfrm`, once per
-//! name.
+//! An entry is sorted by a [`Position`] of 16 bytes: the position of its row and the first eight bytes of its key,
+//! which decide most comparisons without access to the row. In the order of a language the keys come from `strxfrm`,
+//! once per name.
 
 use std::cmp::Ordering;
 
@@ -15,33 +15,37 @@ use super::version;
 
 /// The position of an entry, and the beginning of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     prefix: u64,
     part: u32,
     row: u32,
 }
 
-impl Place {
+impl Position {
     /// The entry.
     pub fn entry(self, parts: &[Part]) -> EntryView<'_> {
         parts[self.part as usize].entry(self.row as usize)
     }
 }
 
-/// The places of all entries of `parts`, in the order that the options ask for; `width` is the columns of a name.
-pub fn sorted(parts: &[Part], options: &ListOptions, width: impl Fn(&EntryView<'_>) -> usize) -> Vec<Place> {
-    let mut places = in_directory_order(parts);
+/// All entries of `parts`, in the order that the options request; `width` is the columns of a name.
+pub fn sorted(
+    parts: &[Part],
+    options: &ListOptions,
+    width: impl Fn(&EntryView<'_>) -> usize,
+) -> Vec<Position> {
+    let mut positions = in_directory_order(parts);
     if options.sort == SortKey::None {
-        return places;
+        return positions;
     }
     let keys = Keys::new(parts, options);
-    for (ordinal, place) in places.iter_mut().enumerate() {
-        place.prefix = match options.sort {
-            SortKey::Width => width(&place.entry(parts)) as u64,
-            _ => keys.prefix(place.entry(parts), ordinal, options),
+    for (ordinal, position) in positions.iter_mut().enumerate() {
+        position.prefix = match options.sort {
+            SortKey::Width => width(&position.entry(parts)) as u64,
+            _ => keys.prefix(position.entry(parts), ordinal, options),
         };
     }
-    places.sort_unstable_by(|a, b| {
+    positions.sort_unstable_by(|a, b| {
         let order = keys.compare(parts, options.sort, a, b);
         let order = if options.reverse { order.reverse() } else { order };
         // Equal entries stay in the order of the directory.
@@ -49,20 +53,24 @@ pub fn sorted(parts: &[Part], options: &ListOptions, width: impl Fn(&EntryView<'
     });
     if options.directories_first {
         let (directories, others): (Vec<_>, Vec<_>) =
-            places.into_iter().partition(|place| leads_to_directory(&place.entry(parts)));
-        places = directories;
-        places.extend(others);
+            positions.into_iter().partition(|position| leads_to_directory(&position.entry(parts)));
+        positions = directories;
+        positions.extend(others);
     }
-    places
+    positions
 }
 
-fn in_directory_order(parts: &[Part]) -> Vec<Place> {
-    let mut places = Vec::with_capacity(parts.iter().map(Part::len).sum());
+fn in_directory_order(parts: &[Part]) -> Vec<Position> {
+    let mut positions = Vec::with_capacity(parts.iter().map(Part::len).sum());
     for (index, part) in parts.iter().enumerate() {
         let part_index = index as u32;
-        places.extend((0..part.len()).map(|row| Place { prefix: 0, part: part_index, row: row as u32 }));
+        positions.extend((0..part.len()).map(|row| Position {
+            prefix: 0,
+            part: part_index,
+            row: row as u32,
+        }));
     }
-    places
+    positions
 }
 
 fn leads_to_directory(entry: &EntryView<'_>) -> bool {
@@ -70,7 +78,7 @@ fn leads_to_directory(entry: &EntryView<'_>) -> bool {
         || entry.facts().is_some_and(|f| FileKind::from_mode(f.target_mode()) == FileKind::Directory)
 }
 
-/// Precomputed keys, for orders in which the names themselves cannot be compared.
+/// Precomputed keys, for orders in which the names cannot be compared directly.
 struct Keys {
     bytes: Vec<u8>,
     /// Where each key ends, by ordinal; empty if names are compared themselves.
@@ -137,7 +145,7 @@ impl Keys {
         }
     }
 
-    fn compare(&self, parts: &[Part], sort: SortKey, a: &Place, b: &Place) -> Ordering {
+    fn compare(&self, parts: &[Part], sort: SortKey, a: &Position, b: &Position) -> Ordering {
         a.prefix.cmp(&b.prefix).then_with(|| {
             let (ea, eb) = (a.entry(parts), b.entry(parts));
             let by_time = |e: &EntryView<'_>| e.facts().map_or(0, |f| f.time.nsec);
@@ -153,8 +161,8 @@ impl Keys {
         })
     }
 
-    fn compare_keys(&self, ea: EntryView<'_>, eb: EntryView<'_>, a: &Place, b: &Place) -> Ordering {
-        let ordinal = |place: &Place| self.part_starts[place.part as usize] + place.row as usize;
+    fn compare_keys(&self, ea: EntryView<'_>, eb: EntryView<'_>, a: &Position, b: &Position) -> Ordering {
+        let ordinal = |position: &Position| self.part_starts[position.part as usize] + position.row as usize;
         self.key(ea, ordinal(a)).cmp(self.key(eb, ordinal(b)))
     }
 }

@@ -15,7 +15,7 @@ const WRITE_BYTES: usize = 64 << 10;
 /// When buffered output is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// When there is enough of it.
+    /// When the buffer is full.
     Full,
     /// After every piece, so that a person sees it.
     Always,
@@ -98,7 +98,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Writes the rest, with the ends that colors and Emacs need.
+    /// Writes the rest, with the trailers that colors and Emacs need.
     ///
     /// # Errors
     /// The first error of the writer.

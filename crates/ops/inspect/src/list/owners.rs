@@ -75,7 +75,7 @@ pub struct SharedOwners {
 }
 
 impl SharedOwners {
-    /// Nothing known yet; the quoter measures names.
+    /// An empty cache; the quoter measures names.
     pub fn new(style: AccountStyle, quoter: Quoter) -> Self {
         SharedOwners { style, quoter, known: Mutex::default() }
     }

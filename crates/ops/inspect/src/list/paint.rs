@@ -47,12 +47,12 @@ impl<'a> Painter<'a> {
         Painter { options, quoter }
     }
 
-    /// What quotes names.
+    /// The quoter of names.
     pub fn quoter(&self) -> &Quoter {
         &self.quoter
     }
 
-    /// Whether quotes are to be lined up where some names of a directory have them.
+    /// Whether names are aligned if some names of a directory have quotes.
     pub fn aligns_quotes(&self) -> bool {
         let layout = match self.options.layout {
             Layout::Long => true,
@@ -75,7 +75,8 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Columns of a name with its indicator; of one without a width, [`millstream_text::quote::UNKNOWN_WIDTH`] and what is added to it.
+    /// Columns of a name with its indicator; for a name without a width, added to
+    /// [`millstream_text::quote::UNKNOWN_WIDTH`].
     pub fn width(&self, entry: &EntryView<'_>, alignment: Alignment, scratch: &mut Vec<u8>) -> usize {
         self.name_width(entry, alignment, scratch).wrapping_add(usize::from(self.indicator(entry).is_some()))
     }
@@ -151,7 +152,7 @@ impl<'a> Painter<'a> {
 
     fn write_text(&self, text: &Text<'_>, block: &mut Block) -> usize {
         let colors = self.options.colors.as_ref();
-        // Quotes are written first to see whether there are any; nearly always there are none.
+        // The name is quoted first to see whether it gets quotes; it nearly never does.
         let start = block.text.len();
         let shown = self.quoter.write_special(text.name, self.special(), &mut block.text);
         let length = block.text.len() - start;
@@ -165,7 +166,7 @@ impl<'a> Painter<'a> {
             let end = block.position();
             block.names.push((end - length, end));
         }
-        // GNU's counts bytes here, and so clears lines that do not wrap.
+        // GNU ls counts bytes here, and so clears lines that do not wrap.
         let width = length + usize::from(padded);
         if let Some(colors) = colors.filter(|c| text.color.is_some() || c.is_colored(Role::Normal)) {
             block.add_color(|out| colors.write_end(out));
@@ -177,7 +178,7 @@ impl<'a> Painter<'a> {
         width
     }
 
-    /// Appends a quoted name with what goes around it.
+    /// Appends a quoted name with its color, hyperlink and indent.
     fn write_decorated(
         &self,
         quoted: &[u8],
@@ -199,7 +200,7 @@ impl<'a> Painter<'a> {
             block.text.extend_from_slice(quoted);
             return;
         };
-        // Where quotes are lined up they are not part of the link.
+        // Where names are aligned, the quotes are not part of the link.
         let outside = usize::from(text.alignment == Alignment::PastQuotes && has_quotes);
         let (before, rest) = quoted.split_at(outside);
         let (inside, after) = rest.split_at(rest.len() - outside);
@@ -210,7 +211,7 @@ impl<'a> Painter<'a> {
         block.text.extend_from_slice(after);
     }
 
-    /// The path that a hyperlink names: absolute, with links resolved, of things that need not exist.
+    /// The path of a hyperlink: absolute, with links resolved; it need not exist.
     fn absolute(&self, directory: &Path, entry: &EntryView<'_>) -> PathBuf {
         let name = entry.name();
         let path = directory.join(OsStr::from_bytes(name));
@@ -248,12 +249,12 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// The character after a name that tells its type.
+    /// The type indicator after a name.
     pub fn indicator(&self, entry: &EntryView<'_>) -> Option<u8> {
         self.indicator_of(entry.kind(), entry.facts().map_or(0, |f| f.mode))
     }
 
-    /// The character after the target of a link.
+    /// The type indicator after the target of a link.
     pub fn target_indicator(&self, entry: &EntryView<'_>) -> Option<u8> {
         let mode = entry.facts().map_or(0, |f| f.target_mode());
         self.indicator_of(FileKind::from_mode(mode), mode)
@@ -288,9 +289,9 @@ fn target_subject<'e>(entry: &EntryView<'_>, target: &'e [u8]) -> Subject<'e> {
     }
 }
 
-/// Resolves links and dots in `path` as far as it exists; what does not exist is kept.
+/// Resolves links and dots in `path` as far as it exists; the rest is kept.
 pub fn resolve(path: &Path) -> PathBuf {
-    /// Links that are followed before it counts as a loop.
+    /// Links that are followed before the path counts as a loop.
     const MAX_LINKS: usize = 40;
     let mut pending: Vec<PathBuf> = vec![path.to_owned()];
     let mut resolved = std::env::current_dir().unwrap_or_default();
@@ -320,7 +321,7 @@ pub fn resolve(path: &Path) -> PathBuf {
     resolved
 }
 
-/// Bytes of a path as a URI has them.
+/// Bytes of a path, percent-encoded for a URI.
 fn write_uri(path: &[u8], out: &mut Vec<u8>) {
     for &byte in path {
         match byte {

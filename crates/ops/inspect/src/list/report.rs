@@ -71,7 +71,7 @@ impl<'a> Diagnostics<'a> {
         self.worst.fetch_max(severity as u8, Ordering::Relaxed);
     }
 
-    /// The worst so far.
+    /// The worst failure so far.
     pub fn worst(&self) -> Severity {
         match self.worst.load(Ordering::Relaxed) {
             0 => Severity::None,

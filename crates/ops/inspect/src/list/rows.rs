@@ -2,7 +2,7 @@
 //!
 //! Each chunk of the traversal becomes a [`Part`]: its names in one allocation, a [`Row`] of 24 bytes each and, if the
 //! listing shows attributes, 64 bytes of [`Facts`]. With the 16 bytes of a sort key, a sorted listing of names takes 40
-//! bytes per entry besides its name, and `-l` takes 104. Targets of links come on top. A part is never moved or merged:
+//! bytes per entry plus its name, and `-l` takes 104. Targets of links come on top. A part is never moved or merged:
 //! the order is an array of references to rows.
 
 use std::ffi::CStr;
@@ -21,7 +21,7 @@ pub struct Part {
     targets: Vec<u8>,
     /// Security contexts, one for each of `facts` where the listing shows them.
     contexts: Vec<Box<[u8]>>,
-    /// Operands that could not be examined. As in GNU's tool, they count when deciding whether quotes are aligned.
+    /// Operands that could not be examined. As in GNU ls, they count when deciding whether quotes are aligned.
     pub missing: Vec<Box<[u8]>>,
 }
 
@@ -36,7 +36,7 @@ pub struct Row {
     listed: FileKind,
     /// Index into the facts of the part, [`NO_FACTS`] if none were fetched.
     facts: u32,
-    /// Of an operand, its position on the command line.
+    /// For an operand, its position on the command line.
     operand: u32,
     /// Inode number.
     ino: u64,
@@ -58,7 +58,7 @@ pub struct Facts {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Size in bytes; of a device its number.
+    /// Size in bytes; for a device its number.
     pub size: u64,
     /// Allocated space, in units of 512 bytes.
     pub blocks: u64,
@@ -101,7 +101,7 @@ pub enum LinkState {
 }
 
 impl Facts {
-    /// From what the volume said; `time` is the one to be shown, if it is known.
+    /// From the volume's metadata; `time` is the one to be shown, if it is known.
     pub fn new(metadata: &Metadata, time: Option<Timestamp>) -> Self {
         let device = matches!(metadata.kind(), FileKind::CharDevice | FileKind::BlockDevice);
         Facts {
@@ -132,7 +132,7 @@ impl Facts {
         if self.is_device() { 0 } else { self.size }
     }
 
-    /// Whether the volume told the time.
+    /// Whether the volume knows the time.
     pub fn time_known(&self) -> bool {
         self.time_known
     }
@@ -197,7 +197,7 @@ impl Part {
         self.targets.shrink_to_fit();
     }
 
-    /// Whether there is nothing to be kept.
+    /// Whether there is nothing to keep.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.missing.is_empty()
     }
@@ -254,7 +254,7 @@ impl<'a> EntryView<'a> {
         self.row.ino
     }
 
-    /// Of an operand, its position on the command line.
+    /// For an operand, its position on the command line.
     pub fn operand(&self) -> u64 {
         u64::from(self.row.operand)
     }

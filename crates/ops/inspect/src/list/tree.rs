@@ -102,7 +102,7 @@ impl<'a, 'o, V: Volume> TreePrinter<'a, 'o, V> {
         }
     }
 
-    /// The type, of a link `File` if it leads to one and `Directory` if such links are entered.
+    /// The type; for a link `File` if it leads to one, and `Directory` if such links are entered.
     fn readable_kind(&self, entry: &Entry<'_, V, Node>, worker: &mut Worker) -> Option<FileKind> {
         let kind = match entry.listed_kind() {
             FileKind::Unknown => self.examine(entry, SymlinkBehavior::NoFollow, Fields::KIND, worker)?.kind(),
@@ -127,7 +127,7 @@ impl<'a, 'o, V: Volume> TreePrinter<'a, 'o, V> {
         let fields = if self.form == TreeForm::Records { Fields::STAT } else { Fields::KIND | Fields::INO };
         let target = entry.handle().metadata(entry.name(), symlinks, fields);
         let is_directory = target.as_ref().is_ok_and(|m| m.kind() == FileKind::Directory);
-        // As in a listing, an operand that is a link stands for a directory but not for a file, unless the options say
+        // As in a listing, an operand that is a link counts as a directory but not as a file, unless the options say
         // so.
         let kept =
             is_directory || matches!(self.options.dereference, Dereference::Always | Dereference::Operands);

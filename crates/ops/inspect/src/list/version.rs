@@ -11,7 +11,7 @@ pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
     }
     let (bare_a, bare_b) = (without_suffix(a), without_suffix(b));
     match compare_parts(bare_a, bare_b) {
-        // Only the endings differ: the whole names decide.
+        // Only the suffixes differ: the whole names decide.
         Ordering::Equal if bare_a.len() < a.len() || bare_b.len() < b.len() => compare_parts(a, b),
         order => order,
     }
@@ -27,7 +27,7 @@ fn rank(name: &[u8]) -> u8 {
     }
 }
 
-/// `name` without an ending like `.tar.gz`: as many as there are of a dot, a letter or `~`, and letters, digits or `~`,
+/// `name` without a suffix like `.tar.gz`: any number of parts of a dot, a letter or `~`, and letters, digits or `~`,
 /// as long as something is left.
 fn without_suffix(name: &[u8]) -> &[u8] {
     let is_head = |b: u8| b.is_ascii_alphabetic() || b == b'~';
@@ -68,7 +68,7 @@ fn split_at_digit(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().position(u8::is_ascii_digit).unwrap_or(text.len()))
 }
 
-/// The number that `text` begins with, without leading zeros, and what follows.
+/// The number at the start of `text`, without leading zeros, and the rest.
 fn split_number(text: &[u8]) -> (&[u8], &[u8]) {
     let (digits, after) = text.split_at(text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len()));
     let zeros = digits.iter().position(|&b| b != b'0').unwrap_or(digits.len());
@@ -97,7 +97,7 @@ mod tests {
             b"",
             b".",
             b"..",
-            // An ending is never the whole of a hidden name.
+            // A suffix is never the whole of a hidden name.
             b".0",
             b".9",
             b".A",

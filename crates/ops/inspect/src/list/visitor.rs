@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_vfs::{FileKind, Operation, Volume};
-use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, Place as WalkPlace, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, Place, Visitor};
 
 use super::Shared;
 use super::block::Block;
@@ -21,7 +21,7 @@ use super::gather::Gatherer;
 use super::grid::{Direction, Grid, indent};
 use super::long::{Attributes, Ledger, Widths};
 use super::options::{Depth, Hidden, Layout, ListOptions, SortKey};
-use super::order::{self, Place};
+use super::order::{self, Position};
 use super::paint::{self, Alignment, Painter};
 use super::report::Severity;
 use super::rows::Part;
@@ -153,9 +153,9 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         self.shared.output.write_block(&packed, self.options.colors.as_ref());
     }
 
-    /// Writes the heading of a streamed directory unless that was done; only its reader calls this.
+    /// Writes the heading of a streamed directory unless that has been done; only its reader calls this.
     fn write_heading_once(&self, directory: &Node<V>, block: &mut Block) {
-        // A streamed directory keeps no parts; an empty one marks that the heading is out.
+        // A streamed directory keeps no parts; an empty part means that the heading has been written.
         let mut marker = lock(&directory.state().parts);
         if marker.is_empty() {
             self.write_heading(directory, block);
@@ -191,9 +191,9 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         descend: &mut Descend<'_, V, Listed>,
     ) -> Block {
         let alignment = self.alignment(parts, &mut worker.scratch);
-        let places = self.sorted(parts, alignment);
-        let (directories, files): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| {
-            self.options.depth != Depth::Entries && place.entry(parts).kind() == FileKind::Directory
+        let positions = self.sorted(parts, alignment);
+        let (directories, files): (Vec<_>, Vec<_>) = positions.into_iter().partition(|position| {
+            self.options.depth != Depth::Entries && position.entry(parts).kind() == FileKind::Directory
         });
         let mut block = Block::default();
         if !files.is_empty() {
@@ -211,8 +211,8 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
             _ => Heading::Path,
         };
         let delivery = if alone && self.streams() { Delivery::Streamed } else { Delivery::Whole };
-        for place in directories {
-            let entry = place.entry(parts);
+        for position in directories {
+            let entry = position.entry(parts);
             let state = Listed::new(heading, delivery);
             descend.into_name(entry.name_with_nul(), entry.listed_kind(), entry.operand(), state);
         }
@@ -227,7 +227,7 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         descend: &mut Descend<'_, V, Listed>,
     ) -> Block {
         let alignment = self.alignment(parts, &mut worker.scratch);
-        let places = self.sorted(parts, alignment);
+        let positions = self.sorted(parts, alignment);
         let mut block = Block::default();
         self.write_heading(directory, &mut block);
         if self.attributes.shows_total() {
@@ -236,10 +236,10 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         let links = self.link_directory(directory);
         let padding = if self.writes_singly() { Padding::None } else { self.padding() };
         let style = Style { links: links.as_deref(), alignment, padding };
-        self.write_entries(&places, parts, style, worker, &mut block);
+        self.write_entries(&positions, parts, style, worker, &mut block);
         if self.options.depth == Depth::Tree {
-            for place in places {
-                let entry = place.entry(parts);
+            for position in positions {
+                let entry = position.entry(parts);
                 if entry.kind() == FileKind::Directory && !matches!(entry.name(), b"." | b"..") {
                     let operand = directory.operand().unwrap_or_default();
                     let state = Listed::new(Heading::Path, Delivery::Whole);
@@ -250,13 +250,13 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         block
     }
 
-    fn sorted(&self, parts: &[Part], alignment: Alignment) -> Vec<Place> {
+    fn sorted(&self, parts: &[Part], alignment: Alignment) -> Vec<Position> {
         order::sorted(parts, self.options, |entry| self.painter.name_width(entry, alignment, &mut Vec::new()))
     }
 
     fn write_entries(
         &self,
-        places: &[Place],
+        positions: &[Position],
         parts: &[Part],
         Style { links, alignment, padding }: Style<'_>,
         worker: &mut Worker,
@@ -269,12 +269,12 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         } else {
             Widths::default()
         };
-        let page = Page { lister: self, places, parts, links, alignment, widths };
+        let page = Page { lister: self, positions, parts, links, alignment, widths };
         match self.options.layout {
             Layout::Long => {
-                for &place in places {
+                for &position in positions {
                     let ledger = &mut worker.ledger;
-                    self.attributes.write_line(place, parts, &widths, (alignment, links), ledger, block);
+                    self.attributes.write_line(position, parts, &widths, (alignment, links), ledger, block);
                 }
             }
             Layout::OnePerLine => page.write_lines(block),
@@ -317,7 +317,7 @@ enum Padding {
 /// The entries of one directory, laid out.
 struct Page<'p, 'o, V> {
     lister: &'p Lister<'p, 'o, V>,
-    places: &'p [Place],
+    positions: &'p [Position],
     parts: &'p [Part],
     links: Option<&'p Path>,
     alignment: Alignment,
@@ -325,14 +325,14 @@ struct Page<'p, 'o, V> {
 }
 
 impl<V: Volume> Page<'_, '_, V> {
-    fn item_width(&self, place: Place, scratch: &mut Vec<u8>) -> usize {
-        let entry = place.entry(self.parts);
+    fn item_width(&self, position: Position, scratch: &mut Vec<u8>) -> usize {
+        let entry = position.entry(self.parts);
         let frills = self.lister.attributes.frills_width(&entry, &self.widths, scratch);
         self.lister.painter.width(&entry, self.alignment, scratch).wrapping_add(frills)
     }
 
-    fn write_item(&self, place: Place, start_column: usize, block: &mut Block) {
-        let entry = place.entry(self.parts);
+    fn write_item(&self, position: Position, start_column: usize, block: &mut Block) {
+        let entry = position.entry(self.parts);
         self.lister.painter.begin(block);
         self.lister.attributes.write_frills(&entry, &self.widths, &mut block.text);
         self.lister.painter.write_name(&entry, self.links, self.alignment, start_column, block);
@@ -340,15 +340,16 @@ impl<V: Volume> Page<'_, '_, V> {
     }
 
     fn write_lines(&self, block: &mut Block) {
-        for &place in self.places {
-            self.write_item(place, 0, block);
+        for &position in self.positions {
+            self.write_item(position, 0, block);
             block.text.push(self.lister.options.line_end);
         }
     }
 
     fn write_grid(&self, direction: Direction, scratch: &mut Vec<u8>, block: &mut Block) {
         let options = self.lister.options;
-        let items: Vec<usize> = self.places.iter().map(|&place| self.item_width(place, scratch)).collect();
+        let items: Vec<usize> =
+            self.positions.iter().map(|&position| self.item_width(position, scratch)).collect();
         let grid = Grid::fit(&items, options.line_width, direction);
         let tab_width = if options.colors.is_some() { 0 } else { options.tab_width };
         for row in 0..grid.row_count(items.len()) {
@@ -356,7 +357,7 @@ impl<V: Volume> Page<'_, '_, V> {
             for (column, width) in grid.columns.iter().enumerate() {
                 let Some(item) = grid.item(row, column, items.len()) else { break };
                 indent(end, column_start, tab_width, block);
-                self.write_item(self.places[item], column_start, block);
+                self.write_item(self.positions[item], column_start, block);
                 end = items[item].wrapping_add(column_start);
                 column_start = column_start.wrapping_add(*width);
             }
@@ -366,15 +367,15 @@ impl<V: Volume> Page<'_, '_, V> {
 
     fn write_one_row(&self, scratch: &mut Vec<u8>, block: &mut Block) {
         let mut column = 0;
-        for (i, &place) in self.places.iter().enumerate() {
+        for (i, &position) in self.positions.iter().enumerate() {
             if i > 0 {
                 block.text.extend_from_slice(b"  ");
                 column += 2;
             }
-            self.write_item(place, column, block);
-            column = self.item_width(place, scratch).wrapping_add(column);
+            self.write_item(position, column, block);
+            column = self.item_width(position, scratch).wrapping_add(column);
         }
-        if !self.places.is_empty() {
+        if !self.positions.is_empty() {
             block.text.push(self.lister.options.line_end);
         }
     }
@@ -382,8 +383,8 @@ impl<V: Volume> Page<'_, '_, V> {
     fn write_commas(&self, scratch: &mut Vec<u8>, block: &mut Block) {
         let options = self.lister.options;
         let mut column: usize = 0;
-        for (i, &place) in self.places.iter().enumerate() {
-            let width = self.item_width(place, scratch);
+        for (i, &position) in self.positions.iter().enumerate() {
+            let width = self.item_width(position, scratch);
             if i > 0 {
                 // With a width that is not known, the sum is modulo 2^64.
                 let most = usize::MAX.wrapping_sub(width).wrapping_sub(2);
@@ -392,10 +393,10 @@ impl<V: Volume> Page<'_, '_, V> {
                 block.text.extend_from_slice(&[b',', if fits { b' ' } else { options.line_end }]);
                 column = if fits { column + 2 } else { 0 };
             }
-            self.write_item(place, column, block);
+            self.write_item(position, column, block);
             column = column.wrapping_add(width);
         }
-        if !self.places.is_empty() {
+        if !self.positions.is_empty() {
             block.text.push(options.line_end);
         }
     }
@@ -483,21 +484,21 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
         self.shared.output.write_block(block, self.options.colors.as_ref());
     }
 
-    fn fault(&self, _worker: &mut Worker, place: &WalkPlace<'_, V, Listed>, fault: &Fault) {
+    fn fault(&self, _worker: &mut Worker, place: &Place<'_, V, Listed>, fault: &Fault) {
         self.shared.activity.add_error();
         let mut path = Vec::new();
         match place {
-            WalkPlace::Directory(directory) => path = shown_path(directory),
-            WalkPlace::Entry(entry) => entry.write_path(&mut path),
+            Place::Directory(directory) => path = shown_path(directory),
+            Place::Entry(entry) => entry.write_path(&mut path),
         }
         let depth = match place {
-            WalkPlace::Directory(directory) => {
+            Place::Directory(directory) => {
                 // Entries read before the failure are still listed. A directory that could not be opened has none.
                 let unread = !matches!(fault, Fault::Volume(error) if error.operation == Operation::ReadDir);
                 directory.state().failed.fetch_or(unread, Ordering::Release);
                 directory.depth()
             }
-            WalkPlace::Entry(entry) => Some(entry.depth()),
+            Place::Entry(entry) => Some(entry.depth()),
         };
         let severity = if depth.unwrap_or(0) == 0 { Severity::Serious } else { Severity::Minor };
         match fault {

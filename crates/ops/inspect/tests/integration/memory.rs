@@ -1,4 +1,4 @@
-//! Operations on a volume that is not the kernel's, on which things go wrong: against a plain model of the tree.
+//! Operations on an in-memory volume with injected errors, compared with a plain model of the tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -39,12 +39,12 @@ fn for_random_trees(mut check: impl FnMut(&MemoryVolume, &RandomTree, Threads)) 
     }
 }
 
-/// What is ended by `end`.
+/// The strings terminated by `end`.
 fn records(text: &[u8], end: u8) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(move |&b| b == end).map(|record| &record[..record.len() - 1])
 }
 
-/// Remembers messages.
+/// Records messages.
 #[derive(Default)]
 struct Messages(Mutex<Vec<Vec<u8>>>);
 
@@ -60,14 +60,14 @@ impl Reporter for Messages {
     }
 }
 
-/// What became of a search: the paths that it found, its messages, and whether it went well.
+/// The result of a search: the paths that it found, its messages, and whether it succeeded.
 struct Found {
     paths: BTreeSet<Vec<u8>>,
     messages: Vec<Vec<u8>>,
     success: bool,
 }
 
-/// Finds below `root` with an expression, of which paths go to a file.
+/// Searches below `root` with an expression that prints paths to a file.
 fn find(volume: &MemoryVolume, threads: Threads, expression: &[&str]) -> Found {
     let scratch = tempfile::tempdir().expect("tempdir");
     let output = scratch.path().join("paths");
@@ -115,7 +115,7 @@ fn find_prints_what_is_listed_and_reports_what_cannot_be_read() {
 fn find_tests_attributes_and_reports_those_it_cannot_have() {
     for_random_trees(|volume, tree, threads| {
         let is_known = |entry: &Entry| entry.error_of(Operation::Stat).is_none();
-        // What is not known is not descended into.
+        // An entry of unknown type is not descended into.
         let reached = tree.reachable(is_known);
         let found = find(volume, threads, &["-size", "-150c"]);
         let small = |entry: &&&Entry| is_known(entry) && !is_directory(entry) && entry.size < 150;
@@ -179,7 +179,7 @@ fn find_deletes_what_it_can() {
     });
 }
 
-/// Takes what `du` prints.
+/// Collects the output of `du`.
 #[derive(Default)]
 struct Usage {
     lines: Mutex<Vec<u8>>,

@@ -38,7 +38,7 @@ fn kept(bed: &Bed) -> PathBuf {
     PathBuf::from(bed.staging.to_str().expect("UTF-8").replace("-compact", "-replaced"))
 }
 
-/// Undoes up to step `last`; whether there was such a step.
+/// Undoes up to step `last`; returns whether there was such a step.
 fn undone_until(bed: &Bed, last: usize) -> bool {
     let (steps, staging) = (AtomicUsize::new(0), bed.open());
     let result = undo(&staging, &|| steps.fetch_add(1, Ordering::Relaxed) < last);

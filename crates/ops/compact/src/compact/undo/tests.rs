@@ -49,7 +49,7 @@ fn undone(bed: &Bed) -> Result<Undone, CompactError> {
     undone
 }
 
-/// Undoes up to step `last`; whether there was such a step.
+/// Undoes up to step `last`; returns whether there was such a step.
 fn undone_until(bed: &Bed, last: usize) -> bool {
     let (steps, staging) = (AtomicUsize::new(0), bed.open());
     let result = undo(&staging, &|| steps.fetch_add(1, Ordering::Relaxed) < last);
@@ -122,8 +122,8 @@ fn whatever_step_the_undoing_is_interrupted_at_the_rest_is_done() {
     }
 }
 
-/// What others are told about a directory that was compacted, is in such a directory, or has one in it.
-fn told(directory: &Path, care: Care) -> Option<String> {
+/// The report to others about a directory that was compacted, is in such a directory, or contains one.
+fn reported(directory: &Path, care: Care) -> Option<String> {
     let path = c_path(directory);
     of_tree(&PosixVolume, &path, &path, care, |_| None).map(|evidence| evidence.to_string())
 }
@@ -145,7 +145,7 @@ fn whatever_step_the_undoing_is_interrupted_at_no_other_compaction_misses_files(
             let top = bed.source.parent().expect("a parent");
             for directory in [top, &bed.source, &bed.source.join("k=1"), &bed.source.join("k=2/deep")] {
                 for care in [Care::Names, Care::All] {
-                    let said = told(directory, care).unwrap_or_default();
+                    let said = reported(directory, care).unwrap_or_default();
                     let end = format!("complete it with millstream compact --undo {}", bed.source.display());
                     assert_eq!(
                         said.ends_with(&end),
@@ -160,7 +160,7 @@ fn whatever_step_the_undoing_is_interrupted_at_no_other_compaction_misses_files(
                 undone(&bed).expect("the rest");
             }
             assert!(has_begun || last == 0 || !more, "{place:?}, step {last}");
-            assert_eq!((told(top, Care::Names), told(&bed.source, Care::All)), (None, None));
+            assert_eq!((reported(top, Care::Names), reported(&bed.source, Care::All)), (None, None));
             if !more {
                 assert!(last > 15);
                 break;
@@ -253,7 +253,7 @@ fn what_the_compaction_left_is_not_undone() {
     bed.append("k=2/beside-a-directory-1", "more");
     let before = state(&bed.source);
     assert_eq!(bed.recover().left.len(), 2);
-    // A compaction that replaces nothing is none.
+    // A compaction that replaces nothing does not count.
     let staging = bed.open();
     let journal =
         Journal { kind: Kind::InPlace { keep_until: LATER }, root: c_path(&bed.source), outputs: Vec::new() };
@@ -356,7 +356,7 @@ fn kept_files_are_removed_when_their_time_is_over() {
     }
 }
 
-/// Outputs that an undoing has moved away and not removed.
+/// Outputs that an undoing has moved away but not removed.
 fn moved_away(bed: &Bed) -> Vec<PathBuf> {
     let Ok(listed) = fs::read_dir(kept(bed).join("1/undone")) else { return Vec::new() };
     listed.map(|entry| entry.expect("an entry").path()).collect()

@@ -25,9 +25,9 @@ use millstream_operation::terms::FileSystems;
 /// The kind of a word in the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Applies to everything, wherever it stands.
+    /// Applies to everything, in any position.
     GlobalOption,
-    /// Applies to what comes after it.
+    /// Applies to the words after it.
     PositionalOption,
     /// Is true or false of a file.
     Test,
@@ -35,7 +35,7 @@ pub enum Class {
     Action,
 }
 
-/// A word of the expression, with everything there is to know about it.
+/// A word of the expression and its properties.
 pub struct Primary {
     /// The word, and others that mean the same.
     pub names: &'static [&'static str],
@@ -346,7 +346,7 @@ pub static PRIMARIES: &[Primary] = &[
     primary(&["-quit"], "", Action, "exit immediately", actions::quit),
 ];
 
-/// Looks a word up; `-newerXY` stands for all its forms.
+/// Looks up a word; `-newerXY` stands for all its forms.
 pub(super) fn find(word: &[u8]) -> Option<&'static Primary> {
     let word: &[u8] = match word {
         [b'-', b'n', b'e', b'w', b'e', b'r', _, _] => b"-newerXY",
@@ -356,7 +356,7 @@ pub(super) fn find(word: &[u8]) -> Option<&'static Primary> {
     PRIMARIES.iter().find(|primary| primary.names.iter().any(|name| name.as_bytes() == word))
 }
 
-/// Whether a word is one of the options that may also stand before the operands.
+/// Whether a word is an option that may also precede the operands.
 pub(super) fn is_leading(word: &[u8]) -> bool {
     word.starts_with(b"--") && find(word).is_some()
 }

@@ -76,7 +76,7 @@ pub(super) fn used(p: &mut Words<'_>, name: &CStr) -> Parsed {
     )
 }
 
-/// That an argument is not a number, if the C library says so.
+/// The refusal of an argument that the C library parses as not a number.
 fn not_a_number(argument: &CStr) -> Option<Refusal> {
     let (_, digits) = arguments::comparison(argument.to_bytes());
     let refusal = || Refusal::mistake(&[b"invalid not-a-number argument: `", digits, b"'"]);

@@ -1,9 +1,9 @@
-//! Whether a kind of request is of use.
+//! Whether a kind of request is useful.
 //!
-//! A client may be told something that is no longer true, or lack what a bucket wants of requests; then every request is made
-//! twice, the second time by the bucket's real client. So requests of a kind end after enough refusals in a row. One is enough
-//! before the first success if it says that the request itself is wrong. That somebody may not read an object is no such sign,
-//! and requests that are lost or turned away for now say nothing.
+//! A client may have outdated settings, or lack what a bucket requires of requests; then every request is made twice,
+//! the second time by the bucket's real client. So requests of a kind end after enough refusals in a row. Before the
+//! first success, one is enough if it says that the request itself is wrong. Denied access to an object is not such a
+//! refusal, and requests that are lost or throttled say nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -12,13 +12,13 @@ use crate::refusal::Refusal;
 const ENOUGH: u32 = 16;
 
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct Usefulness {
     has_succeeded: AtomicBool,
     /// Refusals since the last success.
     refusals: AtomicU32,
 }
 
-impl Standing {
+impl Usefulness {
     pub(crate) fn is_useful(&self) -> bool {
         self.refusals.load(Ordering::Relaxed) < ENOUGH
     }
@@ -53,12 +53,12 @@ mod tests {
         Refusal::Answer { status, code: code.into() }
     }
 
-    /// Whether requests are of use after these.
+    /// Whether requests are useful after these.
     fn after(refusals: &[Refusal], successes: usize) -> bool {
-        let standing = Standing::default();
-        (0..successes).for_each(|_| standing.succeeded());
-        refusals.iter().for_each(|refusal| standing.refused(refusal));
-        standing.is_useful()
+        let usefulness = Usefulness::default();
+        (0..successes).for_each(|_| usefulness.succeeded());
+        refusals.iter().for_each(|refusal| usefulness.refused(refusal));
+        usefulness.is_useful()
     }
 
     #[test]

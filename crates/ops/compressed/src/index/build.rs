@@ -1,4 +1,4 @@
-//! Threads that take work from the queue, and the making of an index.
+//! Threads that take work from the queue, and build indexes.
 
 use std::ffi::CStr;
 use std::io::{self, Read};
@@ -17,12 +17,12 @@ use super::{Action, Cause, Effect, Event, Run, Summary, divisible};
 use millstream_operation::content::{Content, Counted, damage};
 
 impl<V: Volume> Run<'_, V> {
-    /// Does what comes through the queue, until it ends.
+    /// Does the tasks from the queue, until it ends.
     pub(super) fn work(&self, jobs: &Mutex<Receiver<Job<V::Dir>>>, store: &Store<V::Dir>) {
         loop {
             let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
             match job {
-                Ok(Job::Make(found)) => self.make(&found, store),
+                Ok(Job::Build(found)) => self.build(&found, store),
                 Ok(Job::Prune { dir, directory, only }) => {
                     self.prune(dir.as_ref(), &directory, only.as_deref(), store)
                 }
@@ -31,7 +31,7 @@ impl<V: Volume> Run<'_, V> {
         }
     }
 
-    fn make(&self, found: &Found<V::Dir>, store: &Store<V::Dir>) {
+    fn build(&self, found: &Found<V::Dir>, store: &Store<V::Dir>) {
         let path = [&found.directory, found.name.to_bytes()].concat();
         let counted = Counted { all: Some(&self.activity.bytes), own: AtomicU64::new(0) };
         match self.index(found, store, &counted) {
@@ -87,7 +87,7 @@ impl<V: Volume> Run<'_, V> {
         Ok(Action::Made(summary(&index, bytes.len() as u64)))
     }
 
-    /// Decodes a whole file on several threads, by the index of another program.
+    /// Decodes a whole file on several threads, with the index of another program.
     fn import<F: File>(
         &self,
         path: &CStr,
@@ -113,7 +113,7 @@ impl<V: Volume> Run<'_, V> {
         index.ok_or(Cause::Undivided)
     }
 
-    /// Writes gztool's index beside the file, if that is wanted, and gztool reads such files.
+    /// Writes gztool's index next to the file, if requested and if gztool reads such files.
     fn export(
         &self,
         found: &Found<V::Dir>,
