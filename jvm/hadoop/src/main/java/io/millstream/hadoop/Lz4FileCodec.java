@@ -8,7 +8,7 @@ import org.apache.hadoop.io.compress.CompressionInputStream;
 import org.apache.hadoop.io.compress.Decompressor;
 import org.apache.hadoop.io.compress.Lz4Codec;
 
-/** Reads {@code .lz4} files of Hadoop and of the {@code lz4} command, and writes what Hadoop's codec does. */
+/** Reads {@code .lz4} files of Hadoop and of the {@code lz4} command, and writes like Hadoop's codec. */
 public class Lz4FileCodec extends Lz4Codec implements FileCodec {
     @Override
     public CompressionInputStream createInputStream(InputStream in) throws IOException {

@@ -138,9 +138,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
         return plain ? new PlainInputStream(getRawFileSystem().open(f, bufferSize)) : super.open(f, bufferSize);
     }
 
-    /**
-     * {@inheritDoc} Of a file whose bytes are in memory already, it is that of the listing, so that both fit together.
-     */
+    /** {@inheritDoc} If a file's bytes are already in memory, the status comes from the listing, so that both match. */
     @Override
     public FileStatus getFileStatus(Path f) throws IOException {
         FileStatus ahead = FileReadAhead.status(
@@ -157,7 +155,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
         return listings;
     }
 
-    /** The call's result, or null if native code fails, because no thread can be started or by an internal error. */
+    /** The call's result, or null if native code fails because it cannot start a thread or by an internal error. */
     private static List<DirectoryListing> nullIfItFails(Call<List<DirectoryListing>> listing) throws IOException {
         try {
             return listing.run();
@@ -229,7 +227,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
         return "native";
     }
 
-    /** Native code reads local files by itself. */
+    /** Native code reads local files itself. */
     @Override
     public RemoteFiles files(FileRanges ranges) {
         return null;
@@ -323,7 +321,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
         }
     }
 
-    // The methods below change the tree. Listings made ahead are dropped before and after, since a walk may run
+    // The methods below change the tree. Listings read ahead are dropped before and after, since a walk may run
     // meanwhile.
 
     /** To be called after native code has changed the tree. */
@@ -419,7 +417,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
         return changing(() -> super.truncate(f, newLength));
     }
 
-    /** {@inheritDoc} Hive's class, where it would be used, replaces no file; Hadoop's does. */
+    /** {@inheritDoc} Hive's class, where it would be used, does not replace a file; Hadoop's does. */
     @Override
     public boolean rename(Path src, Path dst) throws IOException {
         return changing(() -> !(STANDS_IN_FOR_HIVES && isOtherThanDirectory(dst)) && super.rename(src, dst));

@@ -8,7 +8,7 @@ import org.apache.hadoop.io.compress.CompressionInputStream;
 import org.apache.hadoop.io.compress.Decompressor;
 import org.apache.hadoop.io.compress.SnappyCodec;
 
-/** Reads {@code .snappy} files of Hadoop, and those in the framing format, and writes what Hadoop's codec does. */
+/** Reads {@code .snappy} files of Hadoop, and those in the framing format, and writes like Hadoop's codec. */
 public class SnappyFileCodec extends SnappyCodec implements FileCodec {
     @Override
     public CompressionInputStream createInputStream(InputStream in) throws IOException {

@@ -11,9 +11,9 @@ import org.apache.hadoop.io.compress.Decompressor;
 import org.apache.hadoop.io.compress.ZStandardCodec;
 
 /**
- * Reads {@code .zst} files, which Hadoop's codec does only with Hadoop's own native library, and writes what Hadoop's
- * codec does. Where neither library is loaded, the exception is that of Hadoop's codec, before anything is read: Spark
- * 4.3 then decodes in Java.
+ * Reads {@code .zst} files, for which Hadoop's codec needs Hadoop's own native library, and writes like Hadoop's codec.
+ * If neither library is loaded, Hadoop's codec throws its exception before anything is read: Spark 4.3 then decodes in
+ * Java.
  */
 public class ZstdFileCodec extends ZStandardCodec implements FileCodec {
     @Override
@@ -34,8 +34,8 @@ public class ZstdFileCodec extends ZStandardCodec implements FileCodec {
     }
 
     /**
-     * Null where only Millstream's native library decodes; {@link #createInputStream(InputStream, Decompressor)} takes
-     * that.
+     * Null if only Millstream's native library can decode; {@link #createInputStream(InputStream, Decompressor)}
+     * accepts that.
      */
     @Override
     public Decompressor createDecompressor() {

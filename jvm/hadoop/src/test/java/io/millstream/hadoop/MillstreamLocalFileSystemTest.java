@@ -367,7 +367,7 @@ class MillstreamLocalFileSystemTest {
         }
     }
 
-    /** A walk that starts, and fails when it is polled. */
+    /** A walk that starts but fails when polled. */
     private static final class FailingWalk implements DirectoryWalk {
         @Override
         public List<DirectoryListing> poll() {

@@ -52,7 +52,7 @@ class SiblingReadAheadTest {
         settle(root.toPath());
     }
 
-    /** Makes directories look as if nothing had happened in them lately. */
+    /** Makes directories look as if they had not changed recently. */
     private static void settle(java.nio.file.Path top) throws IOException {
         try (Stream<java.nio.file.Path> tree = Files.walk(top)) {
             for (java.nio.file.Path path : tree.filter(Files::isDirectory).toList()) {
@@ -75,7 +75,7 @@ class SiblingReadAheadTest {
         return parts;
     }
 
-    /** Lists like the file system; returns whether the listing had been read ahead. */
+    /** Lists like the file system; returns whether the listing was read ahead. */
     private static boolean ask(SiblingReadAhead ahead, String directory) throws IOException {
         List<DirectoryListing> parts = ahead.take(directory);
         ahead.listed(directory, parts == null ? list(directory) : parts);
@@ -186,7 +186,7 @@ class SiblingReadAheadTest {
         assertEquals(1, walks.size());
         DirectoryListing names = list(root.getPath()).get(0);
         Thread.sleep(250);
-        // That another thread lists something meanwhile does not count for this one.
+        // Listings by another thread do not count for this one.
         Thread other = new Thread(() -> ahead.listed(root.getPath(), List.of()));
         other.start();
         other.join();
@@ -213,14 +213,14 @@ class SiblingReadAheadTest {
         assertEquals(List.of(false, true, false, true), askForChildren(readAhead(1024, 60_000), 4));
     }
 
-    /** As stock: what a program adds between two calls is in the second one's answer. */
+    /** As in stock Hadoop: a file that is added between two calls is in the second call's result. */
     @Test
     void nothingThatOthersAddIsHidden() throws IOException {
         for (java.nio.file.Path place : List.of(root.toPath(), java.nio.file.Path.of("/dev/shm"))) {
             java.nio.file.Path top = Files.createTempDirectory(place, "siblings");
             try {
                 for (int round = 0; round < 2; round++) {
-                    // Names in another order than that in which they are made.
+                    // Names in an order other than that of their creation.
                     for (int i = 9; i >= 0; i--) {
                         Trees.write(top.resolve(round + "/e" + i + "/old"), 1);
                     }

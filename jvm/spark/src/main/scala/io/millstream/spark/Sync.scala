@@ -10,16 +10,16 @@ import org.slf4j.LoggerFactory
 import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
 
-/** `psync --spark`: makes a directory like another one, with the options and the meaning of rsync, by Spark jobs. */
+/** `psync --spark`: synchronizes two directories with Spark jobs; options mean the same as in rsync. */
 object Sync {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Sync")
   private val LacksJars =
     "S3A's jars are missing. Name them with spark.driver.extraClassPath; docs/remote.md lists them"
 
-  /** As of `psync`: an option or argument is wrong. */
+  /** As in `psync`: an option or argument is wrong. */
   private val Usage = 1
 
-  /** As of `psync`: something failed. */
+  /** As in `psync`: something failed. */
   private val Partial = 23
 
   /** For callers in other languages: names and values in, a JSON object out. */
@@ -29,8 +29,8 @@ object Sync {
   /**
    * Synchronizes two directories.
    *
-   * @param tell receives notices when they are found: what was not deleted, and why; what changed meanwhile
-   * @param show receives the names of what was changed, if the options ask for them
+   * @param tell receives notices as they arise: entries that were not deleted, and why; entries that changed meanwhile
+   * @param show receives the names of changed entries, if the options request them
    */
   def run(
       spark: SparkSession,
@@ -48,7 +48,7 @@ object Sync {
         throw new SyncFailure(s"${CompactTasks.oneLine(e)}: $LacksJars")
       case _: UnsupportedFileSystemException if Seq(options.source, options.destination).exists(_.matches("s3n?:.*")) =>
         throw new SyncFailure("the scheme for S3 is s3a: write s3a://bucket/directory")
-      // Hadoop's file systems say so of hosts that do not exist.
+      // Hadoop's file systems throw this for hosts that do not exist.
       case e: IllegalArgumentException if e.getCause.isInstanceOf[java.net.UnknownHostException] =>
         throw new SyncFailure(CompactTasks.oneLine(e))
       case e: java.io.IOException => throw new SyncFailure(s"${Compact.reason(e)}; run this again once that is fixed")

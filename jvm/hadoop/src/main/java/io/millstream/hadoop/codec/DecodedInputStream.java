@@ -7,8 +7,8 @@ import java.util.Objects;
 import org.apache.hadoop.io.compress.CompressionInputStream;
 
 /**
- * The decoded bytes of a whole compressed file ({@code millstream_codec::Decoder}). Data that is cut off or damaged is
- * an {@link IOException}, never the end.
+ * The decoded bytes of a whole compressed file ({@code millstream_codec::Decoder}). Truncated or damaged data causes an
+ * {@link IOException}, never a silent end of file.
  */
 public final class DecodedInputStream extends CompressionInputStream {
     private static final Cleaner CLEANER = Cleaner.create();
@@ -19,7 +19,7 @@ public final class DecodedInputStream extends CompressionInputStream {
     private long handle;
     private Cleaner.Cleanable memory;
 
-    /** Where the native library is loaded. */
+    /** Requires the native library. */
     public DecodedInputStream(TextCodec codec, InputStream compressed) throws IOException {
         super(compressed);
         this.codec = codec;
@@ -51,7 +51,7 @@ public final class DecodedInputStream extends CompressionInputStream {
         if (handle == 0) {
             throw new IOException("the stream is closed");
         }
-        // Until it is open again: it may fail to be.
+        // Until it is open again, which may fail.
         handle = 0;
         memory.clean();
         start();

@@ -8,15 +8,15 @@ import org.apache.hadoop.io.compress.CompressionCodec;
 import org.apache.hadoop.io.compress.CompressionInputStream;
 
 /**
- * A codec of Hadoop's, its superclass, whose files native code decodes. Hadoop's own reads fewer forms of them: of LZ4
- * frames and of Snappy's framing format it returns no bytes, without an error.
+ * A Hadoop codec (the superclass) whose files native code decodes. Hadoop's own decoder supports fewer formats: for LZ4
+ * frames and Snappy's framing format it returns no bytes and no error.
  *
- * <p>{@code io.compression.codecs} names the classes, so they replace Hadoop's where a codec is found by the name of a
- * file, for all readers that ask Hadoop for one. They are not found by Hadoop's names of codecs, with which writers
- * ask, and which containers such as sequence files record.
+ * <p>{@code io.compression.codecs} names the classes, so they replace Hadoop's for every reader that asks Hadoop for
+ * the codec of a file name. Lookups by Hadoop's codec names, which writers use and containers such as sequence files
+ * record, do not find them.
  */
 public interface FileCodec extends CompressionCodec {
-    /** The class of Hadoop's that has the codec's name, and its files. */
+    /** The Hadoop class with this codec's name and files. */
     static Class<?> hadoops(CompressionCodec codec) {
         return codec instanceof FileCodec ? codec.getClass().getSuperclass() : codec.getClass();
     }
@@ -37,9 +37,9 @@ public interface FileCodec extends CompressionCodec {
     }
 
     /**
-     * The decoded bytes of a file. Without the native library, Hadoop's codec decodes the forms that it knows.
+     * The decoded bytes of a file. Without the native library, Hadoop's codec decodes the formats that it supports.
      *
-     * @throws IOException if the file has another form and the native library does not load
+     * @throws IOException if the file has another format and the native library does not load
      */
     static CompressionInputStream decoded(TextCodec codec, InputStream in, Hadoops otherwise) throws IOException {
         if (NativeLibrary.isLoaded()) {

@@ -11,7 +11,7 @@ import org.apache.hadoop.io.compress.Lz4Codec;
 import org.apache.hadoop.io.compress.SnappyCodec;
 import org.apache.hadoop.io.compress.ZStandardCodec;
 
-/** The codecs of Hadoop whose files native code decodes ({@code millstream_codec::Codec}). */
+/** The Hadoop codecs whose files native code decodes ({@code millstream_codec::Codec}). */
 public enum TextCodec {
     GZIP(1),
     BZIP2(2),
@@ -36,7 +36,7 @@ public enum TextCodec {
             DeflateCodec.class,
             DEFLATE);
 
-    /** Bytes at the beginning of a file that tell its form. */
+    /** Number of bytes at the beginning of a file that reveal its format. */
     static final int MAGIC_BYTES = 4;
 
     private static final int LZ4_FRAME = 0x184d2204;
@@ -67,7 +67,7 @@ public enum TextCodec {
     }
 
     /**
-     * Whether a file has a form that Hadoop's codec mistakes for its own. Native code tells forms apart by itself; this
+     * Whether Hadoop's codec would mistake the file's format for its own. Native code recognises formats itself; this
      * is for JVMs in which it does not load.
      *
      * @param beginning the file's first {@link #MAGIC_BYTES}, or all of a shorter file

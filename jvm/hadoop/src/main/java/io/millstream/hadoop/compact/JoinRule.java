@@ -1,16 +1,16 @@
 package io.millstream.hadoop.compact;
 
 /**
- * What files of lines that are joined have in common.
+ * Properties shared by the text files that are joined.
  *
  * @param header whether the first lines are equal headers, of which the result has one
  * @param json whether lines are JSON values
  */
 public record JoinRule(boolean header, boolean json) {
-    /** Files that stay as they are, or have nothing in common. */
+    /** No shared properties, or files that are not changed. */
     public static final JoinRule NONE = new JoinRule(false, false);
 
-    /** As native code takes it. */
+    /** The encoding for native code. */
     int bits() {
         return (header ? 1 : 0) | (json ? 2 : 0);
     }

@@ -12,7 +12,7 @@ import org.apache.hadoop.conf.Configuration;
 
 /**
  * Text files of any file system as one sequence of bytes: native threads read many of them at once, and join them by
- * the rules of {@code millstream_scan::Joiner}. Each must still be the file that was listed.
+ * the rules of {@code millstream_scan::Joiner}. Each must still be the listed version.
  */
 public final class JoinedFiles implements AutoCloseable {
     private static final int BUFFER = 1 << 20;
@@ -38,7 +38,7 @@ public final class JoinedFiles implements AutoCloseable {
     }
 
     /**
-     * Checks whether files can be joined, as far as their beginnings show.
+     * Checks whether files can be joined, judging by their beginnings.
      *
      * @throws IOException if they cannot; the message names the file concerned
      */
@@ -59,7 +59,8 @@ public final class JoinedFiles implements AutoCloseable {
      *
      * @param isCancelled whether to stop
      * @return their number
-     * @throws UnfitFileException if a file cannot be joined, is gone, or is not as it was listed; the message names it
+     * @throws UnfitFileException if a file cannot be joined, is gone, or has changed since it was listed; the message
+     *     names it
      * @throws IOException if a file cannot be read, and the message names it; or if the stream fails
      */
     public synchronized long writeTo(OutputStream out, BooleanSupplier isCancelled) throws IOException {

@@ -16,7 +16,7 @@ import java.util.OptionalLong;
 import java.util.function.BooleanSupplier;
 
 /**
- * The staging directory of a compaction. Outputs are made in it; native code then moves them into place after a single
+ * The staging directory of a compaction. Outputs are written to it; native code moves them into place after a single
  * commit. If the process is killed at any moment, the next one that opens the directory finishes or undoes the
  * compaction: see {@code millstream_compact::compact}.
  */
@@ -49,7 +49,7 @@ public final class NativeCompaction implements AutoCloseable {
         return isCommitted(handle());
     }
 
-    /** Removes the uncommitted remains of an earlier compaction. */
+    /** Removes the uncommitted leftovers of an earlier compaction. */
     public synchronized void clear() throws IOException {
         clear(handle());
     }
@@ -59,7 +59,7 @@ public final class NativeCompaction implements AutoCloseable {
         commit(handle(), journal.packed());
     }
 
-    /** Moves committed outputs into place, as far as that is not done yet. */
+    /** Moves the committed outputs into place that are not there yet. */
     public synchronized Applied apply(int threads) throws IOException {
         return new Applied(apply(handle(), threads));
     }
@@ -75,7 +75,7 @@ public final class NativeCompaction implements AutoCloseable {
     }
 
     /**
-     * Whether files are kept that an earlier compaction replaced. Nothing is changed.
+     * Whether files that an earlier compaction replaced are kept. Nothing is changed.
      *
      * @param staging absolute path of its staging directory, which need not exist
      */
@@ -118,7 +118,7 @@ public final class NativeCompaction implements AutoCloseable {
     }
 
     /**
-     * Removes the kept files of compactions whose time is over.
+     * Removes the kept files of compactions whose keep time has passed.
      *
      * @param nowSeconds the time since 1970
      */
@@ -179,7 +179,8 @@ public final class NativeCompaction implements AutoCloseable {
      * @param maxReaders maximum number of native threads that read ahead
      * @param isCancelled whether to stop
      * @return the length of the output
-     * @throws IOException if it could not be made; then the output does not exist. The message names the file concerned
+     * @throws IOException if it could not be written; then the output does not exist. The message names the file
+     *     concerned
      */
     public static long concatenate(
             FileRanges inputs, JoinRule rule, String output, int maxReaders, BooleanSupplier isCancelled)
@@ -239,7 +240,7 @@ public final class NativeCompaction implements AutoCloseable {
          * A journal without outputs. They replace their inputs.
          *
          * @param root absolute path of the tree, without links
-         * @param keepUntilSeconds when the replaced files may be removed, since 1970; empty if at once
+         * @param keepUntilSeconds when the replaced files may be removed, since 1970; empty if immediately
          */
         public static Journal inPlace(String root, OptionalLong keepUntilSeconds) throws IOException {
             boolean isKept = keepUntilSeconds.isPresent();

@@ -27,22 +27,22 @@ import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.security.AccessControlException;
 
 /**
- * Finds metadata that references the files of a tree, as the log of a table does:
+ * Finds metadata that references the files of a tree, such as the log of a table:
  * {@code millstream_compact::table_logs} has the rule. Native code lists local trees itself. Trees of other file
  * systems are listed here, and native code judges the listing.
  */
 public final class TableLogs {
-    /** Calls that wait for the file system at once. */
+    /** Maximum number of concurrent calls to the file system. */
     private static final int THREADS = 32;
-    /** Paths that are handed over at once. */
+    /** Number of paths per native call. */
     private static final int BATCH = 10_000;
 
     /**
      * Metadata that references the tree's files.
      *
-     * @param isKnown whether it is the log of a known format, and not only like one
-     * @param isUnfinished whether it is a compaction, or the undoing of one, that runs or was killed
-     * @param message what it is, for the user
+     * @param isKnown whether it is the log of a known format, not only similar to one
+     * @param isUnfinished whether it belongs to a running or killed compaction or undo
+     * @param message its description for the user
      */
     public record Evidence(boolean isKnown, boolean isUnfinished, String message) {}
 
@@ -58,11 +58,11 @@ public final class TableLogs {
     }
 
     /**
-     * Looks at a local tree and at what is above it.
+     * Examines a local tree and the directories above it.
      *
      * @param root absolute path without symbolic links
-     * @param given absolute path by which the user knows it
-     * @param isReplaced whether files of it are to be replaced: then more files are searched
+     * @param given absolute path as the user gave it
+     * @param isReplaced whether its files will be replaced; more files are searched then
      */
     public static Optional<Evidence> ofLocal(String root, String given, boolean isReplaced) throws IOException {
         NativeCompaction.requireLibrary();
@@ -70,7 +70,7 @@ public final class TableLogs {
     }
 
     /**
-     * Looks at a tree and at what is above it. What the user may neither list nor look at by name is taken for absent.
+     * Examines a tree and the directories above it. Anything that the user may neither list nor stat counts as absent.
      *
      * @param root qualified
      * @throws IOException if the tree cannot be listed
@@ -116,7 +116,7 @@ public final class TableLogs {
         return decoded(evidence(handle));
     }
 
-    /** One flat listing has the names of hidden directories, too. */
+    /** One flat listing also contains the names of hidden directories. */
     private void addAllFiles() throws IOException {
         RemoteIterator<LocatedFileStatus> files = fs.listFiles(root, true);
         while (files.hasNext()) {
@@ -129,8 +129,8 @@ public final class TableLogs {
     }
 
     /**
-     * Directory by directory, level by level. Hidden directories are seen, and not entered: nothing in them is taken
-     * for data.
+     * Directory by directory, breadth first. Hidden directories are seen but not entered: nothing in them counts as
+     * data.
      */
     private void addTree() throws IOException {
         List<Path> level = List.of(root);
@@ -150,7 +150,8 @@ public final class TableLogs {
     }
 
     /**
-     * Files that cannot be listed are no inputs. The listing of the tree reports them, and fails if that is the root.
+     * Files that cannot be listed are not inputs. The listing of the tree reports them, and fails if the root cannot be
+     * listed.
      */
     private List<Path> addInside(Path directory) throws IOException {
         List<Path> below = new ArrayList<>();
@@ -185,7 +186,7 @@ public final class TableLogs {
         return count <= most;
     }
 
-    /** Looks for logs by name in a directory that has too many entries, or that may not be listed. */
+    /** Looks for logs by name in a directory that has too many entries or may not be listed. */
     private void probe(Path directory) throws IOException {
         WireWriter packed = new WireWriter().prefixed(bytes(directory));
         for (String name : strings(probes())) {
@@ -195,7 +196,7 @@ public final class TableLogs {
                     | AccessDeniedException
                     | AccessControlException
                     | ParentNotDirectoryException e) {
-                // HDFS denies access below what is a file.
+                // HDFS denies access below a file.
                 continue;
             }
         }
@@ -220,7 +221,7 @@ public final class TableLogs {
         return null;
     }
 
-    /** Adds what is known of a directory that is not in the tree. Credentials may be for the tree alone. */
+    /** Adds what is known about a directory outside the tree. Credentials may cover only the tree. */
     private void addOutside(Path directory) throws IOException {
         try {
             if (!addEntries(directory, listedEntries(), new ArrayList<>())) {

@@ -10,10 +10,10 @@ import org.slf4j.LoggerFactory;
  *
  * <p>A setting ({@code fs.file.impl}) would reach JVMs that lack the jar, such as spark-submit's own in cluster mode,
  * and break them. Instead, the jar names the class in {@code META-INF/services}, where Hadoop looks for file systems
- * before it creates the first one. Of several classes for a scheme, Hadoop takes the last one that it finds, and Java
- * skips a class that was named before. Our entry follows one for {@code LocalFileSystem}, so it comes after Hadoop's in
- * any order of the class path. Hive's entry may still come later; then Hadoop's constructor cache gives it our class.
- * {@code fs.file.impl}, where somebody sets it, precedes all entries.
+ * before it creates the first one. If several classes serve a scheme, Hadoop takes the last one found, and Java skips a
+ * class named before. Our entry follows one for {@code LocalFileSystem}, so it comes after Hadoop's in any order of the
+ * class path. Hive's entry may still come later; then Hadoop's constructor cache gives it our class.
+ * {@code fs.file.impl}, if set, takes precedence over all entries.
  */
 public final class FileSystemService {
     private static final Logger LOG = LoggerFactory.getLogger(FileSystemService.class);

@@ -10,14 +10,14 @@ import org.apache.hadoop.util.ReflectionUtils;
  * Hadoop's cache of constructors.
  *
  * <p>Hadoop, Spark and Hive create file systems and input formats with {@link ReflectionUtils#newInstance}, which looks
- * the constructor of a class up in this cache. Whoever replaces a constructor there gets instances of another class
- * wherever they ask for the first.
+ * the constructor of a class up in this cache. After a constructor is replaced there, all of them get instances of
+ * another class.
  */
 public final class HadoopConstructors {
     private HadoopConstructors() {}
 
     /**
-     * Makes Hadoop create instances of one class where another is asked for.
+     * Makes Hadoop create instances of one class where another is requested.
      *
      * @throws ReflectiveOperationException if this Hadoop has no such cache, or does not use it
      */
@@ -32,7 +32,7 @@ public final class HadoopConstructors {
         }
     }
 
-    /** Whether Hadoop creates instances of one class where another is asked for. */
+    /** Whether Hadoop creates instances of one class where another is requested. */
     public static boolean isReplaced(Class<?> requested, Class<?> made) {
         return made.isInstance(ReflectionUtils.newInstance(requested, new Configuration(false)));
     }

@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.FSDataInputStream;
 
 /**
  * A file without checksums, read without the verifying reader. As in that reader, a seek beyond the end fails: a split
- * of a file that has become shorter since it was listed is no empty split.
+ * of a file that has shrunk since it was listed is not an empty split.
  */
 public final class PlainInputStream extends FSDataInputStream {
     /** The length as far as it is known. */

@@ -26,7 +26,7 @@ public final class RawLocalFiles extends RawLocalFileSystem {
             return;
         }
         int present = (int) Files.getAttribute(file, "unix:mode");
-        // As chmod(1), which keeps what a directory has inherited; with the set-group-ID bit new files in it get its
+        // Like chmod(1), which keeps a directory's inherited set-group-ID bit, by which new files get the directory's
         // group.
         int kept = (present & TYPE) == DIRECTORY ? present & SET_IDS : 0;
         Files.setAttribute(file, "unix:mode", permission.toShort() | kept);

@@ -15,8 +15,8 @@ import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 
 /**
- * Lists data sets on HDFS: many directories at once, each with where its blocks are. A request returns up to a thousand
- * entries; those of one directory follow one another.
+ * Lists data sets on HDFS: many directories at once, with block locations. A request returns up to a thousand entries;
+ * the requests for one directory are sequential.
  */
 final class HdfsListing {
     private final DistributedFileSystem fileSystem;
@@ -27,7 +27,7 @@ final class HdfsListing {
     private int directories;
     private IOException failure;
 
-    /** A directory and what has been found in it. */
+    /** A directory and its listed files. */
     private static final class Directory {
         final Path path;
         final int root;
@@ -59,7 +59,7 @@ final class HdfsListing {
     /**
      * A listing.
      *
-     * @param threads most directories at once
+     * @param threads maximum number of directories listed at once
      */
     HdfsListing(DistributedFileSystem fileSystem, int threads) {
         this.fileSystem = fileSystem;
@@ -118,7 +118,7 @@ final class HdfsListing {
             } catch (IOException e) {
                 failed = e;
             } catch (RuntimeException | Error e) {
-                // Whatever it is, nobody must wait for this directory.
+                // Whatever the error, no thread may keep waiting for this directory.
                 failed = new IOException(e);
             }
             synchronized (this) {

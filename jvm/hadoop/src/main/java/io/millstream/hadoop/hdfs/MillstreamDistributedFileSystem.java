@@ -25,11 +25,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Hadoop's HDFS, of which Spark's data sets are listed in parallel, and small files are handed out once they have been
- * read ahead.
+ * Hadoop's HDFS client that lists Spark's data sets in parallel and serves small files that have been read ahead.
  *
  * <p>Set {@code fs.hdfs.impl} to this class. Everything else is HDFS's own client: encryption zones, erasure coding,
- * short-circuit reads and tokens work as ever.
+ * short-circuit reads and tokens work as usual.
  */
 public class MillstreamDistributedFileSystem extends DistributedFileSystem implements ListedFileSystem {
     private static final Logger LOG = LoggerFactory.getLogger(MillstreamDistributedFileSystem.class);

@@ -1,2 +1,2 @@
-/** Listing and reading on HDFS. Only this package knows HDFS's client; it is loaded for {@code hdfs:} alone. */
+/** Listing and reading on HDFS. Only this package uses HDFS's client; it is loaded for {@code hdfs:} only. */
 package io.millstream.hadoop.hdfs;

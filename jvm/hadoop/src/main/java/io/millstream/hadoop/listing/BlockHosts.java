@@ -9,8 +9,8 @@ import java.util.Map;
 import org.apache.hadoop.fs.BlockLocation;
 
 /**
- * Where the blocks of a directory's files are. Most files have one block, and the blocks of a directory are on few sets
- * of hosts, so a set is kept once, and a block takes twelve bytes.
+ * The hosts that store the blocks of a directory's files. Most files have one block, and a directory's blocks share few
+ * sets of hosts, so each set is stored once and a block takes twelve bytes.
  */
 final class BlockHosts {
     private static final int FIRST_CAPACITY = 16;

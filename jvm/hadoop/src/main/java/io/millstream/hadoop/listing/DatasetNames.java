@@ -4,7 +4,7 @@ package io.millstream.hadoop.listing;
 public final class DatasetNames {
     private DatasetNames() {}
 
-    /** Whether Spark ignores a file, or a directory with all that is in it. */
+    /** Whether Spark ignores a file, or a directory with all its contents. */
     public static boolean isHidden(String name) {
         boolean hidden =
                 name.startsWith(".") || name.startsWith("_") && name.indexOf('=') < 0 || name.endsWith("._COPYING_");
@@ -16,7 +16,7 @@ public final class DatasetNames {
         return !isHidden(name) && !(name.startsWith("_") && name.indexOf('=') < 0);
     }
 
-    /** Whether a name is that of a Parquet summary, or begins like one. */
+    /** Whether a name is, or begins like, the name of a Parquet summary. */
     public static boolean isSummary(String name) {
         return name.startsWith("_metadata") || name.startsWith("_common_metadata");
     }

@@ -16,7 +16,7 @@ import org.apache.hadoop.fs.Path;
 
 /**
  * The entries of one directory (or of a part of a huge one) in columns: about 20 bytes plus the name for each entry,
- * and on some file systems its version and where its blocks are. Paths and statuses are created on request.
+ * and on some file systems its version and block locations. Paths and statuses are created on request.
  *
  * <p>Local entries whose names Java cannot express ({@link FileNames}) are left out: Java could not open them, and
  * Hadoop's local file system leaves them out, too.
@@ -52,10 +52,10 @@ public final class DirectoryListing {
     private final FileNames naming;
     /** Null if the file system knows no versions. */
     private final byte[][] versions;
-    /** Null if the file system does not say where blocks are. */
+    /** Null if the file system does not report block locations. */
     private final BlockHosts blocks;
 
-    /** Files of another file system than the local one, whose names are all expressible. */
+    /** Files of a file system other than the local one; Java can express all their names. */
     private DirectoryListing(Builder files) {
         root = files.root;
         flags = files.isFile ? FLAG_NOT_DIRECTORY : 0;
@@ -176,7 +176,7 @@ public final class DirectoryListing {
     }
 
     /**
-     * Whether this stands for a root that is a file: its only entry is that file, and {@link #directory} is the parent.
+     * Whether this represents a root that is a file: its only entry is that file, and {@link #directory} is the parent.
      */
     public boolean isFile() {
         return (flags & FLAG_NOT_DIRECTORY) != 0;
@@ -207,7 +207,7 @@ public final class DirectoryListing {
         return errno;
     }
 
-    /** Number of entries that exist but are missing here, because the storage did not answer for them. */
+    /** Number of existing entries that are missing here because the storage did not return their status. */
     public int unexamined() {
         return unexamined;
     }
@@ -275,12 +275,12 @@ public final class DirectoryListing {
         return versions == null ? NOTHING : versions[i];
     }
 
-    /** Where the blocks of a file are; null if the file system does not say. */
+    /** The block locations of a file; null if the file system does not report them. */
     public BlockLocation[] blockLocations(int i) {
         return blocks == null ? null : blocks.locations(i, sizes[i]);
     }
 
-    /** Whether the file system says where blocks are. */
+    /** Whether the file system reports block locations. */
     public boolean knowsHosts() {
         return blocks != null;
     }
@@ -299,7 +299,7 @@ public final class DirectoryListing {
         return i == 0 ? 0 : nameEnds[i - 1];
     }
 
-    /** Collects the files of one directory of another file system than the local one. */
+    /** Collects the files of one directory of a file system other than the local one. */
     public static final class Builder {
         private static final int FIRST_CAPACITY = 16;
 

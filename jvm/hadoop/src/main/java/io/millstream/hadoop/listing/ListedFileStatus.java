@@ -12,7 +12,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Status of a listed entry. Length and modification time are those of the listing. Permission, owner, group and access
+ * Status of a listed entry. Length and modification time come from the listing. Permission, owner, group and access
  * time are read on first use, as in Hadoop's local file system, but without starting a process.
  */
 public final class ListedFileStatus extends LocatedFileStatus {

@@ -21,8 +21,8 @@ public final class ListingOptions {
     public static final String READ_AHEAD_MAX_AGE_MILLIS = "fs.millstream.list.readahead.max.age.ms";
 
     /**
-     * Whether native code may make requests to S3 by itself. If not, they are made by S3A's client. Read when a file
-     * system makes its first such request. Default true.
+     * Whether native code may send requests to S3 itself. If not, S3A's client sends them. Read when a file system
+     * makes its first such request. Default true.
      */
     public static final String NATIVE_S3 = "fs.millstream.s3a.native.enabled";
 
@@ -53,7 +53,7 @@ public final class ListingOptions {
         return enabledInHadoop && enabledInDriver();
     }
 
-    /** The number of threads that is asked for, otherwise {@code suitable}. */
+    /** The configured number of threads, otherwise {@code suitable}. */
     public int threadsOr(int suitable) {
         return threads == 0 ? suitable : threads;
     }

@@ -84,7 +84,7 @@ public final class NativeListing implements DirectoryWalk {
 
     private static native long open(byte[][] roots, int flags, int threads);
 
-    /** Null at the end, an empty array if nothing arrived within the time. */
+    /** Null at the end; an empty array if nothing arrived in time. */
     private static native byte[] next(long handle, int timeoutMillis);
 
     private static native void close(long handle);

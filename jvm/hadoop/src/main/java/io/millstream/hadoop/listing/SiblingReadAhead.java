@@ -27,17 +27,17 @@ import org.slf4j.LoggerFactory;
  * as the caller arrives at them. If the caller had descended below the first child, the walk descends below the others,
  * too. For a caller that lists a single directory, nothing is listed ahead.
  *
- * <p>A listing made ahead must not hide what the caller, or anyone else, has done since. It is handed out once, while
- * it is at most a few seconds old, and only
+ * <p>A listing read ahead must not hide later changes by the caller or anyone else. It is returned once, while it is at
+ * most a few seconds old, and only
  *
  * <ul>
  *   <li>to the thread that the walk was started for;
- *   <li>if that thread comes back at once, as a recursion does: whoever writes files or runs a job meanwhile does not;
+ *   <li>if that thread comes back immediately, as a recursion does, and not after writing files or running a job;
  *   <li>if the directory still has the modification time that its parent's listing shows, which was made before:
  *       nothing has been added or removed.
  * </ul>
  *
- * All listings are dropped at any change made through the same file system, and once nobody has asked for any in a few
+ * All listings are dropped at any change made through the same file system, and when none has been requested for a few
  * seconds.
  *
  * <p>The callers themselves drain the walk; this class has no thread of its own. One caller at a time drains it, and a
@@ -56,7 +56,7 @@ public final class SiblingReadAhead {
     private static final long PAUSE_AFTER_OPEN_FOR_WRITE_MILLIS = 60_000;
     /** How soon a recursion asks for the next directory, once it has the entries of the last one. */
     private static final long LONGEST_PAUSE_MILLIS = 20;
-    /** What it may need for each of these entries in addition, before its code is compiled. */
+    /** Additional time for each of these entries, while the caller's code is not compiled yet. */
     private static final long PAUSE_MICROS_AN_ENTRY = 20;
     /**
      * A directory that was changed this shortly before it was listed may have been changed again with the same time.
@@ -76,7 +76,7 @@ public final class SiblingReadAhead {
 
     private int children;
 
-    /** Counts changes. Listings made ahead before the last change are outdated. */
+    /** Counts changes. Listings read ahead before the last change are outdated. */
     private final AtomicLong generation = new AtomicLong();
 
     private volatile long pausedUntilMillis = nowMillis();
@@ -86,7 +86,7 @@ public final class SiblingReadAhead {
 
     private Ahead ahead;
     private long lastCallMillis = nowMillis();
-    /** Until when the caller may have worked on what it was given last, if it is a recursion. */
+    /** Until when the caller, if it is a recursion, may work on the last listing. */
     private final ThreadLocal<Long> returnExpectedMillis = ThreadLocal.withInitial(SiblingReadAhead::nowMillis);
     /** Whether a task waits to end an idle walk. */
     private boolean isWatched;
@@ -194,8 +194,8 @@ public final class SiblingReadAhead {
     }
 
     /**
-     * Whether a directory has the modification time that its parent's listing shows, which is older than any listing
-     * made ahead.
+     * Whether a directory has the modification time in its parent's listing, which is older than any listing read
+     * ahead.
      */
     private boolean isUnchanged(String directory) {
         Long listed;
@@ -204,7 +204,7 @@ public final class SiblingReadAhead {
             Integer position = siblings == null ? null : siblings.positions.get(directory);
             listed = position == null ? null : siblings.modified.get(position);
         }
-        // Of a file that is gone, the time is 0.
+        // The time of a missing file is 0.
         return listed != null && listed != Siblings.UNSETTLED && listed == new File(directory).lastModified();
     }
 
@@ -292,7 +292,7 @@ public final class SiblingReadAhead {
         return ahead != null && ahead.generation != generation.get();
     }
 
-    /** Records the caller's request, and starts to walk ahead if the requests so far are evidence enough. */
+    /** Records the caller's request, and starts a walk ahead if the requests so far suggest a recursion. */
     private void observe(String directory) {
         long now = generation.get();
         boolean descend;
@@ -346,7 +346,7 @@ public final class SiblingReadAhead {
         }
     }
 
-    /** Ends the walk once nobody has asked for its listings for as long as they may be handed out. */
+    /** Ends the walk when its listings have not been requested for as long as they stay valid. */
     private void stopOnceIdle() {
         CompletableFuture.delayedExecutor(options.readAheadMaxAgeMillis + 1L, TimeUnit.MILLISECONDS)
                 .execute(() -> {

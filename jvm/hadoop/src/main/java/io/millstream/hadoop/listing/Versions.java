@@ -5,9 +5,8 @@ import java.util.Arrays;
 import java.util.HexFormat;
 
 /**
- * Versions of files, as an object store calls them (ETag), in few bytes: most are the hexadecimal digits of an MD5 sum,
- * of which the index of a data set holds millions. After a byte that tells the form follow the sum and what follows its
- * digits, or the text.
+ * Compact encoding of an object store's ETags, of which a file index holds millions: most are the hexadecimal digits of
+ * an MD5 sum. A byte for the form is followed by the sum and the rest of the text, or by the whole text.
  */
 public final class Versions {
     private static final byte TEXT = 0;
@@ -17,14 +16,14 @@ public final class Versions {
 
     private Versions() {}
 
-    /** An ETag without the quotes that it has in HTTP. */
+    /** An ETag without its HTTP quotes. */
     public static String plain(String etag) {
         return etag.length() > 1 && etag.startsWith("\"") && etag.endsWith("\"")
                 ? etag.substring(1, etag.length() - 1)
                 : etag;
     }
 
-    /** An ETag with the quotes that it has in HTTP; null stays null. */
+    /** An ETag with its HTTP quotes; null stays null. */
     public static String quoted(String version) {
         return version == null ? null : '"' + version + '"';
     }

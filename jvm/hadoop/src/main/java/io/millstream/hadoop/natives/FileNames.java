@@ -9,8 +9,8 @@ import org.apache.hadoop.fs.Path;
 /**
  * Names of a file system's files as bytes, as strings and as Hadoop's paths.
  *
- * <p>A {@link Path} made here has the very URI that the file system gives the same file, at a tenth of its cost: the
- * directory's part is quoted once, most names need no quoting, and the URI is parsed once instead of four times.
+ * <p>A {@link Path} created here has exactly the URI that the file system gives the same file, at a tenth of the cost:
+ * the directory's part is quoted once, most names need no quoting, and the URI is parsed once instead of four times.
  *
  * <p>Java converts the bytes of a local name to a string and back in the locale's encoding ({@code sun.jnu.encoding}).
  * If a name does not survive this, Java cannot open the file or, worse, opens another one; for such names

@@ -10,7 +10,7 @@ public final class NativeExchange {
         EXCHANGED,
         /** Another process had exchanged them before. */
         DONE_BEFORE,
-        /** The token does not exist: the job is over, and nothing is left to do. */
+        /** The token does not exist: the job is over, with nothing left to do. */
         OVER,
         /** Another process or thread holds the token. */
         BUSY
@@ -19,7 +19,7 @@ public final class NativeExchange {
     private NativeExchange() {}
 
     /**
-     * Exchanges two directories below a root, unless the target directory contains the witness already.
+     * Exchanges two directories below a root, unless the target directory already contains the witness.
      *
      * @param root absolute path
      * @param token path below the root of the file that is locked during the exchange

@@ -18,8 +18,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Loads {@code libmillstream_jni}, once: from {@code java.library.path}, else from the jar, which holds one library per
- * platform. The jar's copy is extracted to a folder named after its hash and renamed into place when complete, so that
- * JVMs that start together share one file and a new version never loads an old one.
+ * platform. The jar's copy is extracted to a folder named after its hash and renamed into place when complete, so JVMs
+ * that start together share one file and a new version never loads an old one.
  */
 public final class NativeLibrary {
     private static final Logger LOG = LoggerFactory.getLogger(NativeLibrary.class);
@@ -76,9 +76,7 @@ public final class NativeLibrary {
         return System.getProperty("os.name").toLowerCase(Locale.ROOT) + "-" + normalized;
     }
 
-    /**
-     * The user's name is part of the folder's name: code is never loaded from a folder that another user may write to.
-     */
+    /** The folder's name includes the user's: code is never loaded from a folder that another user may write to. */
     private static Path extract(byte[] library) throws IOException {
         // System.load accepts absolute paths only.
         Path temp = Path.of(System.getProperty("java.io.tmpdir")).toAbsolutePath();

@@ -2,10 +2,7 @@ package io.millstream.hadoop.natives;
 
 import java.io.IOException;
 
-/**
- * A file is not the one that was listed, or its contents do not allow what is to be done with it: another attempt
- * fails, too.
- */
+/** A file is not the listed version, or its contents do not allow the operation: another attempt would fail, too. */
 public final class UnfitFileException extends IOException {
     private static final long serialVersionUID = 1L;
 
@@ -17,7 +14,7 @@ public final class UnfitFileException extends IOException {
         super(message, cause);
     }
 
-    /** Whether an error is one, or was caused by one. */
+    /** Whether an error is of this class or caused by one. */
     public static boolean isCauseOf(Throwable error) {
         Throwable cause = error;
         while (cause != null && !(cause instanceof UnfitFileException)) {

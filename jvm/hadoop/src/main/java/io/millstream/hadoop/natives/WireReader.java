@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * Reads numbers and byte strings that native code has encoded, one after the other: the opposite of {@link WireWriter}.
+ * Reads consecutive numbers and byte strings that native code has encoded: the counterpart of {@link WireWriter}.
  *
  * <p>All methods throw {@link BufferUnderflowException} if too few bytes are left.
  */
@@ -17,7 +17,7 @@ public final class WireReader {
         in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** Whether not everything has been read. */
+    /** Whether bytes are left. */
     public boolean hasRemaining() {
         return in.hasRemaining();
     }

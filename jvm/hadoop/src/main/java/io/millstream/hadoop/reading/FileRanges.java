@@ -21,8 +21,8 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Ranges of the files of one file system in one array of bytes. A task is given thousands of ranges, and one object for
- * each would inflate both the task's message and the driver's memory.
+ * Ranges of the files of one file system in one array of bytes. A task gets thousands of ranges; one object for each
+ * would inflate the task's message and the driver's memory.
  *
  * <p>Names are kept as the file system's bytes, so they stay correct in a JVM with another locale; decoded, they are
  * the strings of the JVM that packed them.
@@ -37,9 +37,9 @@ import org.apache.hadoop.fs.Path;
  * </pre>
  *
  * <p>A compressed file ({@code 'c'}, {@link TextCodec}) has an empty index if it is decoded from its first byte to its
- * last; the range is the whole file then. With 0x80 added to the codec, an index is made. With 0x40 in place of a
- * codec, it is a bzip2 file, and the range is any part of it. With an index ({@link NativeIndex#slice}), start and
- * length are those of decoded bytes.
+ * last; the range is then the whole file. 0x80 added to the codec means that an index is built. 0x40 in place of a
+ * codec means a bzip2 file, and the range is any part of it. With an index ({@link NativeIndex#slice}), start and
+ * length count decoded bytes.
  */
 public final class FileRanges implements Serializable {
     private static final long serialVersionUID = 1L;
@@ -143,7 +143,7 @@ public final class FileRanges implements Serializable {
         return all;
     }
 
-    /** Those of the ranges that a condition holds for. */
+    /** The ranges that satisfy a condition. */
     public FileRanges filter(Predicate<Cursor> isWanted) {
         Builder some = new Builder(naming());
         for (Cursor cursor = cursor(); cursor.next(); ) {
@@ -210,12 +210,12 @@ public final class FileRanges implements Serializable {
             return text(name);
         }
 
-        /** Its URI, as its file system writes it. */
+        /** Its URI in its file system's spelling. */
         public String uri() {
             return FileNames.childUri(uriPrefix, text(name));
         }
 
-        /** Its path, as its file system writes it. */
+        /** Its path in its file system's spelling. */
         public Path path() {
             return naming.child(uriPrefix, name, 0, name.length);
         }
@@ -240,22 +240,22 @@ public final class FileRanges implements Serializable {
             return modificationTime;
         }
 
-        /** The version that was listed, as an object store calls it (ETag); null if it is not known. */
+        /** The listed version, an object store's ETag; null if it is not known. */
         public String version() {
             return Versions.unpack(version);
         }
 
-        /** Whether a status is that of the file as it was listed, as far as its file system tells versions apart. */
+        /** Whether a status is of the listed version, as far as the file system distinguishes versions. */
         public boolean isStill(FileStatus now) {
             return ListedFile.of(now).isVersionOf(new ListedFile(path(), size, modificationTime, version()));
         }
 
-        /** Whether the range is the whole file, and not decoded. */
+        /** Whether the range is the whole file and is not decoded. */
         public boolean isWhole() {
             return start == 0 && length == size && codec == PLAIN;
         }
 
-        /** The codec with which native code decodes the file; null if it is read as it is. */
+        /** The codec with which native code decodes the file; null if the file is not decoded. */
         public TextCodec codec() {
             if (codec == PLAIN) {
                 return null;
@@ -263,12 +263,12 @@ public final class FileRanges implements Serializable {
             return codec == BZIP2_PART ? TextCodec.BZIP2 : TextCodec.values()[(codec & ~INDEXING) - 1];
         }
 
-        /** Whether the index of the file is made when it is decoded. */
+        /** Whether decoding the file also builds its index. */
         public boolean isIndexing() {
             return (codec & INDEXING) != 0;
         }
 
-        /** Whether the rows are those of decoded bytes. */
+        /** Whether the rows come from decoded bytes. */
         public boolean isDecoded() {
             return codec != PLAIN;
         }
@@ -304,7 +304,7 @@ public final class FileRanges implements Serializable {
         /**
          * Adds a range of a file that was listed.
          *
-         * @param mayHaveChecksums whether the listing found checksum files beside it
+         * @param mayHaveChecksums whether the listing found checksum files next to it
          */
         public void add(DirectoryListing listing, int entry, boolean mayHaveChecksums, long start, long length) {
             add(
@@ -336,7 +336,7 @@ public final class FileRanges implements Serializable {
         }
 
         /**
-         * Adds a whole compressed file at an absolute path, of which an index is made when it is decoded
+         * Adds a whole compressed file at an absolute path; decoding it also builds its index
          * ({@link TextCodec#hasIndex}).
          */
         public void addIndexing(String path, long size, long modificationTime, String version, TextCodec codec) {
@@ -344,7 +344,7 @@ public final class FileRanges implements Serializable {
         }
 
         /**
-         * Adds a part of a bzip2 file at an absolute path: the lines of the blocks that begin there.
+         * Adds a part of a bzip2 file at an absolute path: the lines of the blocks that begin in it.
          *
          * @param start the first byte of the file
          * @param length the number of bytes of the file
@@ -359,7 +359,8 @@ public final class FileRanges implements Serializable {
          *
          * @param start the first of the decoded bytes
          * @param length the number of decoded bytes; of the file's bytes if there is no index
-         * @param index what {@link NativeIndex#slice} says of the decoded bytes; empty if all of the file is decoded
+         * @param index the result of {@link NativeIndex#slice} for the decoded bytes; empty if the whole file is
+         *     decoded
          */
         public void addCompressed(
                 String path,
@@ -384,7 +385,7 @@ public final class FileRanges implements Serializable {
         /**
          * Adds a range of the file at an absolute path, which may have checksums.
          *
-         * @param version as an object store calls it; null if it is not known
+         * @param version the object store's ETag; null if unknown
          */
         public void add(String path, long start, long length, long size, long modificationTime, String version) {
             add(path, start, length, size, modificationTime, version, PLAIN, NO_INDEX);

@@ -20,10 +20,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Reads the small files of a task natively before the task opens them, many at once where the storage is slow.
  *
- * <p>When code inside {@link #serve} opens such a file, its file system hands out the bytes already in memory
- * ({@link #stream}). A file that is opened again later, that could not be read, that has another size than the listing
- * says, or whose checksums differ is opened as usual, so every error is the usual one. One thread at a time may use
- * this class.
+ * <p>When code inside {@link #serve} opens such a file, its file system returns the bytes already in memory
+ * ({@link #stream}). A file that is opened again later, could not be read, differs in size from the listing, or has
+ * wrong checksums is opened as usual, so every error is the usual one. One thread at a time may use this class.
  */
 public final class FileReadAhead implements AutoCloseable {
     /** Larger local files are opened as usual. */
@@ -44,11 +43,11 @@ public final class FileReadAhead implements AutoCloseable {
     private final FileRanges files;
     private final List<String> paths = new ArrayList<>();
     private final Set<String> names;
-    /** Stands at the file that was handed out last, or before it, after this number of files. */
+    /** At or before the file that was returned last, after this number of files. */
     private final FileRanges.Cursor handedOut;
 
     private int passed;
-    /** Index of the file that is expected to be opened next. */
+    /** Index of the next file expected to be opened. */
     private int next;
 
     private NativeScan scan;
@@ -60,7 +59,7 @@ public final class FileReadAhead implements AutoCloseable {
     private int row;
 
     private boolean closed;
-    /** Whether the scan is reading; its reads on this thread open files too, and must not come back here. */
+    /** Whether the scan is reading; its reads on this thread also open files, and must not re-enter this class. */
     private boolean fetching;
 
     private byte[] last;
@@ -69,7 +68,7 @@ public final class FileReadAhead implements AutoCloseable {
 
     private long served;
     private long waited;
-    /** Of the scans that have ended. */
+    /** Totals of the scans that have ended. */
     private RequestCounts requests = RequestCounts.NONE;
 
     /**
@@ -77,11 +76,12 @@ public final class FileReadAhead implements AutoCloseable {
      *
      * @param ranges the files of a task, in the order in which they will be opened
      * @param conf finds their file system
-     * @param needed the share of each file's bytes that is expected to be needed, from 0 to 1: the less it is, the
-     *     smaller are the files that are read ahead, which is done whole; none with 0
-     * @param showsTimes whether rows show when a file was modified: that has to be the time of the version that is read
+     * @param needed the share of each file's bytes that is expected to be needed, from 0 to 1: the smaller it is, the
+     *     smaller the files that are read ahead, because they are read whole; none with 0
+     * @param showsTimes whether rows contain the file's modification time, which must belong to the version that is
+     *     read
      * @param maxReaders maximum number of native threads that read ahead
-     * @param isCancelled whether the files are no longer wanted
+     * @param isCancelled whether the files are no longer needed
      * @throws IOException if their file system cannot be reached
      */
     public FileReadAhead(
@@ -136,12 +136,12 @@ public final class FileReadAhead implements AutoCloseable {
     }
 
     /**
-     * The status that the listing showed of a file whose bytes the thread will be given when it opens it; for file
-     * systems. The file may be another one by now, but the status fits the bytes.
+     * The listed status of a file whose bytes the thread will get when it opens it; for file systems. The file may have
+     * changed since, but the status matches the bytes.
      *
      * @param fileSystem the file system that is asked
      * @param path may lack scheme and authority
-     * @param status makes a status of what was listed
+     * @param status creates a status from the listing
      * @return null if the file system must be asked
      */
     public static <T> T status(FileSystem fileSystem, Path path, Function<FileRanges.Cursor, T> status) {
@@ -184,7 +184,7 @@ public final class FileReadAhead implements AutoCloseable {
     }
 
     /**
-     * What a reader makes of the bytes of the next file. Only if it makes something do they count as read.
+     * The result of a reader for the bytes of the next file. They count as read only if there is a result.
      *
      * @param path its absolute path
      * @param reader may return null
@@ -231,7 +231,7 @@ public final class FileReadAhead implements AutoCloseable {
         return last;
     }
 
-    /** Null if the file has another size than the listing says, which readers go by. */
+    /** Null if the file's size differs from the listing, on which readers rely. */
     private byte[] ofListedSize(byte[] bytes) {
         for (; passed < next; passed++) {
             handedOut.next();

@@ -6,7 +6,7 @@ import java.util.function.BooleanSupplier;
 
 /**
  * An index of a compressed file: where decoding may begin ({@code millstream_codec::Index}, which documents the
- * format). Several tasks can read such a file.
+ * format). With an index, several tasks can read the file.
  */
 public final class NativeIndex implements AutoCloseable {
     private static final Cleaner CLEANER = Cleaner.create();
@@ -27,7 +27,7 @@ public final class NativeIndex implements AutoCloseable {
     /**
      * The index that an array of bytes contains.
      *
-     * @return null if it contains none, or a damaged one
+     * @return null if there is none, or it is damaged
      */
     public static NativeIndex of(byte[] bytes) {
         long handle = open(bytes);
@@ -35,12 +35,12 @@ public final class NativeIndex implements AutoCloseable {
     }
 
     /**
-     * Decodes a file to make its index.
+     * Decodes a file to build its index.
      *
      * @param file one range, a whole compressed file
      * @param files reads it; null if it is local
-     * @param isCancelled whether the index is no longer wanted; called from time to time
-     * @return the bytes of the index; null if the file cannot be divided
+     * @param isCancelled whether the index is no longer needed; called from time to time
+     * @return the bytes of the index; null if the file is not splittable
      * @throws IOException if the file cannot be read or decoded
      */
     public static byte[] build(FileRanges file, RemoteFiles files, BooleanSupplier isCancelled) throws IOException {

@@ -8,9 +8,9 @@ public final class NativeParquet {
 
     /**
      * Decodes columns of a file. The result has the number of rows, and for each requested column: whether it has nulls
-     * (a byte, 0 or 1); if so, a byte for each row, 1 where it is null; for types of a fixed width, a value for each
-     * row; for others, where each row's bytes begin and where the last ones end, as offsets from the first one, and
-     * these bytes. Numbers are little-endian, those of rows and offsets have four bytes.
+     * (a byte, 0 or 1); if so, a byte for each row, 1 where it is null; for fixed-width types, a value for each row;
+     * for others, the offset of each row's first byte and of the end of the last row, then the bytes. Numbers are
+     * little-endian; row numbers and offsets have four bytes.
      *
      * @param file all bytes of the file
      * @param request the columns, encoded as {@code millstream_parquet::Request::decode} documents

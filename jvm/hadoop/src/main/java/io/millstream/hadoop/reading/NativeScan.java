@@ -16,28 +16,25 @@ import java.util.function.BooleanSupplier;
  * machine's byte order.
  *
  * <p>Memory is freed by {@link #close}, or when a scan is no longer reachable. {@link #abandon} ends a scan without
- * freeing it, because a thread that outlives its task may still read rows.
+ * freeing it, for threads that outlive their task and may still read rows.
  */
 public final class NativeScan implements AutoCloseable {
     /** A row is a whole file. */
     public static final int WHOLE_FILES = 1;
-    /** Only count rows. */
+    /** Count rows only. */
     public static final int COUNT = 2;
     /** Each batch holds rows of a single range. */
     public static final int BY_RANGE = 4;
     /** Skip missing files. */
     public static final int SKIP_MISSING = 8;
-    /** Verify the checksums that Hadoop keeps beside a file. */
+    /** Verify the checksums that Hadoop keeps next to a file. */
     public static final int VERIFY = 16;
-    /**
-     * Fetch rows that differ, with the number of times that each occurs. Over several batches a row may come several
-     * times.
-     */
+    /** Fetch distinct rows, each with its number of occurrences. A row may come again in another batch. */
     public static final int DISTINCT = 32;
-    /** After a damaged block of bzip2, fetch the lines of the next ones; the failure comes after them. */
+    /** After a damaged bzip2 block, fetch the lines of the following blocks; the failure comes after them. */
     public static final int PASS_OVER_DAMAGE = 64;
 
-    /** As {@code words}: rows stay whole. */
+    /** For {@code words}: rows are not split. */
     public static final byte[] WHOLE_ROWS = {};
 
     private static final Cleaner CLEANER = Cleaner.create();
@@ -53,7 +50,7 @@ public final class NativeScan implements AutoCloseable {
     private static final int OCCURRENCES = 9;
 
     private final BooleanSupplier isCancelled;
-    /** Null if native code reads the files by itself. */
+    /** Null if native code reads the files itself. */
     private final RemoteFiles files;
 
     private final long handle;
@@ -67,14 +64,14 @@ public final class NativeScan implements AutoCloseable {
      * Opens a scan; nothing is read yet.
      *
      * @param ranges the ranges to read, in this order
-     * @param files reads them; null if native code does, because they are local
+     * @param files reads them; null if native code reads them itself, because they are local
      * @param separator the line separator; empty for any of LF, CR and CRLF
      * @param predicate selects rows; encoded as {@code millstream_scan::Predicate::decode} documents
      * @param words splits each row at these bytes, so that the parts become the rows, as {@code String.split(words,
      *     -1)} does; if empty, rows stay whole
      * @param flags sum of this class's constants
      * @param maxReaders maximum number of native threads that read ahead
-     * @param isCancelled whether the rows are no longer wanted; called from time to time while files are read
+     * @param isCancelled whether the rows are no longer needed; called from time to time while files are read
      * @throws IllegalStateException if the native library does not load
      */
     public NativeScan(
@@ -99,7 +96,7 @@ public final class NativeScan implements AutoCloseable {
     }
 
     /**
-     * Whether a predicate is well-formed, and its regular expressions are not too large.
+     * Whether a predicate is well-formed and its regular expressions are not too large.
      *
      * @param predicate as for the constructor
      * @return false also if the native library does not load
@@ -139,8 +136,8 @@ public final class NativeScan implements AutoCloseable {
     }
 
     /**
-     * The indexes of files that were to be made ({@link FileRanges.Builder#addIndexing}), by the index of their range,
-     * if they have been read to their ends. None if the scan is closed.
+     * The compressed-file indexes that were to be built ({@link FileRanges.Builder#addIndexing}) of files that were
+     * read to their ends, by position of their range. None if the scan is closed.
      */
     public synchronized Map<Integer, byte[]> takeIndexes() {
         if (closed) {
@@ -184,14 +181,14 @@ public final class NativeScan implements AutoCloseable {
     }
 
     /**
-     * Address of the number of times, a {@code u64}, that each row of the batch occurs; only if the scan is
+     * Address of the number of occurrences, a {@code u64}, of each row of the batch; only if the scan is
      * {@link #DISTINCT}.
      */
     public long counts() {
         return out[COUNTS];
     }
 
-    /** Number of rows in the batch with all their occurrences. */
+    /** Number of rows in the batch, counting all occurrences. */
     public long occurrences() {
         return out[OCCURRENCES];
     }
@@ -234,7 +231,7 @@ public final class NativeScan implements AutoCloseable {
         }
     }
 
-    /** Ends the scan and frees its memory. Its rows must not be read any more. */
+    /** Ends the scan and frees its memory. Its rows must no longer be read. */
     @Override
     public synchronized void close() {
         over = true;

@@ -7,16 +7,16 @@ import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 
 /**
- * Translates regular expressions of Java, and SQL's {@code LIKE} patterns, for the native scan, if they mean the same
+ * Translates Java's regular expressions and SQL's {@code LIKE} patterns for the native scan, if they mean the same
  * there.
  *
  * <p>Translated are literals, {@code .}, character classes without set operations, {@code \d \w \s} and their
  * negations, groups, alternatives, greedy and lazy quantifiers, {@code ^} outside of repeated groups, {@code $} at the
  * end of an alternative, and {@code (?i)} at the beginning: whether such an expression is found in a text does not
- * depend on how it is searched for. Every class is written out, because Java's are of ASCII only and the native ones
- * are not. Whatever else a pattern has (references, look-around, possessive quantifiers, boundaries, Unicode
- * properties, other flags) is not translated, and stays with Java. Of most such patterns there is still a wider
- * translation, which the native scan looks for first ({@link #ofNecessary}).
+ * depend on the search algorithm. Every class is written out, because Java's cover only ASCII and the native ones do
+ * not. A pattern with anything else (references, look-around, possessive quantifiers, boundaries, Unicode properties,
+ * other flags) is not translated, and stays with Java. Most such patterns still have a wider translation, which the
+ * native scan looks for first ({@link #ofNecessary}).
  *
  * <p>One difference remains: where Java's matcher ends with a StackOverflowError on a long text, the native one does
  * not.
@@ -26,7 +26,7 @@ public final class PortableRegex {
     private static final int MAX_COUNT = 1000;
     private static final String SPECIAL = "\\^$.|?*+()[]{}";
     private static final String ESCAPABLE = "\\^$.|?*+()[]{}-/#&~\"'`!%,:;<=>@_ ";
-    /** Invalid UTF-8 becomes this character, so it may not be in the row's bytes. */
+    /** Invalid UTF-8 becomes this character, so the row's bytes may lack it. */
     private static final int REPLACEMENT = 0xFFFD;
 
     private static final String DIGITS = "09";
@@ -58,7 +58,7 @@ public final class PortableRegex {
         return pattern;
     }
 
-    /** Contained, as UTF-8, in the bytes of every row that matches; may be empty. */
+    /** Every matching row contains this text as UTF-8; may be empty. */
     public String literal() {
         return literal;
     }
@@ -80,8 +80,8 @@ public final class PortableRegex {
     }
 
     /**
-     * A pattern that is found wherever {@code pattern} is, and maybe elsewhere: assertions are left out, and what is
-     * not known natively may be any text.
+     * A pattern that is found wherever {@code pattern} is, and maybe elsewhere: assertions are left out, and
+     * unsupported parts match any text.
      *
      * @param pattern a pattern of {@link Pattern}
      * @return empty if it is malformed, or nothing is left of it
@@ -216,7 +216,7 @@ public final class PortableRegex {
     private static final class Translation {
         private final int[] in;
         private final boolean textIsLine;
-        /** Whether the translation may be found elsewhere, too. */
+        /** Whether the translation may match more than the pattern. */
         private final boolean isWide;
 
         private final StringBuilder out = new StringBuilder();
@@ -304,7 +304,7 @@ public final class PortableRegex {
             return true;
         }
 
-        /** Skips an assertion: at its place there may be anything. */
+        /** Skips an assertion: anything may match in its position. */
         private boolean leftOut(int depth) {
             for (String assertion : new String[] {"$", "\\b", "\\B", "\\G", "\\Z"}) {
                 if (startsWith(assertion)) {
@@ -374,7 +374,7 @@ public final class PortableRegex {
             }
         }
 
-        /** Replaces what may be any text: references, and classes that are not known natively. */
+        /** Replaces parts that may match any text: references, and classes that native code does not support. */
         private boolean unknown() {
             int kind = peek();
             if (kind >= '1' && kind <= '9') {
@@ -407,7 +407,7 @@ public final class PortableRegex {
 
         private void skipTo(int last) {
             while (next() != last) {
-                // What is skipped is part of a name.
+                // The skipped characters belong to a name.
             }
         }
 
@@ -438,7 +438,7 @@ public final class PortableRegex {
             out.append(')');
         }
 
-        /** How often the atom before it occurs at least; -1 without a quantifier. */
+        /** The minimum number of repetitions of the preceding atom; -1 without a quantifier. */
         private int quantifier() {
             int least;
             switch (peek()) {
@@ -575,7 +575,7 @@ public final class PortableRegex {
             if (c == '\\') {
                 c = escapedCharacter();
             } else {
-                // Set operations, nested classes, and a hyphen or circumflex that may be meant otherwise.
+                // Set operations, nested classes, and a hyphen or circumflex that may have a special meaning.
                 require("[]^&-".indexOf(c) < 0);
             }
             require(c < Character.MIN_SURROGATE || c > Character.MAX_SURROGATE);

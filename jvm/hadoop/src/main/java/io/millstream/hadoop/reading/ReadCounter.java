@@ -5,18 +5,18 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
 
 /**
- * Counts bytes in the statistics of a file system that native threads have read for this thread; Spark takes its input
- * metrics from there. Some file systems count bytes by themselves, but for the thread that reads them: what this thread
- * has read while it fetched native results is not counted again. One thread uses this class.
+ * Counts the bytes that native threads have read for this thread in the statistics of a file system, from which Spark
+ * takes its input metrics. Some file systems count bytes themselves, but for the thread that reads: bytes that this
+ * thread has read while it fetched native results are not counted again. Not thread-safe.
  */
 public final class ReadCounter {
     private final FileSystem.Statistics statistics;
     private long countedAlready;
 
-    /** A call that may read on this thread. */
+    /** A call that may read on the current thread. */
     @FunctionalInterface
     public interface Fetch {
-        /** Fetches something; whether there was anything. */
+        /** Fetches results; returns whether there were any. */
         boolean run() throws IOException;
     }
 
@@ -41,7 +41,7 @@ public final class ReadCounter {
         return FileSystem.getStatistics(fileSystem.getUri().getScheme(), fileSystem.getClass());
     }
 
-    /** Runs a call in which this thread may read by itself. */
+    /** Runs a call in which this thread may read itself. */
     public boolean fetching(Fetch fetch) throws IOException {
         long before = statistics.getThreadStatistics().getBytesRead();
         try {
@@ -51,7 +51,7 @@ public final class ReadCounter {
         }
     }
 
-    /** Counts bytes that this thread has been given. */
+    /** Counts bytes that this thread has received. */
     public void count(long bytes) {
         long covered = Math.min(bytes, countedAlready);
         countedAlready -= covered;

@@ -30,7 +30,7 @@ public abstract class RemoteFiles {
     private final AtomicLong throttled = new AtomicLong();
     private final AtomicLong nativeRequests = new AtomicLong();
     private boolean onlyAsListed;
-    /** Where the caller counts bytes; null if it does not. */
+    /** The caller's byte counter; null if it does not count. */
     private FileSystem.Statistics statisticsOfCaller;
 
     /** The files of these ranges. */
@@ -91,12 +91,12 @@ public abstract class RemoteFiles {
         return isFinal ? new UnfitFileException(message, failure) : new IOException(message, failure);
     }
 
-    /** Whether what has been read of a range is certainly of the version that was listed. */
+    /** Whether the bytes read of a range are certainly of the listed version. */
     protected boolean isAsListed(int range) {
         return false;
     }
 
-    /** Whether a file may be read only if it is the version that was listed ({@link #requireListed}). */
+    /** Whether only the listed version of a file may be read ({@link #requireListed}). */
     protected final boolean isOnlyAsListed() {
         return onlyAsListed;
     }
@@ -104,7 +104,7 @@ public abstract class RemoteFiles {
     /**
      * Checks a file after it was opened.
      *
-     * @throws UnfitFileException if it is not the version that was listed
+     * @throws UnfitFileException if it is not the listed version
      */
     protected static void requireListed(ListedFile listed, ListedFile opened) throws UnfitFileException {
         if (!opened.isVersionOf(listed)) {
@@ -117,20 +117,17 @@ public abstract class RemoteFiles {
         return new RequestCounts(requests.get(), nativeRequests.get(), retries.get(), throttled.get());
     }
 
-    /**
-     * The number of a client by which native code reads files whose version is known; 0 if there is none. Called by
-     * native code.
-     */
+    /** The number of the native client that reads files of known version; 0 if there is none. Called by native code. */
     protected long nativeBucket() {
         return 0;
     }
 
     /**
-     * Counts what native code has read; called by native threads.
+     * Counts native reads; called by native threads.
      *
      * @param retried requests that repeated another one
-     * @param turnedAway requests that the server turned away for now
-     * @param refusal why this file has to be read here; null if there is no reason
+     * @param turnedAway requests that the server throttled
+     * @param refusal why this file has to be read here; null if it need not be
      */
     final void readNatively(int made, int retried, int turnedAway, long bytes, String refusal) {
         requests.addAndGet(made);
@@ -140,7 +137,7 @@ public abstract class RemoteFiles {
         hasReadNatively(made, turnedAway, bytes, refusal);
     }
 
-    /** Counts what native code has read into the statistics of the file system, and tells why it does not. */
+    /** Counts native reads in the statistics of the file system, and reports why native code does not read. */
     protected void hasReadNatively(int made, int turnedAway, long bytes, String refusal) {}
 
     /** Counts a request. */
@@ -148,12 +145,12 @@ public abstract class RemoteFiles {
         requests.incrementAndGet();
     }
 
-    /** Counts a request that is made again. */
+    /** Counts a repeated request. */
     protected final void countRetry() {
         retries.incrementAndGet();
     }
 
-    /** A file, which several native threads may read at once. */
+    /** A file that several native threads may read at once. */
     protected abstract class File {
         /** The range of the file. */
         protected final int range;
@@ -167,7 +164,7 @@ public abstract class RemoteFiles {
          * Reads bytes; called by native threads.
          *
          * @param buffer native memory, valid during the call
-         * @return their number, 0 at the end of the file; or the negative number of an error of the C library
+         * @return their number, 0 at the end of the file; or a negative errno
          */
         final int read(long offset, ByteBuffer buffer) {
             long counted = countedByClient();
@@ -200,33 +197,29 @@ public abstract class RemoteFiles {
         protected abstract int fill(long offset, ByteBuffer buffer) throws IOException;
 
         /**
-         * Records that bytes of the version that was listed are used; called by native threads.
+         * Records that bytes of the listed version are used; called by native threads.
          *
-         * @return false if another version has been read here meanwhile, so that these bytes must not be used
+         * @return false if another version has been read here meanwhile, so these bytes must not be used
          */
         protected boolean accept() {
             return true;
         }
 
         /**
-         * Greatest offset from which a reader may begin without an error, or the negative number of an error of the C
-         * library; called by native threads.
+         * Greatest offset at which a reader may begin without an error, or a negative errno; called by native threads.
          */
         final long lastStart() {
             return endsQuietly() ? Long.MAX_VALUE : stamp()[0];
         }
 
-        /**
-         * Whether the file system's own streams return no more bytes from an offset beyond the end, rather than an
-         * error.
-         */
+        /** Whether the file system's own streams return end of file, not an error, for an offset beyond the end. */
         protected boolean endsQuietly() {
             return false;
         }
 
         /**
-         * Length in bytes, or the negative number of an error of the C library, and modification time, in milliseconds
-         * since 1970, of the version that is read; called by native threads.
+         * Length in bytes, or a negative errno, and modification time, in milliseconds since 1970, of the version that
+         * is read; called by native threads.
          */
         final long[] stamp() {
             try {
@@ -242,7 +235,7 @@ public abstract class RemoteFiles {
         /** What is known of the version that is read. */
         protected abstract ListedFile now() throws IOException;
 
-        /** Called by a native thread when nobody reads it any more. */
+        /** Called by a native thread when the file is no longer read. */
         protected abstract void close();
     }
 }

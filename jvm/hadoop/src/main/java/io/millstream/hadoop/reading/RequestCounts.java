@@ -1,17 +1,17 @@
 package io.millstream.hadoop.reading;
 
 /**
- * Numbers of requests for bytes to another file system than the local one.
+ * Numbers of requests for bytes to a file system other than the local one.
  *
  * @param requests all of them
- * @param nativeRequests those that native code made by itself
- * @param retries those that repeat another one
+ * @param nativeRequests those sent by native code itself
+ * @param retries those that repeated another
  * @param throttled those that the server answered with 503 or 429; only native ones
  */
 public record RequestCounts(long requests, long nativeRequests, long retries, long throttled) {
     public static final RequestCounts NONE = new RequestCounts(0, 0, 0, 0);
 
-    /** The sums of both. */
+    /** The sum. */
     public RequestCounts plus(RequestCounts other) {
         return new RequestCounts(
                 requests + other.requests,
@@ -20,7 +20,7 @@ public record RequestCounts(long requests, long nativeRequests, long retries, lo
                 throttled + other.throttled);
     }
 
-    /** What these have more than others. */
+    /** The difference. */
     public RequestCounts minus(RequestCounts others) {
         return new RequestCounts(
                 requests - others.requests,

@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Files that are read through the streams of their file system, each opened once: what all parts of a file see is one
- * version, if the file system's streams do.
+ * Files that are read through the streams of their file system, each opened once: all parts of a file see one version,
+ * if a stream of the file system does.
  */
 public final class StreamFiles extends RemoteFiles {
     private static final Logger LOG = LoggerFactory.getLogger(StreamFiles.class);
@@ -22,7 +22,7 @@ public final class StreamFiles extends RemoteFiles {
 
     private final Opener opener;
 
-    /** Opens files as the file system itself does. */
+    /** Opens files like the file system itself. */
     public interface Opener {
         /** Opens a file. */
         FSDataInputStream open(Path path) throws IOException;
@@ -68,12 +68,12 @@ public final class StreamFiles extends RemoteFiles {
         if (stream.hasCapability(StreamCapabilities.PREADBYTEBUFFER)) {
             return stream.read(offset, buffer);
         }
-        // Not read(offset, …): Hadoop's goes back to where it was, even if the read has failed, and if that fails, its
-        // error is thrown.
+        // Not read(offset, …): Hadoop's seeks back even after a failed read, and an error of that seek replaces the
+        // first one.
         return readFrom(stream, offset, buffer);
     }
 
-    /** Goes to an offset and reads on from there, as Hadoop's readers do. */
+    /** Seeks to an offset and reads from there, as Hadoop's readers do. */
     private static int readFrom(FSDataInputStream stream, long offset, ByteBuffer buffer) throws IOException {
         byte[] chunk = CHUNKS.get();
         int read;
@@ -119,10 +119,10 @@ public final class StreamFiles extends RemoteFiles {
         }
 
         /**
-         * Reads at an offset. If that fails, goes there with another stream and reads on, as Hadoop's readers do: they
-         * throw other classes of exceptions, by which Spark tells damage, which may be ignored, from what is missing.
-         * HDFS has no sound copy of a block for a read at an offset ({@code BlockMissingException}), and a wrong
-         * checksum ({@code ChecksumException}) for one that reads on.
+         * Reads at an offset. If that fails, opens another stream, seeks and reads, as Hadoop's readers do: that throws
+         * other exception classes, by which Spark distinguishes damage, which it may ignore, from missing data. If no
+         * copy of a block is sound, HDFS throws {@code BlockMissingException} for a read at an offset, and
+         * {@code ChecksumException} for a sequential one.
          */
         private int read(FSDataInputStream stream, long offset, ByteBuffer buffer) throws IOException {
             int start = buffer.position();

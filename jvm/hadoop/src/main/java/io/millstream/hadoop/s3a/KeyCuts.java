@@ -8,10 +8,10 @@ import java.util.List;
 /**
  * Guesses where to cut the remainder of a listing, so that two workers share it.
  *
- * <p>Known prefixes are the best places. Without them, the characters tell that vary in the keys seen so far: a key is
- * cut at the first position whose character is one of those, halfway to the end in their order. For
- * {@code part-00012.txt} these are the digits, and the whole is cut at {@code part-5}. A wrong guess costs a request
- * that finds nothing, or too much; every key is listed by exactly one worker wherever the cuts are.
+ * <p>Known prefixes are the best cuts. Without them, the guess uses the characters that vary in the keys seen so far: a
+ * key is cut at the first position with such a character, halfway to the end in their order. For {@code part-00012.txt}
+ * these are the digits, and the cut is at {@code part-5}. A wrong guess costs a request that finds nothing or too much;
+ * every key is listed by exactly one worker wherever the cuts are.
  */
 final class KeyCuts {
     private static final int DEPTH = 12;
@@ -38,7 +38,7 @@ final class KeyCuts {
         }
     }
 
-    /** Where one digit is seen, others may come. */
+    /** If one digit occurs, others may follow. */
     private void learn(char c) {
         if (!Character.isSurrogate(c)) {
             alphabet.set(c);
@@ -54,7 +54,7 @@ final class KeyCuts {
     }
 
     /**
-     * A place between two keys.
+     * A position between two keys.
      *
      * @param after a key
      * @param until a later key; null for the end
@@ -94,7 +94,7 @@ final class KeyCuts {
     }
 
     /**
-     * How much of the way from one key to another a third one has come, 0 to 1.
+     * The relative position of a key between two others, 0 to 1.
      *
      * @param until null for the end
      */
@@ -104,7 +104,7 @@ final class KeyCuts {
         return end <= start ? 1 : Math.min(1, Math.max(0, (place(at) - start) / (end - start)));
     }
 
-    /** Where a key lies among all, 0 to 1. */
+    /** The relative position of a key among all possible ones, 0 to 1. */
     private double place(String key) {
         if (!known.isEmpty()) {
             return (double) insertion(key) / (known.size() + 1);

@@ -9,31 +9,31 @@ import java.util.List;
 import java.util.function.IntFunction;
 
 /**
- * Lists keys by many workers at once.
+ * Lists keys with many workers in parallel.
  *
- * <p>A page shows where the next one begins only once it has arrived, so one listing is serial. A <em>shard</em> is a
- * part of the keys below one prefix, from one key to another, that one worker lists. It begins as all keys below a
- * root. If its first page is full, prefixes up to the next slash are asked for: if they hold many keys each, they
- * become shards of their own, otherwise they tell where to cut ({@link KeyCuts}). A worker without a shard takes half
- * of the remainder of the shard with most left. What a cut costs is one page at most, that overlaps the next shard; a
- * shard with only a few pages left is not cut.
+ * <p>A page must arrive before the next one can be requested, so a single listing is serial. A <em>shard</em> is a part
+ * of the keys below one prefix, from one key to another, that one worker lists. It begins as all keys below a root. If
+ * its first page is full, prefixes up to the next slash are requested: if they hold many keys each, they become
+ * separate shards, otherwise they suggest cuts ({@link KeyCuts}). A worker without a shard takes half of the remainder
+ * of the shard with most left. A cut costs at most one page, which overlaps the next shard; a shard with only a few
+ * pages left is not cut.
  *
- * <p>Servers must list keys in their order ({@link Keys#compare}); of directory buckets and of some imitations this is
- * not true. Every page is checked, and the listing fails if one is out of order.
+ * <p>Servers must list keys in order ({@link Keys#compare}), which directory buckets and some S3 imitations do not.
+ * Every page is checked, and the listing fails if one is out of order.
  */
 final class KeyListing {
-    /** Directories of at least this many keys are listed by themselves. */
+    /** Directories of at least this many keys are listed separately. */
     private static final int KEYS_OF_A_SHARD = 500;
     /** A shard with fewer pages left is not cut. */
     private static final double PAGES_WORTH_A_CUT = 8;
 
-    /** Takes the keys of a shard, in their order. */
+    /** Receives the keys of a shard, in order. */
     interface Sink {
         /** Takes a key. */
         void add(Keys.Item item) throws IOException;
     }
 
-    /** The server does not list keys in their order. */
+    /** The server does not list keys in order. */
     static final class UnorderedException extends IOException {
         private static final long serialVersionUID = 1L;
 
@@ -47,11 +47,11 @@ final class KeyListing {
         final String prefix;
         final KeyCuts cuts;
         final Sink sink;
-        /** Keys up to this one are of others. */
+        /** Keys up to this one belong to other shards. */
         final String from;
         /** The last key of the pages that have arrived. */
         String after;
-        /** Keys after this one are of others; null if there are none. */
+        /** Keys after this one belong to other shards; null if there are none. */
         String until;
 
         String next;
@@ -91,8 +91,8 @@ final class KeyListing {
     /**
      * A listing.
      *
-     * @param threads most requests at once
-     * @param sinks makes what takes the keys of a shard, given the index of its root
+     * @param threads maximum number of concurrent requests
+     * @param sinks creates the receiver of a shard's keys, given the index of its root
      */
     KeyListing(Keys keys, int threads, IntFunction<Sink> sinks) {
         this.keys = keys;
@@ -101,9 +101,9 @@ final class KeyListing {
     }
 
     /**
-     * Lists all keys that begin with these prefixes. Returns when all sinks have what is theirs.
+     * Lists all keys that begin with these prefixes. Returns when all sinks have received theirs.
      *
-     * @throws IOException the first error of a worker; of a sink, too
+     * @throws IOException the first error of a worker or sink
      */
     void run(List<String> prefixes) throws IOException {
         for (int root = 0; root < prefixes.size(); root++) {
@@ -160,7 +160,7 @@ final class KeyListing {
         } catch (IOException e) {
             fail(e);
         } catch (RuntimeException | Error e) {
-            // Whatever it is, nobody must wait for this worker's shard.
+            // Whatever the error, no thread may keep waiting for this worker's shard.
             fail(new IOException(e));
         } finally {
             synchronized (this) {
@@ -175,7 +175,7 @@ final class KeyListing {
         notifyAll();
     }
 
-    /** A shard that nobody lists; null at the end. */
+    /** A shard that no worker lists yet; null at the end. */
     private synchronized Shard take() throws InterruptedIOException {
         while (failure == null) {
             Shard shard = waiting.isEmpty() ? cut() : waiting.poll();
@@ -196,7 +196,7 @@ final class KeyListing {
         return null;
     }
 
-    /** Half of what is left of the shard with most left; null if no shard has much. */
+    /** Half of the remainder of the shard with most left; null if no shard has much left. */
     private Shard cut() {
         Shard most = null;
         double left = PAGES_WORTH_A_CUT;
@@ -241,7 +241,7 @@ final class KeyListing {
         return keys.list(prefix, delimiter, after, next);
     }
 
-    /** Takes the keys of a page that are the shard's. */
+    /** Takes the keys of a page that belong to the shard. */
     private void claim(Shard shard, Keys.Page page) throws IOException {
         String last = shard.after;
         for (Keys.Item item : page.items()) {
@@ -253,8 +253,7 @@ final class KeyListing {
         }
         String until;
         synchronized (this) {
-            // From here on, a cut is after this page, so every key of the page is the shard's or that of an earlier
-            // cut.
+            // Later cuts are after this page, so every key of the page belongs to this shard or to an earlier cut.
             until = shard.until;
             if (!page.items().isEmpty()) {
                 shard.cuts.learn(
@@ -287,7 +286,7 @@ final class KeyListing {
         }
     }
 
-    /** Asks for the directories below a shard's prefix, and cuts it there. */
+    /** Requests the directories below a shard's prefix, and cuts it there. */
     private void survey(Shard shard) throws IOException {
         String last = shard.after;
         int slash = last.indexOf('/', shard.prefix.length());
@@ -309,7 +308,7 @@ final class KeyListing {
     }
 
     /**
-     * Makes a shard of each directory from that of the last key on; the files beside them are in the pages of
+     * Turns each directory, beginning with the last key's, into a shard; the files next to them are in the pages of
      * directories.
      */
     private void cutAtDirectories(Shard shard, String first, Keys.Page firstPage) throws IOException {
@@ -321,7 +320,7 @@ final class KeyListing {
         String before = null;
         for (Keys.Page page = firstPage; ; page = page(shard.prefix, "/", null, page.next())) {
             for (String prefix : page.prefixes()) {
-                // One that came again would be listed twice.
+                // A repeated prefix would be listed twice.
                 if (before != null && Keys.compare(prefix, before) <= 0 || !prefix.startsWith(shard.prefix)) {
                     throw new UnorderedException(before, prefix);
                 }

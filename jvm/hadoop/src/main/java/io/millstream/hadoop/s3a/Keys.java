@@ -20,7 +20,7 @@ interface Keys {
      * A page of a listing.
      *
      * @param items objects, in the order of the listing
-     * @param prefixes what keys have in common up to the next delimiter, if one was asked for
+     * @param prefixes common prefixes of keys up to the next delimiter, if one was requested
      * @param next continues the listing; null at its end
      */
     record Page(List<Item> items, List<String> prefixes, String next) {}
@@ -28,15 +28,15 @@ interface Keys {
     /**
      * Lists a page.
      *
-     * @param prefix what the keys begin with
-     * @param delimiter null, or what ends a common prefix
+     * @param prefix prefix of the keys
+     * @param delimiter the end of a common prefix, or null
      * @param after null, or a key that precedes the first one wanted
      * @param next null, or the {@link Page#next} of the page before
-     * @throws IOException if the server does not answer
+     * @throws IOException if the server does not respond
      */
     Page list(String prefix, String delimiter, String after, String next) throws IOException;
 
-    /** Compares keys in the order of S3: that of their UTF-8 bytes, which is that of code points. */
+    /** Compares keys in S3's order: by UTF-8 bytes, which is by code points. */
     static int compare(String a, String b) {
         int length = Math.min(a.length(), b.length());
         for (int i = 0; i < length; i++) {

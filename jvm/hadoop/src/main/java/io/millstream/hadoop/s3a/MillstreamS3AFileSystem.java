@@ -56,11 +56,10 @@ import software.amazon.awssdk.services.s3.model.ListObjectsV2Response;
 import software.amazon.awssdk.services.s3.model.S3Object;
 
 /**
- * Hadoop's S3A, of which Spark's data sets are listed in parallel, and small files are handed out once they have been
- * read ahead.
+ * Hadoop's S3A that lists Spark's data sets in parallel and serves small files that have been read ahead.
  *
- * <p>Set {@code fs.s3a.impl} to this class. Everything else is S3A's own, and S3A answers whatever cannot be answered
- * exactly as it would; the log says why.
+ * <p>Set {@code fs.s3a.impl} to this class. Everything else is S3A's own. S3A also handles every call that native code
+ * cannot answer identically; the log says why.
  */
 public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFileSystem {
     private static final Logger LOG = LoggerFactory.getLogger(MillstreamS3AFileSystem.class);
@@ -94,7 +93,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
         Companions.start();
     }
 
-    /** Why S3A itself has to do everything; null if there is no reason. */
+    /** Why S3A itself has to do everything; null if it need not. */
     private String whyNot(Configuration effective) throws IOException {
         S3AEncryptionMethods encryption = S3AUtils.getEncryptionAlgorithm(getBucket(), effective);
         if (getBucket().endsWith(DIRECTORY_BUCKET)) {
@@ -105,7 +104,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
                 != Constants.DEFAULT_LIST_VERSION) {
             return Constants.LIST_VERSION + " is not " + Constants.DEFAULT_LIST_VERSION;
         }
-        // A key of Hadoop's since 3.4.2.
+        // A Hadoop key since 3.4.2.
         return effective.getTrimmed("fs.s3a.input.stream.type", "").equalsIgnoreCase("custom")
                 ? "files are read by custom streams"
                 : null;
@@ -117,7 +116,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
         }
     }
 
-    /** How native code makes requests. Made when it is needed: many file systems only write. */
+    /** Sends native requests. Created on first use: many file systems only write. */
     private synchronized NativeTransport nativeTransport() {
         if (transport == null) {
             transport = NativeTransport.of(this);
@@ -138,12 +137,12 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
         return nativeTransport().writer();
     }
 
-    /** Tells why native code has left a request to S3A. */
+    /** Reports why native code has left a request to S3A. */
     void nativeRefused(String refusal) {
         nativeTransport().refused(refusal);
     }
 
-    /** Counts requests of native code. */
+    /** Counts native requests. */
     void countNative(Statistic kind, long requests, long throttled) {
         getInstrumentation().incrementCounter(kind, requests);
         getInstrumentation().incrementCounter(Statistic.STORE_IO_THROTTLED, throttled);
@@ -225,15 +224,15 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
                 options.threadsOr(DEFAULT_THREADS));
     }
 
-    /** What the keys of a directory begin with. */
+    /** The prefix of a directory's keys. */
     private String prefix(Path directory) {
         String key = pathToKey(directory);
         return key.isEmpty() ? "" : key + "/";
     }
 
     /**
-     * As S3A's, but a caller of a recursive listing who asks for more than the first page finds has all others listed
-     * by many requests at once. Many callers only look whether there is a file.
+     * Like S3A's, but when the caller of a recursive listing reads beyond the first page, many parallel requests list
+     * the rest. Many callers only check whether there is a file.
      */
     @Override
     public RemoteIterator<LocatedFileStatus> listFiles(Path f, boolean recursive) throws IOException {
@@ -250,13 +249,13 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
             say(e.toString());
             return super.listFiles(f, true);
         }
-        // Without a file, it is a file, an empty directory, or nothing.
+        // If no file is found, the path is a file, an empty directory, or missing.
         return beginning.isAll() && beginning.files().isEmpty()
                 ? super.listFiles(f, true)
                 : new FileListing(directory, beginning);
     }
 
-    /** The first files of a directory tree, then the others. */
+    /** The files of the first page, then the others. */
     private final class FileListing implements RemoteIterator<LocatedFileStatus> {
         private final Path directory;
         private final boolean isAll;
@@ -327,7 +326,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
         return new S3ALocatedFileStatus(status, getFileBlockLocations(status, 0, item.size()));
     }
 
-    /** Roots below which there are no keys, asked for many at once. */
+    /** Looks up roots below which there are no keys, in parallel. */
     private void addRootsWithoutKeys(List<Path> roots, List<DirectoryListing> listings) throws IOException {
         Set<Integer> listed = new HashSet<>();
         listings.forEach(listing -> listed.add(listing.root()));
@@ -361,8 +360,8 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
     }
 
     /**
-     * A root below which there are no keys: a file, an empty directory (null), or missing; S3A looks in this order,
-     * too.
+     * A root below which there are no keys: a file, an empty directory (null), or missing; S3A checks in the same
+     * order.
      *
      * @param isOneOfMany whether there are other roots: Spark ignores hidden files among them, but, since 4.3, not a
      *     single one
@@ -390,7 +389,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
         return status instanceof S3AFileStatus known ? known.getEtag() : null;
     }
 
-    /** A page that native code has asked for; null if S3A's client has to. */
+    /** A page requested by native code; null if S3A's client has to request it. */
     private Keys.Page nativePage(String prefix, String delimiter, String after, String next) {
         NativeBucket bucket = nativeTransport().lister();
         if (bucket == null) {
@@ -449,7 +448,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
 
     @Override
     public FileStatus getFileStatus(Path f) throws IOException {
-        // Of one object, S3 states the time in whole seconds; listings of some servers are more exact.
+        // For a single object, S3 reports the time in whole seconds; some servers' listings are more exact.
         FileStatus ahead = FileReadAhead.status(
                 this,
                 f,

@@ -7,14 +7,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A native client of a bucket, which needs a fraction of the CPU time of the SDK's. The file system that owns it
- * supplies its settings, and the credentials for each request.
+ * A native client of a bucket, which uses a fraction of the SDK's CPU time. The file system that owns it supplies its
+ * settings, and the credentials for each request.
  *
- * <p>It accepts only answers that cannot be misunderstood; otherwise the file system's own client makes the request
- * again. Native code encodes a page of a listing as:
+ * <p>It accepts only unambiguous responses; otherwise the file system's own client repeats the request. Native code
+ * encodes a page of a listing as:
  *
  * <pre>
- *  u32 requests, u32 those of them that the server turned away for now
+ *  u32 requests, u32 those that the server throttled
  *  next             the token that continues the listing; empty at its end
  *  u32 n, n times   key, u64 size, i64 mtimeMillis, version (packed, see Versions)
  *  u32 n, n times   common prefix
@@ -25,14 +25,13 @@ final class NativeBucket implements AutoCloseable {
 
     private final long number;
 
-    /** Gives credentials to native code. */
+    /** Provides credentials to native code. */
     @FunctionalInterface
     interface CredentialSource {
         /**
-         * The credentials of now; called by native threads for each request.
+         * The current credentials; called by native threads for each request.
          *
-         * @return access key, secret key and the token of the session, which may be empty; an empty array for anonymous
-         *     requests
+         * @return access key, secret key and session token, which may be empty; an empty array for anonymous requests
          * @throws IOException if there are none
          */
         String[] credentials() throws IOException;
@@ -47,7 +46,7 @@ final class NativeBucket implements AutoCloseable {
      * @param connectMillis timeout of connecting
      * @param readMillis timeout of a read
      * @param retries maximum number of retries of a request; native code makes no more than two
-     * @param throttleRetries the same for a request that the server turns away for now; no more than seven
+     * @param throttleRetries the same for a throttled request; no more than seven
      * @param connections maximum number of connections
      * @param certificates trusted root certificates (DER)
      */
@@ -65,12 +64,12 @@ final class NativeBucket implements AutoCloseable {
     /**
      * A page of a listing.
      *
-     * @param requests number of requests that it took
-     * @param throttled those of them that the server turned away for now
+     * @param requests number of requests needed
+     * @param throttled those that the server throttled
      */
     record Answer(Keys.Page page, int requests, int throttled) {}
 
-    /** A client. It makes no request yet. */
+    /** Creates a client, without a request. */
     NativeBucket(Settings settings, CredentialSource credentials) {
         number = open(
                 settings.url(),
@@ -85,12 +84,12 @@ final class NativeBucket implements AutoCloseable {
                 credentials);
     }
 
-    /** How native code calls it. */
+    /** The number by which native code knows it. */
     long number() {
         return number;
     }
 
-    /** Whether it lists pages: not if too many requests for them were refused, or it is closed. */
+    /** Whether it lists pages: not after too many refused list requests, and not when closed. */
     boolean lists() {
         return lists(number);
     }
@@ -108,7 +107,7 @@ final class NativeBucket implements AutoCloseable {
     /**
      * Lists a page, as {@link Keys#list} does.
      *
-     * @throws IOException if the file system's own client has to ask
+     * @throws IOException if the file system's own client has to make the request
      */
     Answer page(String prefix, String delimiter, String after, String next) throws IOException {
         return decode(page(number, bytes(prefix), bytes(delimiter), bytes(after), bytes(next)));
@@ -140,7 +139,7 @@ final class NativeBucket implements AutoCloseable {
         return new String(in.prefixed(), StandardCharsets.UTF_8);
     }
 
-    /** Closes it. A scan that is reading ends with it. */
+    /** Closes the client, which ends running scans. */
     @Override
     public void close() {
         close(number);

@@ -13,10 +13,10 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.s3a.Statistic;
 
 /**
- * Copies between local trees and a bucket by native code. None of their bytes passes through the JVM.
+ * Native copies between local trees and a bucket. No data passes through the JVM.
  *
- * <p>Native code makes the requests if it may ({@link NativeTransport}), with the credentials of the live S3A file
- * system. Whatever it is not sure of, the caller has to do through that file system, whose answer is the contract.
+ * <p>Native code sends the requests if it may ({@link NativeTransport}), with the credentials of the live S3A file
+ * system. In doubtful cases, the caller has to use that file system, whose answer is the contract.
  */
 public final class NativeTransfers {
     private static final String METADATA = "x-amz-meta-";
@@ -28,7 +28,7 @@ public final class NativeTransfers {
         this.fileSystem = fileSystem;
     }
 
-    /** What native code can do for a file system; null if that is nothing. */
+    /** The native transfers of a file system; null if none are possible. */
     public static NativeTransfers of(FileSystem fileSystem) {
         return fileSystem instanceof MillstreamS3AFileSystem ours && ours.listsNatively()
                 ? new NativeTransfers(ours)
@@ -43,17 +43,17 @@ public final class NativeTransfers {
      */
     public record Fetched(Map<String, String> metadata, int checksum) {}
 
-    /** The result of writing an object. */
+    /** The outcome of writing an object. */
     public enum Sent {
-        /** It is there. */
+        /** It is written. */
         DONE,
-        /** The file is of another version. Nothing has been written. */
+        /** The file has changed. Nothing is written. */
         CHANGED,
         /** S3A has to write it. */
         REFUSED
     }
 
-    /** Whether native code reads objects of such a size: an empty one has no bytes that would tell its version. */
+    /** Whether native code reads objects of this size: an empty object has no bytes that would reveal its version. */
     public boolean fetches(long size) {
         return size > 0 && fileSystem.nativeReader() != null;
     }
@@ -61,9 +61,9 @@ public final class NativeTransfers {
     /**
      * Reads an object into a new file.
      *
-     * @param version the ETag that it must have
-     * @param tree the tree that the file is in, which ends this when it is closed
-     * @return null if S3A has to read it; then the file may have a part of it
+     * @param version its required ETag
+     * @param tree the file's tree; closing it ends the copy
+     * @return null if S3A has to read it; then the file may contain a part of it
      * @throws IOException if the file cannot be written
      */
     public Fetched fetch(Path path, String version, long size, NativeTree tree, NativeTree.Staged file)
@@ -90,13 +90,13 @@ public final class NativeTransfers {
     }
 
     /**
-     * Writes a small file as an object, in the place of whatever has that name.
+     * Writes a small file as an object, replacing any object of that name.
      *
      * @param size what is known of the file
      * @param time what is known of the file, in nanoseconds since 1970
      * @param metadata user metadata of the object
      * @param checksumName name of the metadata entry for the checksum
-     * @param checksum gets the CRC-32C of the contents as its only element
+     * @param checksum receives the CRC-32C of the contents as its only element
      * @throws IOException if the file cannot be read
      */
     public Sent send(

@@ -39,10 +39,10 @@ import software.amazon.awssdk.services.s3.S3ServiceClientConfiguration;
 /**
  * Decides whether native code makes the requests of a file system, and sets up its client.
  *
- * <p>Only timeouts, limits of retries and connections, and the user agent are taken from settings. The live client
- * supplies the URL of the bucket and its region, the live credential provider the credentials for each request, and
- * this JVM the root certificates. Other settings only decide whether that is enough: a key of {@code fs.s3a} that is
- * not in the lists below, a proxy or an interceptor leaves all requests to the client.
+ * <p>Only timeouts, limits on retries and connections, and the user agent come from settings. The live client supplies
+ * the URL of the bucket and its region, the live credential provider the credentials for each request, and this JVM the
+ * root certificates. Other settings only decide whether this suffices: with a key of {@code fs.s3a} that is not in the
+ * lists below, a proxy or an interceptor, the client makes all requests.
  */
 final class NativeTransport implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(NativeTransport.class);
@@ -52,7 +52,7 @@ final class NativeTransport implements AutoCloseable {
     private static final Duration READ = Duration.ofSeconds(200);
     private static final int CONNECTIONS = 500;
 
-    /** Keys whose effect is in what the client and the provider answer, or that do not concern lists and reads. */
+    /** Keys whose effect shows in the client's and provider's answers, or that do not concern lists and reads. */
     private static final Set<String> KNOWN = Set.of(
             "access.key",
             "secret.key",
@@ -112,7 +112,7 @@ final class NativeTransport implements AutoCloseable {
             "encryption.context",
             "input.fadvise",
             "input.async.drain.threshold");
-    /** Beginnings of such keys. */
+    /** Prefixes of such keys. */
     private static final List<String> KNOWN_GROUPS = List.of(
             "assumed.role.",
             "committer.",
@@ -126,7 +126,7 @@ final class NativeTransport implements AutoCloseable {
             "select.",
             "s3guard.",
             "metadatastore.");
-    /** Keys, and beginnings of keys, that requests for new objects would have to regard. */
+    /** Keys and prefixes of keys that requests for new objects would have to honour. */
     private static final List<String> OF_NEW_OBJECTS = List.of(
             "acl.default",
             "create.header.",
@@ -136,13 +136,13 @@ final class NativeTransport implements AutoCloseable {
             "object.content.encoding",
             "request.md5.header",
             "checksum.generation");
-    /** Encryption by the server, which decrypts for whoever may read. */
+    /** Server-side encryption: the server decrypts for everyone who may read. */
     private static final Set<S3AEncryptionMethods> SERVER_SIDE = EnumSet.of(
             S3AEncryptionMethods.NONE,
             S3AEncryptionMethods.SSE_S3,
             S3AEncryptionMethods.SSE_KMS,
             S3AEncryptionMethods.DSSE_KMS);
-    /** Another stream than these may show other bytes than the object has. */
+    /** Streams other than these may return bytes that differ from the object's. */
     private static final String STREAM = "input.stream.type";
 
     private static final Set<String> KNOWN_STREAMS = Set.of("default", "classic", "prefetch", "analytics");
@@ -189,7 +189,7 @@ final class NativeTransport implements AutoCloseable {
             }
             return new NativeTransport(whyNot);
         } catch (GeneralSecurityException | IOException | RuntimeException | LinkageError e) {
-            // Whatever the client cannot say, it can still do.
+            // A client that cannot answer this still works.
             return new NativeTransport(e.toString());
         }
     }
@@ -231,14 +231,14 @@ final class NativeTransport implements AutoCloseable {
         return found == null ? client.region() : Region.of(found);
     }
 
-    /** Why the client has to make all requests, as far as it is not asked; null if there is no reason. */
+    /** Why the client has to make all requests, judged without asking it; null if it need not. */
     static String whyNot(String bucket, Configuration conf) throws IOException {
         if (!NativeLibrary.isLoaded()) {
             return NativeLibrary.whyNot();
         } else if (!conf.getBoolean(ListingOptions.NATIVE_S3, true)) {
             return ListingOptions.NATIVE_S3 + " is false";
         } else if (!SERVER_SIDE.contains(S3AUtils.getEncryptionAlgorithm(bucket, conf))) {
-            // It may be in a credential store, too.
+            // It may also be in a credential store.
             return "objects are encrypted by "
                     + S3AUtils.getEncryptionAlgorithm(bucket, conf).getMethod();
         } else if (Boolean.getBoolean("com.sun.net.ssl.checkRevocation")) {
@@ -257,7 +257,7 @@ final class NativeTransport implements AutoCloseable {
         return unknownKey(conf);
     }
 
-    /** Why this client has to make all requests; null if there is no reason. */
+    /** Why this client has to make all requests; null if it need not. */
     private static String whyNot(S3ServiceClientConfiguration client) {
         for (ExecutionInterceptor interceptor : client.overrideConfiguration().executionInterceptors()) {
             if (USUAL_INTERCEPTORS.stream().noneMatch(interceptor.getClass().getName()::startsWith)) {
@@ -268,8 +268,8 @@ final class NativeTransport implements AutoCloseable {
     }
 
     /**
-     * A reason if a key of S3A's, or its value, is not known to be of no concern; those of buckets are among the others
-     * by now.
+     * The reason, if an S3A key or its value is not known to be irrelevant; per-bucket keys have been merged into the
+     * others.
      */
     static String unknownKey(Configuration conf) {
         for (Map.Entry<String, String> setting : settings(conf).entrySet()) {
@@ -285,16 +285,13 @@ final class NativeTransport implements AutoCloseable {
         return null;
     }
 
-    /** Whether new objects are as the server makes them by default. */
+    /** Whether new objects get the server's defaults. */
     static boolean describesNoObjects(Configuration conf) {
         return settings(conf).keySet().stream()
                 .noneMatch(name -> OF_NEW_OBJECTS.stream().anyMatch(name::startsWith));
     }
 
-    /**
-     * The settings of S3A that are not the default, without the beginning of their keys, apart from those of single
-     * buckets.
-     */
+    /** S3A's settings that differ from the defaults, without the prefix of their keys and without per-bucket ones. */
     private static Map<String, String> settings(Configuration conf) {
         Configuration defaults = new Configuration(false);
         defaults.addResource("core-default.xml");
@@ -311,14 +308,14 @@ final class NativeTransport implements AutoCloseable {
         return settings;
     }
 
-    /** A number of retries; without the key, as many as native code makes at most. */
+    /** A number of retries; without the key, native code's maximum. */
     private static int retries(Configuration conf, String key) {
         return Math.max(0, conf.getInt(key, Integer.MAX_VALUE));
     }
 
     private static int millis(Configuration conf, String key, Duration otherwise) {
         long millis = conf.getTimeDuration(key, otherwise.toMillis(), TimeUnit.MILLISECONDS);
-        // 0 is no limit.
+        // 0 means no limit.
         return millis <= 0 ? Integer.MAX_VALUE : (int) Math.min(millis, Integer.MAX_VALUE);
     }
 
@@ -349,7 +346,7 @@ final class NativeTransport implements AutoCloseable {
                 now instanceof AwsSessionCredentials session ? session.sessionToken() : ""
             };
         } catch (SdkException e) {
-            // S3A reports it.
+            // S3A reports the error.
             LOG.debug("No credentials", e);
             throw new IOException(e);
         }
@@ -376,7 +373,8 @@ final class NativeTransport implements AutoCloseable {
     }
 
     /**
-     * Tells why a request had no result: the first one, and the last one of a client that makes no more of its kind.
+     * Logs why a request had no result: for the first one, and for the last one before the client stops making such
+     * requests.
      */
     void refused(String refusal) {
         if (!(bucket.lists() && bucket.reads() && bucket.writes()) && !hasEnded.getAndSet(true)) {
@@ -388,7 +386,7 @@ final class NativeTransport implements AutoCloseable {
         }
     }
 
-    /** Who makes the requests, and why not native code. */
+    /** Which client makes the requests, and why not native code. */
     @Override
     public String toString() {
         if (whyNot != null) {

@@ -26,15 +26,15 @@ import software.amazon.awssdk.services.s3.model.GetObjectResponse;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 /**
- * Objects that native threads read: one GET for the bytes that a reader asks for, of the version that was listed, and
- * no HEAD. Native code makes the requests by itself if it may ({@link NativeTransport}). Otherwise, and if it does not
- * get the bytes, they are made here, with the client of the live S3A file system.
+ * Objects that native threads read: one GET of the listed version for the bytes that a reader requests, and no HEAD.
+ * Native code sends the requests itself if it may ({@link NativeTransport}). Otherwise, and if it does not get the
+ * bytes, this class sends them with the client of the live S3A file system.
  *
- * <p>An object whose version is not known is left to S3A's own stream, too: parts of it could be of different ones.
+ * <p>An object of unknown version is also left to S3A's own stream: its parts could come from different versions.
  *
- * <p>The client repeats a request that is refused; a body that ends early is asked for again from where it ended. If
- * that does not help, or the object is another one now, or it is gone, the file is left to S3A's own stream, whose
- * answer is the contract. But a file that has changed after parts of it were read fails, as it does in S3A.
+ * <p>The client repeats a refused request; a body that ends early is requested again from there. If that fails, or the
+ * object has changed or is gone, the file is left to S3A's own stream, whose answer is the contract. But a file that
+ * has changed after parts of it were read fails, as it does in S3A.
  */
 final class S3aFiles extends RemoteFiles {
     private static final Logger LOG = LoggerFactory.getLogger(S3aFiles.class);
@@ -56,9 +56,9 @@ final class S3aFiles extends RemoteFiles {
     /**
      * The objects of ranges.
      *
-     * @param statistics those of the scheme, which streams count in beside S3A's own
+     * @param statistics the statistics of the scheme, in which streams count in addition to S3A's own
      * @param opener S3A's own streams
-     * @param transport what native code uses by itself
+     * @param transport the native client
      */
     S3aFiles(
             S3AFileSystem fileSystem,
@@ -116,7 +116,7 @@ final class S3aFiles extends RemoteFiles {
         private boolean isRead;
         /** S3A's own stream, once it has to answer. */
         private FSDataInputStream stream;
-        /** Why that could not read: it closes itself then, and what another reader finds says nothing. */
+        /** Why that could not read: it closes itself then, so the result of another reader would say nothing. */
         private IOException failure;
 
         S3Object(int range, ListedFile entry) {
@@ -126,7 +126,7 @@ final class S3aFiles extends RemoteFiles {
 
         @Override
         protected int fill(long offset, ByteBuffer buffer) throws IOException {
-            // Whether an empty object is still there and empty, no request would tell.
+            // No request would tell whether an empty object still exists and is empty.
             if (entry.size() <= 0 || entry.version() == null || hasStream()) {
                 return readStream(null, offset, buffer);
             }
@@ -154,7 +154,7 @@ final class S3aFiles extends RemoteFiles {
                     refusal = SdkException.create("the body ended early", e);
                 }
                 if (!buffer.hasRemaining()) {
-                    // If another reader has found a new version meanwhile, all rows are to be of that.
+                    // If another reader has found a new version meanwhile, all rows must come from that.
                     return accept() ? wanted : readStream(null, offset, buffer.position(0));
                 }
                 if (attempt < ATTEMPTS) {
@@ -166,7 +166,7 @@ final class S3aFiles extends RemoteFiles {
             return readStream(refusal, offset, buffer.position(0));
         }
 
-        /** Reads by S3A's own stream, which answers because of {@code cause}. */
+        /** Reads with S3A's own stream because of {@code cause}. */
         private int readStream(SdkException cause, long offset, ByteBuffer buffer) throws IOException {
             FSDataInputStream answering = stream(cause);
             synchronized (answering) {
@@ -228,7 +228,7 @@ final class S3aFiles extends RemoteFiles {
             return stream != null;
         }
 
-        /** S3A's own stream, which opens the version of now. */
+        /** S3A's own stream, which opens the current version. */
         private synchronized FSDataInputStream stream(SdkException cause) throws IOException {
             if (stream == null) {
                 if (isRead) {
@@ -244,9 +244,7 @@ final class S3aFiles extends RemoteFiles {
             return stream;
         }
 
-        /**
-         * S3A's own stream, which reads the version that it has found when it was opened, if that is the listed one.
-         */
+        /** S3A's own stream, which reads the version found when it was opened, if that is the listed one. */
         private FSDataInputStream listedStream() throws IOException {
             FSDataInputStream opened = opener.open(entry.path());
             try {

@@ -44,10 +44,10 @@ final class S3aListing {
     }
 
     /**
-     * The files below roots, by directory. A root without keys has no listing: it may be a file, or not exist.
+     * The files below roots, by directory. A root without keys has no listing: it may be a file or missing.
      *
-     * @param prefixes the keys of the roots with a slash at the end; empty for the bucket
-     * @throws IOException if Spark must list them, since the server does not answer as S3 does, or keys are odd
+     * @param prefixes the keys of the roots with a trailing slash; empty for the bucket
+     * @throws IOException if Spark must list them, since the server does not behave like S3, or keys are unusual
      */
     List<DirectoryListing> list(List<String> prefixes) throws IOException {
         List<DirectoryListing> listings = new ArrayList<>();
@@ -59,7 +59,7 @@ final class S3aListing {
     }
 
     /**
-     * All objects below a prefix that S3A shows as files, hidden ones too, in the order of their keys.
+     * All objects below a prefix that S3A shows as files, including hidden ones, in key order.
      *
      * @throws IOException as for {@link #list}
      */
@@ -69,7 +69,7 @@ final class S3aListing {
         return files;
     }
 
-    /** Some files that are the first ones. */
+    /** The first files of a listing. */
     record Beginning(List<Keys.Item> files, boolean isAll) {}
 
     /**
@@ -86,7 +86,7 @@ final class S3aListing {
         return new Beginning(shard.files, page.next() == null);
     }
 
-    /** Lists keys into shards; returns those that are not empty, in the order of keys, which is Spark's. */
+    /** Lists keys into shards; returns the shards that are not empty, in key order, which is Spark's. */
     private <S extends Shard> List<S> run(List<String> prefixes, IntFunction<S> empty) throws IOException {
         List<S> filled = Collections.synchronizedList(new ArrayList<>());
         KeyListing listing = new KeyListing(keys, threads, root -> {
@@ -111,7 +111,7 @@ final class S3aListing {
         return requests;
     }
 
-    /** Number of parts that the last listing was made in. */
+    /** Number of shards of the last listing. */
     int shards() {
         return shards;
     }
@@ -129,7 +129,7 @@ final class S3aListing {
         return key.endsWith("/") || key.endsWith(FOLDER_MARKER);
     }
 
-    /** What a shard has found. */
+    /** The result of a shard. */
     private abstract static class Shard implements KeyListing.Sink {
         final int root;
         final int rootLength;
@@ -179,7 +179,7 @@ final class S3aListing {
     /** The files of a data set by directory. */
     private final class Directories extends Shard {
         private final Map<String, DirectoryListing.Builder> directories = new LinkedHashMap<>();
-        /** The files of the present directory; null if they are hidden. */
+        /** The files of the current directory; null if they are hidden. */
         private DirectoryListing.Builder files;
 
         Directories(int root, int rootLength) {

@@ -24,9 +24,9 @@ import software.amazon.awssdk.services.s3.model.MetadataDirective;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 /**
- * Copies of objects that the server makes by itself, from one bucket to another or within one, with the client of the
- * live S3A file system of the destination: its credentials have to be good for reading the source, too. Where the
- * server does not make them, the bytes go through the caller, as between any two file systems.
+ * Server-side copies of objects between buckets or within one, with the client of the destination's live S3A file
+ * system, whose credentials must also allow reading the source. If the server does not copy, the bytes go through the
+ * caller, as between any two file systems.
  *
  * <p>Request and limit: <a href="https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html">CopyObject</a>.
  */
@@ -39,7 +39,7 @@ public final class ServerCopy {
     private static final int PRECONDITION_FAILED = 412;
     /** Not allowed, not implemented, or not for these two buckets. */
     private static final Set<Integer> REFUSALS = Set.of(400, 403, 405, 501);
-    /** Settings that the two have to have in common. */
+    /** Settings that must be the same for both. */
     private static final String[] PLACE = {Constants.ENDPOINT, Constants.AWS_REGION, Constants.PATH_STYLE_ACCESS};
 
     private static final String CLIENT_SIDE = "CSE";
@@ -60,7 +60,7 @@ public final class ServerCopy {
     /**
      * Prepares copies.
      *
-     * @return null if the two are not buckets of one server, or the server does not see what is in the objects
+     * @return null if the two are not buckets of one server, or the server cannot see the objects' contents
      * @throws IOException if a file system is closed
      */
     public static ServerCopy between(FileSystem source, FileSystem destination) throws IOException {
@@ -79,23 +79,23 @@ public final class ServerCopy {
                 : new ServerCopy((S3AFileSystem) source, (S3AFileSystem) destination);
     }
 
-    /** With keys that requests carry or the client has, a copy needs more than its name. */
+    /** With keys in requests or in the client, a copy needs more than a name. */
     private static boolean isEncryptedHere(Configuration conf) {
         String algorithm = conf.getTrimmed(Constants.S3_ENCRYPTION_ALGORITHM, "");
         return algorithm.startsWith(CLIENT_SIDE) || algorithm.equals("SSE-C");
     }
 
     /**
-     * Copies one object. The copy has the content type and the like of its source.
+     * Copies one object with its content type and similar metadata.
      *
      * @param from the source
      * @param version the ETag that the source must have
      * @param metadata user metadata of the copy, added to that of its source
      * @param to the copy, which is replaced if it exists
-     * @return false if the server does not do this, and nothing has changed
-     * @throws java.io.FileNotFoundException if there is no such source
-     * @throws UnfitFileException if the source is of another version
-     * @throws IOException if it failed
+     * @return false if the server does not support this; nothing has changed
+     * @throws java.io.FileNotFoundException if the source does not exist
+     * @throws UnfitFileException if the source has another version
+     * @throws IOException if the copy failed
      */
     public boolean copy(Path from, String version, Map<String, String> metadata, Path to) throws IOException {
         if (isRefused) {
@@ -108,7 +108,7 @@ public final class ServerCopy {
         if (found.contentLength() > MAX_BYTES) {
             return false;
         }
-        // Some servers change the case of names, which does not distinguish them.
+        // Some servers change the case of names, which are case-insensitive.
         Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         all.putAll(found.metadata());
         all.putAll(metadata);

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Lists of paths as of rsync's {@code --files-from} ({@code millstream_rsync_rules::files}, which explains them). */
+/** Lists of paths, as in rsync's {@code --files-from} ({@code millstream_rsync_rules::files}, which explains them). */
 public final class NativeFileList {
     private static final byte CONTENTS = '/';
 
@@ -16,7 +16,7 @@ public final class NativeFileList {
      * A path of a list.
      *
      * @param path relative to the source, without a slash at either end; empty for the source itself
-     * @param withContents whether the list means what is in that directory, too
+     * @param withContents whether the list includes the contents of that directory
      */
     public record Listed(byte[] path, boolean withContents) {}
 
@@ -24,7 +24,7 @@ public final class NativeFileList {
      * A list.
      *
      * @param paths each once
-     * @param namesRoot whether the source itself takes part because a path is listed with {@code ./} before it
+     * @param namesRoot whether the source itself is included because a path is listed with {@code ./} before it
      */
     public record Paths(List<Listed> paths, boolean namesRoot) {}
 
@@ -32,7 +32,7 @@ public final class NativeFileList {
      * The paths of a list.
      *
      * @param content of the list
-     * @param isNulSeparated whether NULs end the paths, and not newlines
+     * @param isNulSeparated whether NULs, not newlines, end the paths
      * @throws IllegalArgumentException if a path cannot be used; the message is for the user
      * @throws IOException if the native library does not load
      */
@@ -53,8 +53,8 @@ public final class NativeFileList {
     }
 
     /**
-     * Whether the source takes part, as a byte; then each path after {@code /} if its contents are meant, or {@code .};
-     * and a NUL at its end.
+     * A byte that says whether the source is included; then each path, preceded by {@code /} if its contents are
+     * included, otherwise by {@code .}, and followed by a NUL.
      */
     private static native byte[] resolve(byte[] content, boolean isNulSeparated);
 }

@@ -6,11 +6,11 @@ import java.lang.ref.Cleaner;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
- * Filter rules of rsync, which say what of a source is copied and what of a destination may be deleted
- * ({@code millstream_rsync_rules::filter}, which explains them). Several threads may ask at once.
+ * Rsync's filter rules, which decide what is copied from a source and what may be deleted from a destination
+ * ({@code millstream_rsync_rules::filter} explains them). Thread-safe.
  *
- * <p>Paths are those of the transfer, as bytes, without a slash at either end. As with rsync, whoever asks does so top
- * down, and not about what is in a directory that is excluded.
+ * <p>Paths are relative to the transfer, as bytes, without a slash at either end. As in rsync, callers go top down and
+ * skip the contents of excluded directories.
  */
 public final class NativeFilter implements AutoCloseable {
     private static final Cleaner CLEANER = Cleaner.create();
@@ -26,11 +26,11 @@ public final class NativeFilter implements AutoCloseable {
     }
 
     /**
-     * The rules that patterns and rules add up to, in their order. Files that they merge are read here.
+     * Combines patterns and rules, in order, into one list of rules. Merge files are read here.
      *
      * @param given each is {@code -} and a pattern to exclude, {@code +} and one to include, or {@code f} and a rule
      * @return rules that merge no files, for {@link #open}
-     * @throws IllegalArgumentException if one is wrong or not supported, or a file cannot be read; the message is for
+     * @throws IllegalArgumentException if one is invalid or not supported, or a file cannot be read; the message is for
      *     the user
      * @throws IOException if the native library does not load
      */
@@ -43,11 +43,11 @@ public final class NativeFilter implements AutoCloseable {
      * Parses rules.
      *
      * @param rules of {@link #rules}
-     * @param deletesExcluded whether rules that name no side are about the source alone, as with
+     * @param deletesExcluded whether rules that name no side apply to the source only, as with
      *     {@code --delete-excluded}
-     * @param source absolute path of the root of the transfer without its first and last slash, for rules of absolute
+     * @param source absolute path of the root of the transfer without its first and last slash, for rules with absolute
      *     paths
-     * @param destination that of the destination
+     * @param destination the same for the destination
      * @throws IOException if the native library does not load
      */
     public static NativeFilter of(byte[][] rules, boolean deletesExcluded, byte[] source, byte[] destination)
@@ -75,7 +75,7 @@ public final class NativeFilter implements AutoCloseable {
     /**
      * Whether an entry of the destination may be deleted.
      *
-     * @param isInDeleted whether the directory that it is in is to be deleted, so that perishable rules do not count
+     * @param isInDeleted whether its parent directory will be deleted, so that perishable rules do not count
      * @throws IllegalStateException if the filter is closed
      */
     public boolean isDeletable(byte[] path, boolean isDirectory, boolean isInDeleted) {

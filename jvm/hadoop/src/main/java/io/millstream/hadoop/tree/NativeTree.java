@@ -12,24 +12,24 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * A tree of local or mounted files, by native calls; {@code millstream_transfer::tree} explains how.
+ * A tree of local or mounted files, accessed natively; {@code millstream_transfer::tree} explains how.
  *
  * <p>Paths are bytes, relative to the root; the empty one is the root. Below the root, no symbolic link is ever
- * followed. Owners and groups are numbers. {@link #NONE} stands for an owner, a group or a mode that is not to be set,
- * {@link #NO_TIME} for such a time.
+ * followed. Owners and groups are numbers. {@link #NONE} means that an owner, group or mode is not set,
+ * {@link #NO_TIME} the same for a time.
  *
- * <p>Many threads may use a tree at once, and another one may close it meanwhile: calls that are under way end as
- * usual, except for copies into it, which end early, and later calls fail. A tree that nobody refers to any more is
- * closed. What a tree hands out, such as a {@link Staged}, belongs to one thread at a time, and may outlive the tree.
+ * <p>Many threads may use a tree at once, and another may close it meanwhile: running calls end normally, except for
+ * copies into the tree, which end early, and later calls fail. An unreachable tree is closed. Objects that it returns,
+ * such as a {@link Staged}, are used by one thread at a time and may outlive the tree.
  *
  * <p>Methods throw {@link java.io.FileNotFoundException} if something does not exist,
- * {@link java.nio.file.AccessDeniedException} if the user may not do that, {@link java.io.InterruptedIOException} if
+ * {@link java.nio.file.AccessDeniedException} if the user lacks permission, {@link java.io.InterruptedIOException} if
  * the tree is closed, and another {@link IOException} otherwise.
  */
 public final class NativeTree implements AutoCloseable {
-    /** Copies carry extended attributes. */
+    /** Copies preserve extended attributes. */
     public static final int XATTRS = 1;
-    /** Copies carry access control lists. */
+    /** Copies preserve access control lists. */
     public static final int ACLS = 2;
     /** Copies have holes wherever there are zeros. */
     public static final int SPARSE = 4;
@@ -69,19 +69,20 @@ public final class NativeTree implements AutoCloseable {
      *
      * @param kind its kind
      * @param name its name; empty for a status
-     * @param target where a link leads; the message of an entry that cannot be examined; otherwise empty
+     * @param target the target of a link; the error of an entry that cannot be examined; otherwise empty
      * @param size its length in bytes
-     * @param mtime when its contents were changed last, in nanoseconds since 1970
+     * @param mtime when its contents were last modified, in nanoseconds since 1970
      * @param mode the lower twelve bits of its mode
      * @param uid its owner
      * @param gid its group
      * @param isMounted whether something is mounted on it
-     * @param device the file system that it is in, as this machine calls it
-     * @param inode its number there
-     * @param links how many names it has
-     * @param number that of a device
-     * @param acls checksum of its access control lists; empty if there are none, or if the tree carries none
-     * @param xattrs checksum of its other extended attributes; empty if there are none, or if the tree carries none
+     * @param device this machine's number for its file system
+     * @param inode its inode number
+     * @param links its number of hard links
+     * @param number the number of a device
+     * @param acls checksum of its access control lists; empty if there are none, or if the tree does not preserve them
+     * @param xattrs checksum of its other extended attributes; empty if there are none, or if the tree does not
+     *     preserve them
      */
     public record Entry(
             Kind kind,
@@ -108,32 +109,32 @@ public final class NativeTree implements AutoCloseable {
 
     /** The result of removing an entry; in the native side's order. */
     public enum Removal {
-        /** It is gone. */
+        /** It was removed. */
         DONE,
-        /** There was nothing. */
+        /** It did not exist. */
         GONE,
-        /** It is a directory with something in it. */
+        /** It is a directory that is not empty. */
         NOT_EMPTY,
-        /** It stays, because it is a mount point, or below one. */
+        /** It stays, because it is at or below a mount point. */
         MOUNTED
     }
 
-    /** What has become of a source while it was copied; in the native side's order. */
+    /** How the source changed while it was copied; in the native side's order. */
     public enum Change {
-        /** Nothing: the copy is complete. */
+        /** Not at all: the copy is complete. */
         NONE,
-        /** It is longer, and the copy is its beginning. */
+        /** It grew, and the copy is its beginning. */
         GROWN,
-        /** It is another version than the one that was expected, or became one. */
+        /** It is not the expected version, or was replaced meanwhile. */
         OTHER
     }
 
     /**
      * The tree below a directory, which need not exist.
      *
-     * @param root an absolute path; if it is a symbolic link, that is followed
+     * @param root an absolute path; a symbolic link is followed
      * @param carried sum of {@link #XATTRS}, {@link #ACLS} and {@link #SPARSE}
-     * @param bytesPerSecond how much {@link #copy} copies at most, by all threads together; 0 for no limit
+     * @param bytesPerSecond rate limit of {@link #copy} for all threads together; 0 for no limit
      */
     public NativeTree(byte[] root, int carried, long bytesPerSecond) {
         requireLibrary();
@@ -149,7 +150,7 @@ public final class NativeTree implements AutoCloseable {
         }
     }
 
-    /** What is at a path; null if there is nothing. */
+    /** The entry at a path; null if there is none. */
     public Entry status(byte[] path) throws IOException {
         byte[] found = status(number, path);
         return found == null ? null : new Entries(found).next();
@@ -158,7 +159,7 @@ public final class NativeTree implements AutoCloseable {
     /**
      * Lists a directory.
      *
-     * @param take gets parts of it, each of which has some entries
+     * @param take receives the entries in batches
      */
     public void list(byte[] path, Consumer<Entries> take) throws IOException {
         long listing = list(number, path);
@@ -171,18 +172,18 @@ public final class NativeTree implements AutoCloseable {
         }
     }
 
-    /** Makes a directory, and those above it that do not exist. */
+    /** Creates a directory and its missing parents. */
     public void makeDirectory(byte[] path) throws IOException {
         makeDirectory(number, path);
     }
 
     /**
-     * Makes a symbolic link, a device, a pipe or a socket, in the place of whatever is there, except for a directory.
+     * Creates a symbolic link, device, pipe or socket, replacing any existing entry except a directory.
      *
      * @param target where a link leads; otherwise empty
      * @param device the number of a device
-     * @param temporary the name that it has before it is complete
-     * @param from the tree that it gets the extended attributes of, if they are carried; null for none
+     * @param temporary its name until it is complete
+     * @param from the tree from which extended attributes are copied, if they are preserved; null for none
      * @return which attribute it could not get; null if it has all of them
      */
     public String makeSpecial(
@@ -209,9 +210,9 @@ public final class NativeTree implements AutoCloseable {
     }
 
     /**
-     * Makes a hard link to the entry `other`, in the place of whatever is there, except for a directory.
+     * Creates a hard link to the entry {@code other}, replacing any existing entry except a directory.
      *
-     * @param temporary a name that it has first
+     * @param temporary its name until it is complete
      */
     public void makeHardLink(byte[] path, byte[] other, byte[] temporary) throws IOException {
         makeHardLink(number, path, other, temporary);
@@ -220,7 +221,7 @@ public final class NativeTree implements AutoCloseable {
     /**
      * Sets those attributes of an entry that differ.
      *
-     * @param from the tree that it gets the extended attributes of, if they are carried; null for none
+     * @param from the tree from which extended attributes are copied, if they are preserved; null for none
      */
     public void setAttributes(byte[] path, NativeTree from, Attributes wanted) throws IOException {
         setAttributes(number, path, numberOf(from), wanted.uid, wanted.gid, wanted.mode, wanted.mtime);
@@ -231,12 +232,12 @@ public final class NativeTree implements AutoCloseable {
         return tree == null ? 0 : tree.number;
     }
 
-    /** Removes a file, a link, or an empty directory, unless it belongs to something that is mounted below the root. */
+    /** Removes a file, a link, or an empty directory, unless it is in something mounted below the root. */
     public Removal remove(byte[] path) throws IOException {
         return Removal.values()[remove(number, path)];
     }
 
-    /** Removes an entry, if it exists, with all that is in it, except for what is mounted there, which is an error. */
+    /** Removes an entry, if it exists, with all its contents. Mounts in it are not removed, which is an error. */
     public void removeTree(byte[] path) throws IOException {
         removeTree(number, path);
     }
@@ -247,9 +248,9 @@ public final class NativeTree implements AutoCloseable {
     }
 
     /**
-     * Creates an empty file, in the directory of `path`, that gets its name and its attributes when it is installed.
+     * Creates an empty file in the directory of {@code path}, which gets its name and attributes when it is installed.
      *
-     * @param temporary the name that it has until then
+     * @param temporary its name until then
      */
     public Staged stage(byte[] path, byte[] temporary, Attributes wanted) throws IOException {
         return new Staged(stage(number, path, temporary, wanted.uid, wanted.gid, wanted.mode, wanted.mtime));
@@ -286,27 +287,27 @@ public final class NativeTree implements AutoCloseable {
     }
 
     /**
-     * A copy that nobody sees yet.
+     * A staged copy.
      *
-     * @param staged null if the source was another version than the one that was expected
+     * @param staged null if the source was not the expected version
      * @param bytes its length
-     * @param change what has become of the source
+     * @param change how the source changed
      * @param checksum of the contents, with its name in front, if it was verified; otherwise null
      */
     public record Copy(Staged staged, long bytes, Change change, String checksum) {}
 
     /**
-     * A call of native code that uses a tree.
+     * A native call that uses a tree.
      *
-     * @param <T> what it returns
+     * @param <T> the type of its result
      */
     @FunctionalInterface
     public interface Use<T> {
-        /** Makes the call, in which native code knows the tree by a number. */
+        /** Makes the call with the number by which native code knows the tree. */
         T by(long number) throws IOException;
     }
 
-    /** Makes a call, and keeps the tree from being collected meanwhile. */
+    /** Makes a call and keeps the tree reachable meanwhile. */
     public <T> T using(Use<T> call) throws IOException {
         try {
             return call.by(number);
@@ -354,7 +355,7 @@ public final class NativeTree implements AutoCloseable {
         }
     }
 
-    /** Ends copies into the tree that are under way. */
+    /** Ends running copies into the tree. */
     @Override
     public void close() {
         closing.clean();
@@ -373,7 +374,7 @@ public final class NativeTree implements AutoCloseable {
             mount = in.prefixed();
         }
 
-        /** Path of the mount point that the directory is, or is below; empty if there is none below the root. */
+        /** Path of the mount point at or above the directory; empty if there is none below the root. */
         public byte[] mount() {
             return mount;
         }
@@ -408,7 +409,7 @@ public final class NativeTree implements AutoCloseable {
         }
     }
 
-    /** A file under a temporary name. Closing it removes it, unless it has been installed. */
+    /** A file under a temporary name. Closing removes it unless it has been installed. */
     public static final class Staged extends OutputStream {
         private long handle;
         private long written;
@@ -439,7 +440,10 @@ public final class NativeTree implements AutoCloseable {
             };
         }
 
-        /** How native code knows the file, which must not be installed or closed while it has this. */
+        /**
+         * The number by which native code knows the file, which must not be installed or closed while native code uses
+         * it.
+         */
         public long handle() throws IOException {
             return opened();
         }
@@ -450,7 +454,7 @@ public final class NativeTree implements AutoCloseable {
         }
 
         /**
-         * Gives the file its attributes and its name, in the place of whatever is there, except for a directory.
+         * Gives the file its attributes and its name, replacing any existing entry except a directory.
          *
          * @return which attribute it could not get; null if it has all of them
          */
@@ -524,7 +528,7 @@ public final class NativeTree implements AutoCloseable {
         }
     }
 
-    // Methods of the tree itself, not static ones, so that it is not collected and closed while one of them runs.
+    // Instance methods, so that the tree is not collected and closed while one of them runs.
 
     private static native long open(byte[] root, int carried, long bytesPerSecond);
 

@@ -159,7 +159,7 @@ class FileCodecTest {
         }
     }
 
-    /** As writers ask for them. */
+    /** By codec name, as writers request them. */
     @Test
     void namesOfCodecsAreThoseOfHadoop() {
         CompressionCodecFactory codecs = new CompressionCodecFactory(conf);

@@ -44,7 +44,7 @@ class TableLogsTest {
         assertEquals(Optional.empty(), TableLogs.decoded(new byte[0]));
     }
 
-    /** Issue 36: a directory above the tree may be searched and not listed. */
+    /** Issue 36: the user may search a directory above the tree but not list it. */
     @Test
     void findsByNameWhatMayNotBeListed(@TempDir Path top) throws Exception {
         assertEquals(Optional.empty(), found(top, path -> {
@@ -58,7 +58,7 @@ class TableLogsTest {
                 .isKnown());
     }
 
-    /** Issue 36: HDFS denies access below a file, and what was listed counts nevertheless. */
+    /** Issue 36: HDFS denies access below a file; listed entries count anyway. */
     @Test
     void findsByNameWhatHasTooManyEntriesToList(@TempDir Path top) throws Exception {
         Files.createDirectories(top.resolve("w"));
@@ -84,8 +84,8 @@ class TableLogsTest {
     }
 
     /**
-     * What is found about {@code w/t} on a file system that denies access below files, as HDFS does, and lists
-     * {@code w} so.
+     * The findings for {@code w/t} on a file system that denies access below files, as HDFS does, and lists {@code w}
+     * like this.
      */
     private static Optional<TableLogs.Evidence> found(Path top, Listing listing) throws IOException {
         Files.createDirectories(top.resolve("w/t"));

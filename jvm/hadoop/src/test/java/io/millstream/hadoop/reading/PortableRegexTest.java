@@ -30,8 +30,8 @@ class PortableRegexTest {
     private static final int ROWS = 200;
     private static final byte[] SEPARATOR = "\u0001\u0002".getBytes(StandardCharsets.US_ASCII);
     /**
-     * What patterns and rows consist of, so that many rows match: letters, line ends, characters of several bytes, and
-     * no UTF-8.
+     * What patterns and rows consist of, so that many rows match: letters, line ends, multi-byte characters, and
+     * invalid UTF-8.
      */
     private static final String[] TEXT = {
         "a", "b", "ab", "A", "Z", "k", "0", "7", " ", "\t", "-", "_", "\n", "\r", "\r\n", "\u000B", "\u0085", "\u2028",

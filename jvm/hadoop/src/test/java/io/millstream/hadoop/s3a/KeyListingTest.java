@@ -17,7 +17,7 @@ import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** Listings of a bucket in memory, which pages like S3. */
+/** Listings of a bucket in memory that pages like S3. */
 class KeyListingTest {
     private static final int THREADS = 16;
     private static final URI BUCKET = URI.create("s3a://bucket");
@@ -135,7 +135,7 @@ class KeyListingTest {
         return bucket;
     }
 
-    /** Lists, and counts how many requests more than pages are made, in percent. */
+    /** Lists, and returns by how many percent the requests exceed the pages. */
     private static double surplus(Bucket bucket) throws IOException {
         int pages = (bucket.keys.size() + Keys.PAGE - 1) / Keys.PAGE;
         assertEquals(bucket.keys.size(), listed(bucket, "set/").size());
@@ -156,7 +156,7 @@ class KeyListingTest {
         assertThrows(KeyListing.UnorderedException.class, () -> listed(bucket, "set/"));
     }
 
-    /** Each would be listed as often as it is named. */
+    /** Each would be listed once for each time it is named. */
     @Test
     void aServerThatNamesAPrefixTwiceIsNoticed() {
         Bucket bucket = bucket(3, Keys.PAGE);

@@ -6,7 +6,7 @@ import org.apache.spark.sql.functions.{coalesce, col, count, lit, sum}
 
 import WorkingDirectory._
 
-/** Counts what the manifest says. Only the first of the problems come to the driver. */
+/** Counts the manifest's rows. Only the first problems reach the driver. */
 private[sync] final class Counting(work: WorkingDirectory) {
   import Counting._
 
@@ -49,8 +49,8 @@ private[sync] final class Counting(work: WorkingDirectory) {
           outcome.message.fold("")(Names.shown))).sortBy(_.path)
 
   /**
-   * Lines about what was changed, or would be, and about what stays, if that was noted, one part after the other, as of
-   * [[Itemized.line]].
+   * Lines about entries that were or would be changed, and about unchanged ones if they were noted, one part after the
+   * other, as [[Itemized.line]] formats them.
    */
   def lines(options: SyncOptions): Iterator[String] =
     if (parts.isEmpty) Iterator.empty
@@ -59,7 +59,7 @@ private[sync] final class Counting(work: WorkingDirectory) {
       shown.toLocalIterator().asScala.flatMap(Itemized.line(_, options.prefix, options.items, options.asciiOutput))
     }
 
-  /** What is no error, but should be known. */
+  /** Notices that are not errors. */
   def notices: Seq[String] =
     mounts.map(mount => s"not deleted, because a file system is mounted on it: ${Names.shown(mount)}") ++ noted
 
@@ -69,7 +69,7 @@ private[sync] final class Counting(work: WorkingDirectory) {
       .map(outcome =>
         s"${Noted(outcome.status)}: ${Names.shown(outcome.path)}${outcome.message.fold("")(why => s" ($why)")}")
 
-  /** What is mounted in the destination, and would have been deleted. */
+  /** Mounts in the destination that would have been deleted. */
   private def mounts: Seq[String] =
     if (countOf(_.status == Status.Mounted) == 0) Nil
     else {
@@ -91,7 +91,7 @@ private[sync] object Counting {
     Status.Appeared -> "not deleted, because the source has it now",
     Status.NotEmpty -> "cannot delete non-empty directory")
 
-  /** @param isSpecial of something new, or of a directory that only gets its time again */
+  /** @param isSpecial whether the entry is new, or is a directory whose time is only restored */
   private final case class Group(action: String, status: String, isSpecial: Boolean, count: Long, bytes: Long)
 
   val LeftBefore = "left by an earlier run"

@@ -6,18 +6,18 @@ import io.millstream.hadoop.natives.{WireReader, WireWriter}
 import io.millstream.hadoop.tree.NativeSyncRules
 
 /**
- * What the two sides allow, and what the user wants of attributes.
+ * The attributes that both sides support and the user wants preserved.
  *
  * @param modes the bits of modes that both sides have; 0 if they are not preserved
- * @param newModes the bits of modes that new entries get from their sources where modes are not preserved; 0 for none
+ * @param newModes the mode bits that new entries get from their sources if modes are not preserved; 0 for none
  * @param owner whether owners are preserved
- * @param group whether groups are
- * @param times whether times are, apart from those of directories and links
+ * @param group whether groups are preserved
+ * @param times whether times are preserved, except those of directories and links
  * @param links whether symbolic links are copied
- * @param devices whether devices are made
- * @param specials whether pipes and sockets are made
- * @param hardLinks whether names of the same file become names of the same copy
- * @param extended whether access control lists or other extended attributes are preserved, of which entries tell
+ * @param devices whether devices are created
+ * @param specials whether pipes and sockets are created
+ * @param hardLinks whether hard links to one file become hard links to one copy
+ * @param extended whether access control lists or other extended attributes, listed in entries, are preserved
  */
 private[sync] final case class Preserved(
     modes: Int,
@@ -41,12 +41,11 @@ private[sync] final case class Preserved(
 }
 
 /**
- * Which entries count as changed, and what happens to them.
+ * The rules by which entries count as changed, and what happens to them.
  *
- * @param examinesDeletions whether not all that only the destination has may be deleted
- * @param keepsTimes whether files of the destination have the times of their sources, and not those at which they were
- *     written
- * @param notesAll whether the plan also has what stays as it is
+ * @param examinesDeletions whether some entries that only the destination has may have to stay
+ * @param keepsTimes whether files of the destination have the times of their sources, not of their writing
+ * @param notesAll whether the plan includes unchanged entries
  */
 private[sync] final case class Rules(
     preserved: Preserved,
@@ -62,7 +61,7 @@ private[sync] final case class Rules(
     keepsTimes: Boolean = true,
     notesAll: Boolean = false)
 
-/** What happens to a path. */
+/** The actions for a path. */
 private[sync] object Action {
   val Directory = "create directory"
   val Copy = "copy"
@@ -71,24 +70,24 @@ private[sync] object Action {
   val Compare = "compare"
   val Link = "create"
 
-  /** It becomes a hard link to what another path has. */
+  /** It becomes a hard link to another path. */
   val HardLink = "link"
   val Amend = "set attributes"
 
-  /** Something goes that is no directory and has the place of one, which is no deletion of its own. */
+  /** Removes an entry that is in the way of a directory, which does not count as a separate deletion. */
   val MakeWay = "make way"
   val Delete = "delete"
 
-  /** Only the destination has it; whether it is deleted depends on what is above and below it. */
+  /** Only the destination has it; whether it is deleted depends on its parents and its contents. */
   val Surplus = "examine for deletion"
 
-  /** A directory that cannot be deleted because of what is in it. */
+  /** A directory that cannot be deleted because of its contents. */
   val Keep = "keep"
 
-  /** Nothing: a directory keeps the place of something that is not copied, and what is in it. */
+  /** Nothing: a directory and its contents stay, because the source's entry of that name is not copied. */
   val Leave = "leave"
 
-  /** Nothing, because both sides are alike. */
+  /** Nothing, because both sides are the same. */
   val Stay = "stay"
 
   /** Nothing, and it is reported. */
@@ -99,11 +98,11 @@ private[sync] object Action {
 }
 
 /**
- * What happens to a path, and why.
+ * The action for a path, and its reason.
  *
- * @param makesWay whether something of another kind has to go first
- * @param changes what changes, as of [[Itemized]]
- * @param other the path that it becomes a hard link to
+ * @param makesWay whether an entry of another kind has to be removed first
+ * @param changes the changes, in the letters of [[Itemized]]
+ * @param other the target of a new hard link
  */
 final case class Step(
     path: String,
@@ -130,7 +129,7 @@ private[sync] object Decision {
   /** Why something stays that the source does not have. */
   val Mounted = "it is mounted"
 
-  /** Why a directory is not made, and nothing of what is in it is copied. */
+  /** Why a directory is not created, and nothing in it copied. */
   val Blocked = "directory not created, because something else has its name"
 
   /** What happens at each of some paths; None if nothing does. */
@@ -148,7 +147,7 @@ private[sync] object Decision {
   def amendment(entry: Entry, found: Entry, rules: Rules): Option[Step] =
     asked(Question.Amendment, Seq(Some(entry) -> Some(found)), rules)(step).head
 
-  /** What stays as it is, if that is noted. */
+  /** The step for an unchanged entry, if these are noted. */
   def staying(entry: Entry, found: Option[Entry], rules: Rules): Option[Step] =
     asked(Question.Staying, Seq(Some(entry) -> found), rules)(step).head
 
@@ -309,7 +308,7 @@ private[sync] object Decision {
   /**
    * The attributes that a copy gets.
    *
-   * @param found what has been in its place
+   * @param found the destination's previous entry
    */
   def attributes(entry: Entry, found: Option[Entry], preserved: Preserved): Attributes = Attributes(
     mtime = entry.mtime.filter(_ => preserved.timeOf(entry)),

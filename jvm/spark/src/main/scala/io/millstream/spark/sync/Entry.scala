@@ -1,21 +1,21 @@
 package io.millstream.spark.sync
 
 /**
- * An entry of a tree, or what a listing says instead of one.
+ * An entry of a tree, or another finding of a listing.
  *
- * @param path relative to the root, without a slash at either end; empty for the root itself. What is not valid UTF-8
- *     is as in [[Names]]
+ * @param path relative to the root, without a slash at either end; empty for the root itself. Invalid UTF-8 is encoded
+ *     as in [[Names]]
  * @param kind one of [[Kind]]
  * @param size bytes of a file
- * @param mtime nanoseconds since 1970, if the file system has a time that belongs to the contents
- * @param mode the lower twelve bits of POSIX, as far as the file system has them
- * @param target where a symbolic link leads
+ * @param mtime nanoseconds since 1970, if the file system keeps a time for the contents
+ * @param mode the lower twelve POSIX bits, as far as the file system has them
+ * @param target the target of a symbolic link
  * @param etag the version of an object
  * @param message why it could not be listed
- * @param mount path of what is mounted in the tree and has the entry, or is it
- * @param special what a device, a pipe or a socket is, as of [[Special]]
- * @param inode what all names of a file with several ones have in common, if that is of interest
- * @param acls checksum of access control lists, if there are any and they are of interest
+ * @param mount path of the mount in the tree that contains or is the entry
+ * @param special the kind of a device, pipe or socket, encoded by [[Special]]
+ * @param inode identifies a file with several hard links, if these are preserved
+ * @param acls checksum of access control lists, if there are any and they are preserved
  * @param xattrs checksum of other extended attributes, likewise
  */
 final case class Entry(
@@ -39,9 +39,9 @@ final case class Entry(
   def isDirectory: Boolean = kind == Kind.Directory
   def isLink: Boolean = kind == Kind.Link
 
-  /** Whether this and a later look at the same path have found the same version. */
+  /** Whether this and a later entry of the same path show the same version. */
   def isSameVersionAs(later: Entry): Boolean = {
-    // Listings of objects and looks at one may state the time in other units.
+    // A listing and a status of an object may report the time in different units.
     val isSame = if (etag.nonEmpty && later.etag.nonEmpty) etag == later.etag else mtime == later.mtime
     kind == later.kind && size == later.size && isSame
   }
@@ -58,20 +58,20 @@ object Kind {
   /** A directory that another task has to list. */
   val Pending = "pending"
 
-  /** Something that could not be listed. */
+  /** An entry that could not be listed. */
   val Failed = "error"
 
   /** A directory that is not listed, because it is in another file system. */
   val OtherFileSystem = "other file system"
 
-  /** A file that a run is about to complete, or that one has left. */
+  /** A temporary file of a running or interrupted run. */
   val Temporary = "temporary"
 
-  /** A directory that a run uses, or that one has left. */
+  /** A working directory of a running or interrupted run. */
   val WorkingDirectory = "working directory"
 }
 
-/** What tells devices, pipes and sockets apart: a type and, for devices, a number. */
+/** Distinguishes devices, pipes and sockets: a type and, for devices, a number. */
 private[sync] object Special {
   val Pipe = "pipe"
   val Socket = "socket"
@@ -91,7 +91,7 @@ private[sync] object Special {
     case kind => (kind, 0)
   }
 
-  /** Whether two entries differ by no more than the number of a device. */
+  /** Whether two entries differ at most in the number of a device. */
   def areOfOneType(one: Entry, other: Entry): Boolean =
     one.kind == other.kind && one.special.map(parts(_)._1) == other.special.map(parts(_)._1)
 }
@@ -104,7 +104,7 @@ private[sync] object Paths {
 
   def child(directory: String, name: String): String = if (directory.isEmpty) name else s"$directory/$name"
 
-  /** The directory that an entry is in. */
+  /** The parent directory of an entry. */
   def parent(path: String): String = path.substring(0, math.max(0, path.lastIndexOf('/')))
 
   /** The directories above an entry, the nearest first and the root last. */

@@ -10,14 +10,14 @@ import scala.jdk.CollectionConverters._
 import io.millstream.hadoop.tree.NativeFileList
 
 /**
- * The only paths of the source that take part, with the directories that lead to them.
+ * A list of files: the only paths of the source that take part, with the directories that lead to them.
  *
- * A path that is listed, or leads to one that is, is looked up by itself, and if its contents take part, it is the
- * beginning of a listing of its own, which ends at other such paths. Filters count from there on: as with rsync, what
- * is listed is filtered by its own path alone, and a directory that leads to it is there whatever a filter says.
+ * A path that is listed, or leads to one that is, is looked up individually. If its contents take part, a separate
+ * listing begins there, which ends at other such paths. Filters apply below it: as in rsync, a listed entry is filtered
+ * by its own path only, and a directory that leads to it takes part whatever a filter says.
  *
- * @param contents the paths, and whether what is in a directory takes part without recursion, too
- * @param isRecursive whether what is in listed directories takes part, however deep it is
+ * @param contents the paths, and whether a directory's contents take part even without recursion
+ * @param isRecursive whether the contents of listed directories take part at any depth
  * @param namesRoot whether the source itself takes part though it is not listed
  */
 private[sync] final class FileList(contents: Map[String, Boolean], val isRecursive: Boolean, namesRoot: Boolean = false)
@@ -33,7 +33,7 @@ private[sync] final class FileList(contents: Map[String, Boolean], val isRecursi
   /** Whether the root itself takes part. */
   def includesRoot: Boolean = namesRoot || names("")
 
-  /** The paths that it knows; the root only if that takes part. */
+  /** The paths of the list; the root only if it takes part. */
   def paths: Seq[FileList.Known] = {
     val root = if (namesRoot && !names("")) Seq(FileList.Known("", isListed = false, leads = true)) else Nil
     val others = leading.iterator.filter(path => path.nonEmpty && !names(path))
@@ -42,20 +42,19 @@ private[sync] final class FileList(contents: Map[String, Boolean], val isRecursi
   }
 
   /**
-   * The paths that it knows of which all that is in them takes part, if they are directories, and a filter does not
-   * hide them.
+   * The paths of the list whose whole contents take part, if they are directories and not hidden by a filter.
    */
   def entered(isHidden: String => Boolean): Seq[String] = {
     val entered = scala.collection.mutable.Set.empty[String]
     for (path <- (contents.keySet ++ leading).toSeq.sortBy(Paths.depth)) {
-      // With recursion, what leads from one listed directory to another one below it is a part of the first.
+      // With recursion, a directory that leads from one listed directory to another below it is part of the first.
       def isReached = isRecursive && (names(path) || path.nonEmpty && entered(Paths.parent(path)))
       if ((contents.getOrElse(path, false) || isReached) && !isHidden(path)) entered += path
     }
     entered.toSeq
   }
 
-  /** Tells it from other lists. */
+  /** Distinguishes it from other lists. */
   override def toString: String = {
     val digest = MessageDigest.getInstance("SHA-256")
     contents.toSeq.sorted.foreach { case (path, withContents) =>
@@ -76,7 +75,7 @@ private[sync] object FileList {
    * Reads a list.
    *
    * @param file its path on this machine; `-` for the standard input
-   * @throws SyncFailure if it cannot be read, or has a path that cannot be used
+   * @throws SyncFailure if it cannot be read or contains an unusable path
    */
   def read(file: String, isNulSeparated: Boolean, isRecursive: Boolean): FileList =
     try {
@@ -89,6 +88,6 @@ private[sync] object FileList {
       case e: IllegalArgumentException => throw new SyncFailure(e.getMessage)
     }
 
-  /** Whether a path is of a run's temporary files, which take part in no synchronization. */
+  /** Whether a path belongs to a run's temporary files, which never take part in a synchronization. */
   private def isTemporary(path: String): Boolean = path.split('/').exists(TemporaryNames.makerOf(_).nonEmpty)
 }

@@ -6,15 +6,15 @@ import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 import io.millstream.hadoop.tree.NativeFilter
 
 /**
- * The filter of a synchronization, for the tasks, which each parse it.
+ * The filter of a synchronization, serialised to the tasks, each of which parses it.
  *
- * @param rules as of [[FilterText.flat]]
- * @param deletes whether anything of the destination may be deleted
+ * @param rules in the form of [[FilterText.flat]]
+ * @param deletes whether entries of the destination may be deleted
  * @param counts whether deletions are counted, because there is a limit
- * @param deletesExcluded whether what rules exclude that name no side is deleted, too
- * @param prefix what paths of the transfer begin with: the name of the source, or nothing where its contents are copied
- * @param source absolute path of the root of the transfer, for rules of absolute paths
- * @param destination that of the destination
+ * @param deletesExcluded whether entries excluded by rules that name no side are deleted
+ * @param prefix prefix of the transfer's paths: the name of the source, or nothing if its contents are copied
+ * @param source absolute path of the root of the transfer, for rules with absolute paths
+ * @param destination the same for the destination
  */
 private[sync] final case class FilterRules(
     rules: Seq[String],
@@ -25,11 +25,11 @@ private[sync] final case class FilterRules(
     source: String,
     destination: String) {
 
-  /** Whether the source itself is excluded, so that nothing takes part. */
+  /** Whether the source itself is excluded, in which case nothing takes part. */
   def excludesAll: Boolean =
     scala.util.Using.resource(open())(filter => prefix.nonEmpty && filter.hides("", isDirectory = true))
 
-  /** @param isBeginning whether what is above a directory is not filtered */
+  /** @param isBeginning whether the parents of a directory are not filtered */
   def open(isBeginning: String => Boolean = _ => false): Filter = {
     val roots = Seq(source, destination).map(root => Names.bytes(root.stripPrefix("/").stripSuffix("/")))
     new Filter(
@@ -50,21 +50,21 @@ private[sync] final class Filter(
     isBeginning: String => Boolean)
     extends AutoCloseable {
 
-  /** Whether an entry of the source does not take part, whatever is said about the directories that it is in. */
+  /** Whether an entry of the source is excluded, regardless of its parent directories. */
   def hides(path: String, isDirectory: Boolean): Boolean = !rules.isCopied(named(path), isDirectory)
 
-  /** Whether an entry of the source does not take part. A beginning that is hidden has nothing in it that does. */
+  /** Whether an entry of the source is excluded. Nothing below a hidden start of a listing takes part. */
   def hidesWithin(path: String, isDirectory: Boolean): Boolean =
     hides(path, isDirectory) || !isBeginning(path) && {
       val (within, from) = Paths.ancestors(path).filter(_.nonEmpty).span(!isBeginning(_))
       (within ++ from.take(1)).exists(hides(_, isDirectory = true))
     }
 
-  /** Whether an entry of the destination is not deleted, nor what is in it. */
+  /** Whether an entry of the destination and its contents are protected from deletion. */
   def protects(path: String, isDirectory: Boolean, isInDeleted: Boolean): Boolean =
     !rules.isDeletable(named(path), isDirectory, isInDeleted)
 
-  /** Whether nothing in a directory of the destination is compared or deleted. */
+  /** Whether the contents of a directory of the destination are neither compared nor deleted. */
   def leavesAlone(directory: String): Boolean =
     directory.nonEmpty && hides(
       directory,
@@ -75,10 +75,10 @@ private[sync] final class Filter(
   override def close(): Unit = rules.close()
 }
 
-/** Text of rules in settings: bytes that are not printable ASCII, and `%`, are `%` and two hexadecimal digits. */
+/** Rules as text in settings: `%` and bytes that are not printable ASCII become `%` and two hexadecimal digits. */
 private[sync] object FilterText {
 
-  /** The rules that patterns and rules add up to, as of [[NativeFilter.rules]]. */
+  /** Combines patterns and rules into one list, like [[NativeFilter.rules]]. */
   def flat(given: Seq[String]): Seq[String] =
     if (given.isEmpty) Nil
     else
@@ -109,7 +109,7 @@ private[sync] object FilterText {
   }
 }
 
-/** A tree as it is, for others to change some of its calls. */
+/** Forwards all calls to a tree; subclasses change some of them. */
 private[sync] abstract class TreeView(tree: Tree) extends Tree {
   override def whole: Tree = tree.whole
   override def expressible(entry: Entry): Entry = tree.expressible(entry)
@@ -136,11 +136,11 @@ private[sync] abstract class TreeView(tree: Tree) extends Tree {
   override def keepsAttributes(path: String): Boolean = tree.keepsAttributes(path)
 }
 
-/** A source without what a filter excludes. */
+/** A source without the entries that a filter excludes. */
 private[sync] final class FilteredSource(tree: Tree, filter: Filter) extends TreeView(tree) {
   override def list(directory: String)(take: Entry => Unit): Unit =
     super.list(directory) { entry =>
-      // The mark of the destination must be seen, and the destination itself is a directory.
+      // The destination's mark must stay visible, and the destination itself is a directory.
       val isTemporary = TemporaryNames.named(Paths.name(entry.path)).nonEmpty
       val isOfDirectory = entry.isDirectory || entry.kind == Kind.OtherFileSystem || Listings.isOther(entry)
       if (isTemporary || !filter.hides(entry.path, isOfDirectory)) take(entry)
@@ -150,7 +150,7 @@ private[sync] final class FilteredSource(tree: Tree, filter: Filter) extends Tre
     super.status(path).filter(entry => path.isEmpty || !filter.hidesWithin(path, entry.isDirectory))
 }
 
-/** A destination: directories that a filter leaves alone appear empty, and what it protects is not deleted. */
+/** A destination: directories that a filter leaves alone appear empty, and protected entries are not deleted. */
 private[sync] final class FilteredDestination(tree: Tree, filter: Filter) extends TreeView(tree) {
   override def list(directory: String)(take: Entry => Unit): Unit =
     if (!filter.leavesAlone(directory)) super.list(directory)(take)
@@ -164,8 +164,8 @@ private[sync] final class FilteredDestination(tree: Tree, filter: Filter) extend
     } else if (!empties(path)) throw new IOException("a directory with contents that the filter protects is in the way")
 
   /**
-   * Deletes a directory, whatever the filter says about it, and what is in it, as far as the filter lets it; whether it
-   * is gone.
+   * Deletes a directory, whatever the filter says about it, and the contents that the filter does not protect; returns
+   * whether the directory is gone.
    */
   private def empties(directory: String): Boolean = {
     val entries = Seq.newBuilder[Entry]

@@ -24,12 +24,12 @@ import org.apache.hadoop.hdfs.protocol.AclException
 import org.apache.hadoop.ipc.RemoteException
 import org.apache.hadoop.security.AccessControlException
 
-/** A tree of a file system of Hadoop's that renames atomically, such as HDFS. */
+/** A tree on a Hadoop file system with atomic renames, such as HDFS. */
 private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary: () => String, extras: Extras)
     extends Tree {
   import HadoopTree._
 
-  /** Only this interface of Hadoop's has a rename that replaces, and not every file system has it. */
+  /** Only this Hadoop interface has a rename that replaces, and not every file system supports it. */
   private lazy val renaming: Option[FileContext] =
     try Some(FileContext.getFileContext(root.toUri, fs.getConf))
     catch {
@@ -48,7 +48,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
       newModes = 0x1ff & ~FsPermission.getUMask(fs.getConf).toShort,
       extended = Option.when(hasExtended)("Hadoop"))
 
-  /** Whether the file system has them, and its server allows them, which shows only when it is asked. */
+  /** Whether the file system has them and its server allows them, which only a request shows. */
   private lazy val hasExtended = {
     val top = new Path("/")
     def has(capability: String, ask: => Unit) = fs.hasPathCapability(root, capability) && (try { ask; true }
@@ -72,7 +72,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
       if (status.getPath == place) throw new IOException(s"$place is no longer a directory")
       val name = status.getPath.getName
       val path = Paths.child(directory, name)
-      // Of a key with `..`, S3A makes a path somewhere else.
+      // S3A turns a key with `..` into a path elsewhere.
       if (!Option(status.getPath.getParent).exists(_.toUri.getPath == place.toUri.getPath))
         take(Entry(directory, Kind.Failed, message = Some(HasOthers)))
       else if (isExpressible(name)) listed(path, status).foreach(take)
@@ -88,7 +88,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
       case e if Tree.isOfEntry(e) => Some(Entry(path, Kind.Failed, message = Some(Tree.oneLine(e))))
     }
 
-  /** Whether a name comes back from Parquet as it was. */
+  /** Whether Parquet preserves a name. */
   private def isExpressible(name: String): Boolean =
     !name.contains('\uFFFD') && Names.isUtf8(name) && Utf8.newEncoder().canEncode(name)
 
@@ -109,7 +109,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
 
   private def listAt(place: Path): Seq[AclEntry] = fs.getAclStatus(place).getEntries.asScala.toSeq
 
-  /** Those that can be set; others follow from where an entry is. */
+  /** The extended attributes that can be set; others follow from an entry's location. */
   private def xattrsAt(place: Path): Map[String, Array[Byte]] =
     fs.getXAttrs(place).asScala.toMap.filter { case (name, _) =>
       name.startsWith("user.") || name.startsWith("trusted.")
@@ -120,7 +120,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
     xattrs.toSeq.sortBy(_._1).map { case (name, value) => s"$name=${HexFormat.of().formatHex(value)}" }.mkString(",")
 
   /**
-   * Gives an entry the access control list and the extended attributes that another one has, as far as they are wanted.
+   * Gives an entry the access control list and the extended attributes of another, as far as they are preserved.
    */
   private def carry(place: Path, path: String, source: Tree): Unit = source.whole match {
     case from: HadoopTree =>
@@ -165,7 +165,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
 
       override val out: OutputStream = {
         val builder = fs.createFile(hidden).overwrite(true)
-        // Who may not read the source must not read its copy meanwhile.
+        // Users without access to the source must not read its unfinished copy.
         (if (attributes.mode.isEmpty) builder else builder.permission(Private)).build()
       }
 
@@ -185,14 +185,14 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
       }
     }
 
-  /** For a moment there is neither the old nor the new file. */
+  /** For a moment neither the old nor the new file exists. */
   private def replace(hidden: Path, place: Path): Unit = {
     val found =
       try Some(fs.getFileStatus(place))
       catch {
         case _: FileNotFoundException => None
       }
-    // A rename to a directory may be one into it.
+    // A rename to a directory may move the file into it.
     if (found.exists(_.isDirectory)) throw new IOException("a directory is in its place")
     if (found.nonEmpty) fs.delete(place, false)
     if (!fs.rename(hidden, place)) throw new IOException("the file system did not rename the copy")
@@ -227,7 +227,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
 
   override def deleteTree(path: String): Unit = fs.delete(at(path), true)
 
-  /** Those that have no times of files' own do nothing if one is set. */
+  /** File systems that do not keep chosen times ignore one that is set. */
   override def keepsAttributes(path: String): Boolean = {
     val probe = at(Paths.child(path, temporary()))
     fs.create(probe).close()
@@ -260,12 +260,12 @@ private object HadoopTree {
   private val IsInexpressible = "its name is not valid Unicode, or was not decoded correctly"
   private val Utf8 = java.nio.charset.StandardCharsets.UTF_8
 
-  /** Milliseconds since 1970; whole seconds, because some file systems have no others. */
+  /** Milliseconds since 1970, in whole seconds, because some file systems store nothing finer. */
   private val LongAgo = 1000000000000L
   private val Private = new FsPermission(Integer.parseInt("600", 8).toShort)
 
   /**
-   * Whether there can be nothing at a path, because something above it is no directory. HDFS says so as of a missing
+   * Whether a path cannot exist because one of its parents is not a directory. HDFS reports this as a missing
    * permission.
    */
   private def isBelowFile(e: IOException): Boolean = e match {

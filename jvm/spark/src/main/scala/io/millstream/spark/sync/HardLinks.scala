@@ -6,25 +6,25 @@ import org.apache.spark.sql.functions.{col, count, lit}
 import WorkingDirectory._
 
 /**
- * A name of a file that may have others.
+ * One of possibly several hard links to a file.
  *
- * @param step what happens to it without regard to the others
- * @param isShared whether what the destination has is the copy of another file, too
+ * @param step its step, regardless of the other links
+ * @param isShared whether the destination's file is also the copy of another file
  */
 final case class LinkCandidate(entry: Entry, found: Option[Entry], step: Option[Step], isShared: Boolean)
 
-/** What a file of the destination with several names is the copy of. */
+/** The source of a destination file that has several hard links. */
 final case class CopyOf(inode: String, file: String, path: String)
 
-/** Lets the names of a file of the source become names of one copy. */
+/** Makes hard links to one file of the source hard links to one copy. */
 private[sync] object HardLinks {
   private implicit def encodesNames: Encoder[LinkCandidate] = Encoders.product[LinkCandidate]
   private implicit def encodesCopies: Encoder[CopyOf] = Encoders.product[CopyOf]
 
   /**
-   * What happens to each file of the source that has several names.
+   * The steps for files of the source with several hard links.
    *
-   * @param planned what happens to them without regard to the other names
+   * @param planned their steps, regardless of the other links
    */
   def steps(
       source: Dataset[Entry],
@@ -42,7 +42,7 @@ private[sync] object HardLinks {
       .groupByKey(_.entry.inode.get).flatMapGroups((_, names) => of(names.toSeq, rules))
   }
 
-  /** The names in the destination of files that are copies of several files of the source. */
+  /** The destination's links to files that are copies of several files of the source. */
   private def sharedCopies(source: Dataset[Entry], destination: Dataset[Entry]): Dataset[CopyOf] = {
     val several = destination.filter(col("inode").isNotNull)
     val copies = source.joinWith(several, source("path") === several("path"))
@@ -53,8 +53,8 @@ private[sync] object HardLinks {
   }
 
   /**
-   * What happens to the names of one file: the one that needs no copy, or the first one, is what the others become
-   * names of. Of several ones that need no copy, it is the one that most names belong to already.
+   * The steps for the links to one file: the others become links to the one that needs no copy, or else to the first.
+   * If several need no copy, the file with most links is chosen.
    */
   def of(names: Seq[LinkCandidate], rules: Rules): Seq[Step] = {
     val (apart, together) = names.partition(isApart(_, rules))
@@ -68,7 +68,7 @@ private[sync] object HardLinks {
     apart.flatMap(_.step) ++ steps
   }
 
-  /** Whether a name takes no part. */
+  /** Whether a link does not take part. */
   private def isApart(name: LinkCandidate, rules: Rules): Boolean = name.step match {
     case Some(step) => !Set(Action.Copy, Action.Link, Action.Amend)(step.action)
     case None => name.found.forall(Decision.leaves(name.entry, _, rules))

@@ -6,8 +6,8 @@ import java.util.concurrent.TimeUnit.SECONDS
 import org.apache.spark.TaskContext
 
 /**
- * The results of calls that wait for storage, some of which are under way at once, in the order in which they end. The
- * threads end with the task; a task that is killed waits for them, so that they remove what they have begun.
+ * The results of concurrent calls that wait for storage, in order of completion. The threads end with the task; a
+ * killed task waits for them, so that they remove unfinished files.
  */
 private[sync] final class InFlight[A, B](in: Iterator[A], threads: Int, work: A => B) extends Iterator[B] {
   private val pool = Executors.newFixedThreadPool(threads, InFlight.daemon)

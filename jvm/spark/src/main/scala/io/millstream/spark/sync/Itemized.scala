@@ -13,9 +13,9 @@ private[sync] object Itemized {
   /**
    * The line about a change; None if there is none.
    *
-   * @param prefix what names of the transfer begin with
-   * @param isItemized whether the line says what changes, as with `-i`, or is the name, as with `-v`
-   * @param isAscii whether all that is not ASCII is escaped
+   * @param prefix prefix of the transfer's names
+   * @param isItemized whether the line shows the changes, as with `-i`, or only the name, as with `-v`
+   * @param isAscii whether all non-ASCII characters are escaped
    */
   def line(outcome: Outcome, prefix: String, isItemized: Boolean, isAscii: Boolean = false): Option[String] = {
     def shown(name: String) = escaped(Names.bytes(name), isAscii)
@@ -32,10 +32,10 @@ private[sync] object Itemized {
   }
 
   /**
-   * A name as rsync prints it: what comes before the space in ASCII (apart from the tab), bytes that are no UTF-8, and
-   * what looks like an escape are written as `\#ooo`.
+   * A name as rsync prints it: ASCII control characters (except the tab), invalid UTF-8, and text that looks like an
+   * escape are written as `\#ooo`.
    *
-   * @param isAscii whether all that is not ASCII is, too
+   * @param isAscii whether to escape all non-ASCII characters, too
    */
   def escaped(name: Array[Byte], isAscii: Boolean = false): String = {
     val text = new StringBuilder

@@ -21,29 +21,28 @@ private[sync] final case class Census(counts: Map[String, Long], bytes: Long) {
       bytes + other.bytes)
 }
 
-/** What is at a path, which is listed, or only leads to paths that are. */
+/** The entry at a path that is listed or only leads to listed paths. */
 final case class Looked(isListed: Boolean, entry: Entry)
 
-/** Which of the directories that a listing finds are listed, too. */
+/** Selects the directories below which a listing descends. */
 private[sync] sealed trait Descent
 private[sync] object Descent {
   case object All extends Descent
 
-  /** Those that no list of files knows. */
+  /** Directories that are not in a list of files. */
   case object ToKnown extends Descent
   case object None extends Descent
 }
 
 /**
- * Lists both sides by tasks, in rounds: the directories that a round has found and not listed are the work of the next
- * one.
+ * Lists both sides with tasks, in rounds: directories that a round has found but not listed are the work of the next.
  *
  * With a list of files, its paths and those that lead to them are looked up one by one, and listings begin at those
- * whose contents take part ([[FileList]]). Of the destination, only what the source has is looked up, so what else is
- * beside it takes no part. A path can be found in both ways; one entry counts.
+ * whose contents take part ([[FileList]]). In the destination, only paths of the source are looked up, so other entries
+ * do not take part. A path can be found in both ways; it counts once.
  *
  * @param files the only paths that take part; None for all
- * @param delete whether something may be deleted, so that all of what is surplus has to be known
+ * @param delete whether entries may be deleted, so that all surplus ones have to be known
  */
 private[sync] final class Listings(
     session: SparkSession,
@@ -56,7 +55,7 @@ private[sync] final class Listings(
 
   private val context = session.sparkContext
 
-  /** What has been counted in parts by this run, for each side. */
+  /** The counts of this run's parts, for each side. */
   private val counted = new ConcurrentHashMap[String, Census]
 
   /** Lists both sides. `tops` are their roots, as far as they exist. */
@@ -141,7 +140,7 @@ private[sync] final class Listings(
       work.save(s"$Destination-litter", directories.repartition(tasks).mapPartitions(leftovers(site, _)))
     }
     if (delete) {
-      // What only the destination has goes with all that is in it.
+      // Directories that only the destination has are deleted with all their contents.
       val isRecursive = files.isRecursive
       val unlisted =
         entries(Destination).filter(entry => entry.isDirectory && (!isRecursive || site.isKnown(entry.path)))
@@ -162,12 +161,12 @@ private[sync] final class Listings(
     math.max(1, math.min(count, context.defaultParallelism.toLong * TasksPerCore)).toInt
 
   /**
-   * Lists directories, and what is in them.
+   * Lists directories and their contents.
    *
-   * @param count how many these are
-   * @param first an entry that goes with them
-   * @param part what names of parts begin with after the side
-   * @param descends which of the directories that are in them to list
+   * @param count their number
+   * @param first an additional entry
+   * @param part prefix of the parts' names after the side
+   * @param descends selects the directories in them to list
    */
   private def list(
       side: String,
@@ -221,7 +220,7 @@ private[sync] final class Listings(
 
   def all(side: String): Dataset[Entry] = work.load[Entry](work.parts(s"$side-"): _*)
 
-  /** Why the two sides are not apart, as a listing has found; None if they are. */
+  /** Why the two sides overlap, according to a listing; None if they do not. */
   def overlap: Option[String] =
     if (Seq(Source, Destination).forall(census(_).of(Kind.Failed) == 0)) None
     else IsOther.toSeq.flatMap { case (side, reason) =>
@@ -229,7 +228,7 @@ private[sync] final class Listings(
         s"$reason: ${Names.shown(entry.path)}")
     }.headOption
 
-  /** What is there, without what the listing says besides. */
+  /** The entries of a listing, without its other findings. */
   def entries(side: String): Dataset[Entry] = {
     val once = if (files.isEmpty) found(side) else found(side).dropDuplicates("path")
     if (work.has(ambiguous(side)))
@@ -263,12 +262,15 @@ private[sync] object Listings {
   private val MaxEntries = 500000L
   private val MaxAmbiguous = 1000000
 
-  /** What was found at listed paths. */
+  /** The entries at listed paths. */
   private val AtListed = s"$Source.listed"
   private val Missing = "it is listed, but does not exist"
   private val IsBoth = "it is both an object and a directory, which only an object store can represent"
 
-  /** Why a directory takes no part: with links apart, there are many ways to one directory, and a mount is another. */
+  /**
+   * Why a directory does not take part. Even without links there are several ways to one directory: a bind mount, for
+   * example.
+   */
   private val IsOther =
     Map(Source -> "the source contains the destination", Destination -> "the destination contains the source")
 
@@ -277,14 +279,17 @@ private[sync] object Listings {
 
   private def open(site: Site, side: String): Tree = if (side == Source) site.openSource() else site.openDestination()
 
-  /** One side, of which the root of the other one is no part. */
+  /** One side, without the root of the other. */
   private def openApart(site: Site, side: String): Tree = {
     val tree = open(site, side)
     open(site, if (side == Source) Destination else Source).whole.identity.foreach(tree.whole.exclude(_, IsOther(side)))
     tree
   }
 
-  /** What the source has at paths, as far as it takes part. Directories that lead to listed paths are not filtered. */
+  /**
+   * The source's entries at paths, as far as they take part. Directories that lead to listed paths are not
+   * filtered.
+   */
   private def looked(site: Site, paths: Iterator[FileList.Known]): Iterator[Looked] = {
     val (tree, filter) = (openApart(site, Source).whole, site.openFilter())
     def look(path: FileList.Known): Option[Looked] = {
@@ -306,7 +311,7 @@ private[sync] object Listings {
     new InFlight[FileList.Known, Option[Looked]](paths, site.threads, look).flatten
   }
 
-  /** What the destination has at paths. */
+  /** The destination's entries at paths. */
   private def present(site: Site, paths: Iterator[String]): Iterator[Entry] = {
     val tree = openApart(site, Destination)
     def look(path: String) =
@@ -317,7 +322,7 @@ private[sync] object Listings {
     new InFlight[String, Option[Entry]](paths, site.threads, look).flatten
   }
 
-  /** What interrupted runs have left in directories. */
+  /** Leftovers of interrupted runs in directories. */
   private def leftovers(site: Site, directories: Iterator[String]): Iterator[Entry] =
     listing(site, Destination, None, Long.MaxValue, Descent.None, directories).filter(entry =>
       Set(Kind.Temporary, Kind.WorkingDirectory)(entry.kind))
@@ -333,7 +338,7 @@ private[sync] object Listings {
     def enters(directory: String) = descends == Descent.All || descends == Descent.ToKnown && !site.isKnown(directory)
     first.iterator ++ new TreeListing(tree, directories.toVector, site.threads, most, enters).flatMap { entry =>
       if (entry.kind != Kind.WorkingDirectory || Paths.name(entry.path) != site.names.working) Some(entry)
-      // Whatever the two are called, they are the same, or one is in the other.
+      // Whatever their names, the two are the same, or one contains the other.
       else Option.when(side == Source)(entry.copy(kind = Kind.Failed, message = Some(IsOther(side))))
     }
   }

@@ -14,11 +14,11 @@ import org.apache.spark.TaskContext
 import io.millstream.hadoop.tree.NativeTree
 
 /**
- * A tree of the local file system or of a mount, by the engine: names may have any bytes, and no symbolic link below
- * the root is ever followed. [[Names]] has paths as text.
+ * A tree of the local file system or of a mount, accessed by the engine: names may have any bytes, and no symbolic link
+ * below the root is ever followed. [[Names]] converts paths to text.
  *
  * Hadoop's own local file system is not used: it starts a process for the owner of each file, hides names that end with
- * `.crc`, and writes a checksum beside every file.
+ * `.crc`, and writes a checksum file next to every file.
  */
 private[sync] final class LocalTree(root: String, temporary: () => String, extras: Extras) extends Tree {
   import LocalTree._
@@ -28,10 +28,10 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   private val mounts = new ConcurrentHashMap[String, Option[String]]
   private val userIds, groupIds = new ConcurrentHashMap[String, Int]
 
-  // It ends copies that still run then.
+  // This ends running copies.
   Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => native.close()))
 
-  /** The root of the other side, and why it takes no part. */
+  /** The root of the other side, and why it does not take part. */
   @volatile private var excluded: Option[(Identity, String)] = None
 
   override def identity: Option[Identity] = Option(native.status(Names.bytes(""))).map(identityOf)
@@ -40,7 +40,7 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
 
   private def identityOf(found: NativeTree.Entry) = Identity(found.device, found.inode)
 
-  /** The file system of the root, as this machine calls it. */
+  /** This machine's number for the root's file system. */
   private lazy val device: Option[Long] = identity.map(_.device)
 
   override def close(): Unit = native.close()
@@ -71,7 +71,7 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   private def isOfOtherFileSystem(directory: String): Boolean =
     Option(native.status(Names.bytes(directory))).exists(found => !device.contains(found.device))
 
-  /** @param mount what is mounted there, or above */
+  /** @param mount the mount at or above the directory */
   private def entry(path: String, found: NativeTree.Entry, mount: Option[String]): Entry = {
     val kind = Kinds.getOrElse(found.kind, Kind.Other)
     val isExcluded = kind == Kind.Directory && path.nonEmpty && excluded.exists(_._1 == identityOf(found))
@@ -102,8 +102,8 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   }
 
   /**
-   * Of a file system, every machine may know another number, but what it is mounted on in the tree is the same.
-   * Subvolumes have numbers of their own, but are not mounted.
+   * Every machine may use a different number for a file system, but its mount point in the tree is the same. Subvolumes
+   * have separate numbers, but are not mounted.
    */
   private def inode(found: NativeTree.Entry, mount: Option[String]): String = {
     val fileSystem = if (device.contains(found.device)) ""
@@ -116,7 +116,7 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   override def lookUp(path: String): Option[Entry] =
     Option(native.status(Names.bytes(path))).map(entry(path, _, mountOf(Paths.parent(path))))
 
-  /** What of the tree is mounted on a directory, or above it. */
+  /** The mount point in the tree at or above a directory. */
   private def mountOf(directory: String): Option[String] =
     if (directory.isEmpty) None
     else Option(mounts.get(directory)).getOrElse {
@@ -128,7 +128,7 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
 
   override def open(path: String, size: Long): InputStream = native.open(Names.bytes(path))
 
-  /** Of what only other local trees have, [[copyFrom]] copies it. */
+  /** [[copyFrom]] copies what only other local trees have. */
   override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged =
     new Staged {
       private val file = stageNatively(path, attributes)
@@ -146,7 +146,7 @@ private[sync] final class LocalTree(root: String, temporary: () => String, extra
   def stageNatively(path: String, attributes: Attributes): NativeTree.Staged =
     native.stage(Names.bytes(path), hidden(), wanted(attributes))
 
-  /** Stages a copy of a file, if it is the version that is expected. None of its data passes through the JVM. */
+  /** Stages a copy of a file, if it is the expected version. No data passes through the JVM. */
   def copyFrom(source: LocalTree, version: Entry, attributes: Attributes, verify: Boolean): NativeTree.Copy =
     native.copy(
       source.native,
@@ -240,14 +240,14 @@ private object LocalTree {
 
   private val Superuser = 0
 
-  /** The number of an account; none if this machine does not know it, as for many of HDFS. */
+  /** The number of an account; none if this machine does not know it, like many HDFS accounts. */
   private def idOf(name: String, lookUp: String => Int): Int =
     try lookUp(name)
     catch {
       case _: java.io.IOException => NativeTree.NONE
     }
 
-  /** What Linux says of this process. */
+  /** Linux's description of this process. */
   private lazy val OfProcess = Files.readAllLines(Path.of("/proc/self/status")).asScala
   private lazy val Umask: Int = OfProcess.collectFirst { case UmaskLine(octal) =>
     Integer.parseInt(octal, 8)

@@ -8,11 +8,11 @@ import scala.util.Try
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 
-/** A directory, whatever it is called: without links, mount tables of Hadoop's and the like. */
+/** The real location of a directory, with links, Hadoop's mount tables and the like resolved. */
 private[sync] final case class Location(uri: URI) {
   import Location._
 
-  /** Whether this is another directory or somewhere below it. */
+  /** Whether this is the other directory or below it. */
   def isWithin(other: Location): Boolean = {
     val above = other.uri.getPath
     isSameStore(uri, other.uri) && (uri.getPath == above || uri.getPath.startsWith(if (above.endsWith("/")) above
@@ -22,7 +22,7 @@ private[sync] final case class Location(uri: URI) {
 
 private[sync] object Location {
 
-  /** HDFS answers to several protocols, each at a port of its own. */
+  /** HDFS serves several protocols, each at a separate port. */
   private val Hdfs = Set("hdfs", "webhdfs", "swebhdfs")
 
   private val IsOfHost =
@@ -35,7 +35,7 @@ private[sync] object Location {
       Location(new URI("file", null, real(LocalPaths.get(path.toUri.getPath)).toString, null))
     else {
       val fs = path.getFileSystem(conf)
-      // A view of several file systems knows where this is in one of them; what does not exist may be unknown to it.
+      // A view of several file systems resolves this to one of them, but perhaps not if it does not exist.
       Location(Try(fs.resolvePath(path)).getOrElse(path).toUri)
     }
   }
@@ -47,7 +47,7 @@ private[sync] object Location {
     val isLocal = if (hasScheme) given.startsWith("file:") else FileSystem.getDefaultUri(conf).getScheme == "file"
     if (isLocal) {
       val local = LocalPaths.get(if (hasScheme) new Path(given).toUri.getPath else given).toAbsolutePath
-      // Other machines may have other links, so these stay, except where `..` makes it matter where they lead.
+      // Other machines may have other links, so links stay, except where `..` depends on their targets.
       val hasParents = (0 until local.getNameCount).exists(local.getName(_).toString == "..")
       new Path("file", null, (if (hasParents) real(local) else local.normalize).toString).toString
     } else {

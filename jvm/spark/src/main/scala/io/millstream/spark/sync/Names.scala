@@ -5,15 +5,15 @@ import java.nio.{ByteBuffer, CharBuffer}
 import java.nio.charset.StandardCharsets.UTF_8
 
 /**
- * Paths of local files as text, whatever their bytes are. UTF-8 stays as it is; of all else, each byte becomes NUL and
- * its two hexadecimal digits. No path has a NUL, so two texts are the same if and only if the bytes are.
+ * Paths of local files as text, whatever their bytes are. UTF-8 is unchanged; each other byte becomes NUL and two
+ * hexadecimal digits. No path has a NUL, so texts are equal if and only if the bytes are.
  */
 private[sync] object Names {
   private val Hex = "0123456789abcdef"
 
   def text(bytes: Array[Byte]): String = {
     val decoded = new String(bytes, UTF_8)
-    // Java puts U+FFFD in the place of what is not valid, but it can also be in a name.
+    // Java replaces invalid bytes by U+FFFD, but a name can also contain that.
     if (decoded.indexOf('\uFFFD') < 0 || java.util.Arrays.equals(decoded.getBytes(UTF_8), bytes)) decoded
     else escaped(bytes)
   }
@@ -49,6 +49,6 @@ private[sync] object Names {
   /** Whether a path is valid UTF-8, so that every file system can have it. */
   def isUtf8(text: String): Boolean = text.indexOf(0) < 0
 
-  /** A path for people, in which a byte that is not valid is as `\xff`. */
+  /** A path for display, with an invalid byte written as `\xff`. */
   def shown(text: String): String = if (isUtf8(text)) text else text.replace("\u0000", "\\x")
 }

@@ -12,8 +12,8 @@ import io.millstream.hadoop.s3a.{NativeTransfers, ServerCopy}
 import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, Options, Path}
 
 /**
- * Objects of S3, which appear when they are complete, under their own names. Each carries the time of its source, and
- * the checksum of its contents if that was known before it was written, as user metadata: its own time is that of the
+ * S3 objects, which appear under their own names when they are complete. User metadata of each has the time of its
+ * source, because its own time is that of the upload, and the checksum of its contents if that was known before the
  * upload.
  */
 private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, temporary: () => String)
@@ -52,7 +52,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
 
   private lazy val transfers = Option(NativeTransfers.of(fs))
 
-  /** Copies an object into a new file by native code; None if this process has to, which finds out why. */
+  /** Copies an object into a new file natively; None if the JVM has to, which finds out why. */
   def fetch(version: Entry, to: LocalTree, found: Option[Entry], preserved: Preserved): Option[Fetched] =
     transfers.filter(transfers => version.etag.nonEmpty && transfers.fetches(version.size)).flatMap { transfers =>
       val file = to.stageNatively(version.path, Decision.attributes(version, found, preserved))
@@ -69,7 +69,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
       } finally if (!isFetched) file.close()
     }
 
-  /** Copies a small file to an object by native code; its checksum, or None if this process has to. */
+  /** Copies a small file to an object natively; returns its checksum, or None if the JVM has to copy it. */
   def send(from: LocalTree, version: Entry, attributes: Attributes): Option[String] =
     transfers.flatMap { transfers =>
       val sum = new Array[Int](1)
@@ -129,7 +129,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
 
   override def mayGiveAway(path: String): Boolean = false
 
-  /** The time of the source is metadata. */
+  /** The source's time is in the metadata. */
   override def keepsAttributes(path: String): Boolean = true
 }
 
@@ -137,9 +137,9 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
 private[sync] object ObjectTree {
 
   /**
-   * A copy that nobody sees yet.
+   * A staged copy.
    *
-   * @param mtime the time that belongs to the contents
+   * @param mtime the time of the contents
    */
   final case class Fetched(file: NativeTree.Staged, mtime: Option[Long], checksum: String)
 

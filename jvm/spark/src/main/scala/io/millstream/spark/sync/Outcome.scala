@@ -1,7 +1,7 @@
 package io.millstream.spark.sync
 
 /**
- * What has become of a step: a row of the manifest.
+ * The result of a step: a row of the manifest.
  *
  * @param reason why the step was taken
  * @param status one of [[Status]]
@@ -10,8 +10,8 @@ package io.millstream.spark.sync
  * @param checksum of the contents that were copied, with its name in front
  * @param operation what failed
  * @param message why it failed
- * @param changes what changes, as of [[Itemized]]
- * @param target where a symbolic link leads, or the path that a hard link is to
+ * @param changes the changes, in the letters of [[Itemized]]
+ * @param target the target of a symbolic or hard link
  */
 final case class Outcome(
     path: String,
@@ -36,7 +36,7 @@ object Status {
   /** It was done already. */
   val Kept = "kept"
 
-  /** Both sides are alike, which is noted. */
+  /** Both sides are the same, which is noted. */
   val Same = "up to date"
   val Skipped = "skipped"
   val Failed = "failed"
@@ -50,16 +50,16 @@ object Status {
   /** The source grew while it was read: the copy is the beginning. */
   val Grown = "grown"
 
-  /** The source has an entry that was to be deleted. */
+  /** The source now has an entry that was to be deleted. */
   val Appeared = "appeared"
 
   /** A directory that was to be deleted is not empty. */
   val NotEmpty = "not empty"
 
-  /** What was to be deleted is mounted in the destination. The message says which mount it is. */
+  /** An entry that was to be deleted is a mount in the destination. The message names the mount. */
   val Mounted = "mounted"
 
-  /** What says that something moves on one of the sides, and is no error. */
+  /** Statuses of entries that changed during the run, which are not errors. */
   val Moving: Set[String] = Set(Vanished, Changed, Grown)
 }
 

@@ -2,11 +2,11 @@ package io.millstream.spark.sync
 
 import java.util.concurrent.TimeUnit.{NANOSECONDS, SECONDS}
 
-/** Holds the threads of a task together to a rate. */
+/** Enforces a rate limit for all threads of a task together. */
 private[sync] final class Pace(bytesPerSecond: Long) {
   private var due = System.nanoTime()
 
-  /** Waits as long as so many bytes take. */
+  /** Waits as long as this number of bytes takes. */
   def take(bytes: Long): Unit = {
     val end = synchronized {
       due = math.max(due, System.nanoTime()) + (bytes.toDouble / bytesPerSecond * SECONDS.toNanos(1)).toLong

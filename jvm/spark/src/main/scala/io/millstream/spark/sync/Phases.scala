@@ -9,18 +9,18 @@ import org.apache.spark.util.LongAccumulator
 import WorkingDirectory._
 
 /**
- * Carries the plan out. Each phase ends before the next one begins, and is a part of the manifest:
+ * Carries out the plan. Each phase ends before the next begins, and is a part of the manifest:
  *
  * {{{
  * leftovers ─► what is in the way of directories ─► directories ─► files and links ─► attributes ─► hard links ─► deletions
  *   ─► attributes of directories
  * }}}
  *
- * With `--delete-before`, the deletions come before what is in the way.
+ * With `--delete-before`, the deletions come before the removal of what is in the way.
  *
- * A resumed run leaves out the phases that have ended; in the one that had begun, copies that are there already stay.
+ * A resumed run skips the finished phases; in the phase that had begun, existing copies stay.
  *
- * @param interrupted the temporary names of the run that has begun to carry the plan out, if this one resumes it
+ * @param interrupted the temporary names of the run that began to carry out the plan, if this one resumes it
  * @param hasLostAttempts whether attempts of tasks have failed or were killed
  */
 private[sync] final class Phases(
@@ -59,7 +59,7 @@ private[sync] final class Phases(
       "set attributes")(amend)
     makeHardLinks()
     if (!options.deleteBefore) delete()
-    // That changes the times of directories.
+    // Hard links change the times of directories.
     if (isReal && hasLostAttempts()) sweepAttempts()
     if (isReal) finishDirectories()
     else {
@@ -69,7 +69,7 @@ private[sync] final class Phases(
     }
   }
 
-  /** What the listings say besides entries, and what the plan leaves alone, goes into the manifest. */
+  /** The listings' other findings, and the entries that the plan leaves alone, go into the manifest. */
   private def unlisted(): Unit = if (!work.has(s"$Manifest-listing")) {
     val failed = Seq(Source, Destination).map(side =>
       listings.all(side).filter(_.kind == Kind.Failed).map(Outcome.unlisted(_, side)))
@@ -79,10 +79,10 @@ private[sync] final class Phases(
       (failed :+ left).reduce(_ union _).coalesce(context.defaultParallelism.max(1))))
   }
 
-  /** Removes what runs that were killed have left in the destination, but nothing of a run that may be under way. */
+  /** Removes leftovers of killed runs from the destination, but not the files of a run that may be active. */
   private def clean(): Unit = {
     val found = listings.all(Destination).filter(col("kind").isin(Kind.Temporary, Kind.WorkingDirectory))
-    // Only this machine knows which of its processes have ended.
+    // Only the driver's machine knows which of its processes have ended.
     val ended = found.flatMap(entry => TemporaryNames.named(Paths.name(entry.path))).distinct().limit(
       MaxRuns).collect().filter(_.hasEnded).toSet
     val leftovers = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry =>
@@ -101,13 +101,13 @@ private[sync] final class Phases(
     }
     if (count > 0) {
       val steps = planning.steps(Action.Directory)
-      // Where directories exist by what is in them, only empty ones are made.
+      // Where directories exist only through their contents, only empty ones are created.
       val made = if (!impliesDirectories) steps
       else {
         val full = listings.entries(Source).select(parentOf(col("path")).as("path")).distinct()
         steps.join(full, Seq("path"), "left_anti").as[Step]
       }
-      // Somebody may have removed them since a run that was interrupted.
+      // They may have been removed since the interrupted run.
       val isLater =
         work.has(s"$Manifest-copies") || work.parts(s"$Manifest-directories").exists(_ != s"$Manifest-directories-made")
       if (interrupted.nonEmpty && !isLater) work.forget(s"$Manifest-directories-made")
@@ -133,11 +133,11 @@ private[sync] final class Phases(
     }
   }
 
-  /** Whether directories with contents may be removed that are in the way: what is in them counts as deletions, too. */
+  /** Whether directories with contents that are in the way may be removed: their contents count as deletions, too. */
   private def empties =
     (rules.delete || options.force) && options.maxDelete.forall(rules.delete && _ >= shares.of(Action.Delete))
 
-  /** Makes hard links to copies that are there. */
+  /** Creates hard links to existing copies. */
   private def makeHardLinks(): Unit = {
     val count = shares.of(Action.HardLink)
     if (count > 0) {
@@ -158,14 +158,14 @@ private[sync] final class Phases(
 
   private var refused = false
 
-  /** Whether nothing was deleted of what should have been, because something had failed. */
+  /** Whether the deletions were skipped because something had failed. */
   def hasRefusedDeletions: Boolean = refused
 
   private def delete(): Unit = {
     val total = shares.of(Action.Delete)
     val most = options.maxDelete.filter(_ < total)
     refused = total > 0 && !options.ignoreErrors && hasFailed
-    // Directories that cannot be deleted because of what the filter protects in them.
+    // Directories that cannot be deleted because they contain protected entries.
     if (isReal && !refused && shares.of(Action.Keep) > 0)
       note("kept", "record kept directories", Action.Keep, Status.NotEmpty)
     if (total > 0 && !refused && most.forall(_ > 0)) {
@@ -181,7 +181,7 @@ private[sync] final class Phases(
         chosen.filter(!isDirectory),
         total - directories,
         s"delete up to ${total - directories} entries")(remove)
-      // What is in a directory goes before it.
+      // A directory's contents are deleted before it.
       if (directories > 0) inLevels("deletions", chosen.filter(isDirectory), "delete directories")(remove)
     }
   }
@@ -193,13 +193,13 @@ private[sync] final class Phases(
       parts: _*).filter(col("status") === Status.Failed && col("action") =!= Action.Amend).isEmpty
   }
 
-  /** Makes a part of the manifest from steps that need no work. */
+  /** Writes a part of the manifest for steps that need no work. */
   private def note(name: String, what: String, action: String, status: String): Unit = {
     val part = s"$Manifest-$name"
     if (!work.has(part)) describing(what)(work.save(part, planning.steps(action).map(Outcome.of(_, status))))
   }
 
-  /** How many deletions the limit has prevented. */
+  /** The number of deletions that the limit has prevented. */
   def undeleted: Long =
     if (refused) 0 else options.maxDelete.fold(0L)(most => math.max(0, shares.of(Action.Delete) - most))
 
@@ -214,8 +214,7 @@ private[sync] final class Phases(
   private def directoriesOf(action: String) = planning.steps(action).filter(col("source.kind") === Kind.Directory)
 
   /**
-   * Gives directories their attributes: those that differ, are new, or whose contents have changed, which changes their
-   * times.
+   * Sets the attributes of directories that differ, are new, or have changed contents, which changes their times.
    */
   private def finishDirectories(): Unit = if (rules.preserved.amends && !shares.isEmpty) {
     if (!work.has(Directories)) {
@@ -235,7 +234,7 @@ private[sync] final class Phases(
       work.save(
         Directories,
         entries.joinWith(planned, entries("path") === planned("path"), "left_outer").map {
-          // The mode is what it was.
+          // The mode is unchanged.
           case (entry, null) => Step(entry.path, Action.Amend, Contents, Some(entry), Some(entry.copy(mode = None)))
           case (entry, step) if step.action == Action.Directory =>
             Step(entry.path, Action.Amend, Contents, Some(entry), None)
@@ -243,7 +242,7 @@ private[sync] final class Phases(
             Step(entry.path, Action.Amend, step.reason, Some(entry), step.destination, changes = step.changes)
         })
     }
-    // Who may not enter a directory any more cannot set the attributes of those in it.
+    // Attributes of a directory's contents cannot be set after it has become inaccessible.
     val isOpen = col("source.mode").isNull || col("source.mode").bitwiseAND(OwnersAccess) === OwnersAccess
     val steps = work.load[Step](Directories)
     val counts =
@@ -266,7 +265,7 @@ private[sync] final class Phases(
         try tree.list(directory)(entry =>
             if (!entry.isDirectory && names.has(Paths.name(entry.path))) tree.delete(entry.path))
         catch {
-          // Whatever it was, its copies have failed, and said so.
+          // Whatever the entry was, its copies have failed and reported it.
           case _: java.io.IOException =>
         }
       }
@@ -298,9 +297,9 @@ private[sync] final class Phases(
 }
 
 /**
- * A step that makes a hard link.
+ * A step that creates a hard link.
  *
- * @param copied what has become of what it links to; None if that was up to date
+ * @param copied the outcome of the link's target; None if that was up to date
  */
 final case class HardLink(step: Step, copied: Option[Outcome])
 
@@ -315,14 +314,14 @@ private object Phases {
   private val SpecialBits = Integer.parseInt("7000", 8)
   private val OwnersAll = Integer.parseInt("700", 8)
 
-  /** Why a directory gets its time again that had it before. */
+  /** The reason for restoring the time of a directory. */
   val Contents = "its contents have changed"
 
   type Run = (Tree, Tree, Rules, Step) => Outcome
 
   private final case class Counters(files: LongAccumulator, bytes: LongAccumulator)
 
-  /** As [[Paths.parent]]. */
+  /** Like [[Paths.parent]]. */
   private def parentOf(path: Column): Column = regexp_replace(path, "/?[^/]*\\z", "")
 
   private val depth: Column = size(split(col("path"), "/"))
@@ -390,7 +389,7 @@ private object Phases {
   private def makeDirectory(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome =
     trying(step, "create the directory") {
       destination.makeDirectory(step.path)
-      // Who may not see what is in the source must not see it here meanwhile; its mode follows when all is in it.
+      // Users who may not list the source must not list the unfinished copy; the mode is set when it is complete.
       if (rules.preserved.amends && Decision.attributes(step.source.get, None, rules.preserved).mode.nonEmpty) {
         destination.setAttributes(
           step.path,
@@ -399,7 +398,7 @@ private object Phases {
       Outcome.of(step, Status.Done)
     }
 
-  /** The set-user-ID, set-group-ID and sticky bits of what is there. */
+  /** The set-user-ID, set-group-ID and sticky bits of the existing entry. */
   private def specialBits(destination: Tree, path: String): Int =
     destination.status(path).flatMap(_.mode).getOrElse(0) & SpecialBits
 
@@ -425,7 +424,7 @@ private object Phases {
   private def makeHardLink(destination: Tree, empties: Boolean, link: HardLink): Outcome = {
     val (step, other) = (link.step, link.step.other.get)
     val became = link.copied.map(_.status)
-    // A copy that only lacks an attribute is there.
+    // A copy that only lacks an attribute exists.
     val isMissing = link.copied.exists(copied => copied.status == Status.Failed && copied.action != Action.Amend)
     trying(step, "create the hard link") {
       if (became.exists(Set(Status.Vanished, Status.Changed))) Outcome.of(step, became.get)
@@ -445,7 +444,7 @@ private object Phases {
         source.withOwnTime(step.source.get),
         step.destination.map(_.copy(mode = None)),
         rules.preserved)
-      // A new directory keeps what it has from the one that it is in.
+      // A new directory keeps what it has inherited from its parent.
       val mode = if (rules.preserved.modes != 0) attributes.mode
       else attributes.mode.map(_ | specialBits(destination, step.path))
       destination.setAttributes(step.path, attributes.copy(mode = mode), Some(source))
@@ -453,7 +452,7 @@ private object Phases {
     }
 
   /**
-   * Each entry is looked up in the source once more before it goes: the listing may be old, and the file may be the
+   * Each entry is looked up in the source again before it is deleted: the listing may be old, and the file may be the
    * only copy.
    */
   private def remove(source: Tree, destination: Tree, rules: Rules, step: Step): Outcome = trying(step, "delete") {

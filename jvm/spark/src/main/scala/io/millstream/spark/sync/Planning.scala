@@ -5,7 +5,7 @@ import org.apache.spark.sql.functions.{coalesce, col, count, lit, sum}
 
 import WorkingDirectory._
 
-/** How many steps of a kind there are, and how many bytes their sources have. */
+/** The number of steps of a kind, and the bytes of their sources. */
 private[sync] final case class Share(action: String, kind: String, makesWay: Boolean, count: Long, bytes: Long)
 
 private[sync] final case class Shares(all: Seq[Share]) {
@@ -15,13 +15,12 @@ private[sync] final case class Shares(all: Seq[Share]) {
 
   def bytesOf(actions: String*): Long = all.filter(share => actions.contains(share.action)).map(_.bytes).sum
 
-  /** Whether everything stays as it is. */
+  /** Whether nothing changes. */
   def isEmpty: Boolean = all.forall(share => Set(Action.Stay, Action.Leave)(share.action))
 }
 
 /**
- * Joins the two listings and decides about each path. The plan has what happens, and what stays as it is only if that
- * is noted.
+ * Joins the two listings and decides about each path. The plan includes unchanged paths only if these are noted.
  */
 private[sync] final class Planning(
     session: SparkSession,
@@ -31,7 +30,7 @@ private[sync] final class Planning(
     describing: Jobs) {
   import Planning._
 
-  /** @param entries how many the two sides have together */
+  /** @param entries their number on both sides together */
   def make(rules: Rules, entries: Long): Unit = describing("compare the listings") {
     session.conf.set(
       "spark.sql.shuffle.partitions",
@@ -67,7 +66,7 @@ private[sync] final class Planning(
   /** The parts of the plan by name. */
   private def parts = work.parts(Plan).toSet
 
-  /** What was decided about each path without regard to others, apart from what is in directories that stay closed. */
+  /** The decision about each path regardless of others, except for the contents of closed directories. */
   private def planned = work.load[Step](if (parts(Open)) Open else Plan)
 
   private def all = {
@@ -79,8 +78,8 @@ private[sync] final class Planning(
   def steps(actions: String*): Dataset[Step] = all.filter(col("action").isin(actions: _*))
 
   /**
-   * What is a directory on one side only, and stays as the destination has it: nothing is copied into it if it is one
-   * in the source, and nothing in it is deleted if it is one in the destination.
+   * Closed directories: paths that are a directory on one side only, and stay as in the destination. If it is one in
+   * the source, nothing is copied into it; if it is one in the destination, nothing in it is deleted.
    */
   private def closed: Set[String] = {
     val isLeft = col("action").isin(
@@ -102,15 +101,15 @@ private[sync] final class Planning(
 
 private[sync] object Planning {
 
-  /** Says that the plan is complete. */
+  /** Marks the plan as complete. */
   val Ready = "plan-ready"
 
-  /** The plan without what is in directories that one side has something else for, which stays. */
+  /** The plan without the contents of closed directories, which stay. */
   private val Open = "plan-open"
   private val Compared = "plan-compared"
   private val Deletable = "plan-deletable"
 
-  /** What happens to files with several names. */
+  /** The steps for files with several hard links. */
   private val Linked = "plan-linked"
   private val EntriesOfPartition = 200000L
   private val MaxPartitions = 20000L
@@ -120,7 +119,7 @@ private[sync] object Planning {
     math.min(MaxPartitions, math.max(cores.toLong, entries / EntriesOfPartition + 1))
 
   private def decided(site: Site, rules: Rules, pairs: Iterator[(Entry, Entry)]): Iterator[Step] = {
-    // Opened by the thread of the task, with which they end.
+    // Opened by the task's thread; they are closed with the task.
     val (source, destination) = (site.openSource(), site.openDestination())
     val listed = pairs.map { case (one, other) => (Option(one).map(destination.expressible), Option(other)) }
     def look(sides: Decision.Sides, needsTimes: Boolean): Either[Step, (Decision.Sides, Decision.Sides)] = sides match {

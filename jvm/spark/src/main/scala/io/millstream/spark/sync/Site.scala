@@ -10,16 +10,16 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * What tasks need to open the two sides.
+ * Everything that tasks need to open the two sides.
  *
  * @param source absolute URL
  * @param destination absolute URL
- * @param names those of what is temporary
- * @param threads calls that a task has under way at once
- * @param isMarked whether the driver has made a directory with the name of the working directory in the destination
+ * @param names the names of temporary files
+ * @param threads number of concurrent calls of a task
+ * @param isMarked whether the driver has created a directory with the name of the working directory in the destination
  * @param filter which entries take part; None for all
  * @param files the only paths that take part; None for all
- * @param extras what is wanted of local trees besides the usual
+ * @param extras the optional features of local trees in use
  */
 private[sync] final case class Site(
     source: String,
@@ -32,22 +32,22 @@ private[sync] final case class Site(
     extras: Extras,
     conf: Broadcast[SerializableConfiguration]) {
 
-  /** Trees of the driver, which no task closes. */
+  /** The driver's trees, which tasks do not close. */
   @transient private val opened = new ConcurrentLinkedQueue[Tree]
 
-  /** The source without what is excluded. */
+  /** The source without excluded entries. */
   def openSource(): Tree = openFilter().foldLeft(open(source, extras))(new FilteredSource(_, _))
 
   /**
-   * The destination, of which what is protected is not deleted.
+   * The destination, whose protected entries are not deleted.
    *
-   * @param bytesPerSecond how much is copied at most between local trees
-   * @throws java.io.IOException in a task on a machine whose destination is not that of the driver
+   * @param bytesPerSecond rate limit of copies between local trees
+   * @throws java.io.IOException in a task on a machine whose destination is not the driver's
    */
   def openDestination(bytesPerSecond: Option[Long] = None): Tree = {
-    // Where several names belong to one file, attributes are not set for one of them alone.
+    // Attributes of a file with several hard links are not set through one of them.
     val tree = open(destination, extras.copy(hardLinks = true, oneFileSystem = false, bytesPerSecond = bytesPerSecond))
-    // Where it is not mounted, there may be an empty directory, and copies would be written there.
+    // A machine without the mount may have an empty directory there, to which copies would be written.
     if (isMarked && destination.startsWith("file:") && TaskContext.get() != null && tree.status(
         names.working).isEmpty) {
       val host = java.net.InetAddress.getLocalHost.getHostName
@@ -57,7 +57,7 @@ private[sync] final case class Site(
     openFilter().foldLeft(tree)(new FilteredDestination(_, _))
   }
 
-  /** The filter, which lives as long as the task, or the driver's program. */
+  /** The filter, which lives as long as the task or the driver. */
   def openFilter(): Option[Filter] = filter.map { rules =>
     val opened = rules.open(isKnown)
     Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => opened.close()))
@@ -75,7 +75,7 @@ private[sync] final case class Site(
     tree
   }
 
-  /** Closes what the driver has opened. */
+  /** Closes the driver's trees and filter. */
   def close(): Unit = {
     opened.forEach(_.close())
     files.foreach(_.destroy())
@@ -111,7 +111,7 @@ private[sync] object Site {
   }
 }
 
-/** Notes whether attempts of tasks have failed or were killed, and so may have left temporary files. */
+/** Records whether task attempts have failed or were killed, and so may have left temporary files. */
 private[sync] final class LostAttempts extends SparkListener {
   private val any = new AtomicBoolean
 
@@ -120,10 +120,10 @@ private[sync] final class LostAttempts extends SparkListener {
   def exist: Boolean = any.get
 }
 
-/** Distributes steps, so that tasks get about the same number of bytes and files. */
+/** Distributes steps so that tasks get about the same number of bytes and files. */
 private[sync] object Packing {
 
-  /** What a file costs besides its bytes. */
+  /** The cost of a file in addition to its bytes. */
   val FileBytes: Long = 1 << 20
   private val MinTaskBytes = 32L << 20
   private val MaxTaskBytes = 4L << 30

@@ -6,24 +6,23 @@ import org.apache.spark.sql.functions.{col, lit, when}
 import WorkingDirectory._
 
 /**
- * Something that only the destination has.
+ * An entry that only the destination has.
  *
- * @param isInDeleted whether the directory that it is in is surplus, too
+ * @param isInDeleted whether its parent directory is also surplus
  * @param isProtected whether the filter protects it
  */
 final case class SurplusEntry(step: Step, isInDeleted: Boolean, isProtected: Boolean)
 
 /**
- * Finds out which of the entries that only the destination has may be deleted. These stay:
+ * Determines which entries that only the destination has may be deleted. These stay:
  *
- *  - what the filter protects, with what is in it;
- *  - the directories that such an entry is in;
- *  - what is in a directory of the source that could not be listed, or is in another file system.
+ *  - entries that the filter protects, with their contents; - the parent directories of such entries; - the contents of
+ *  directories that could not be listed in the source, or are in another file system there.
  */
 private[sync] final class Surplus(work: WorkingDirectory, site: Site, listings: Listings) {
   import Surplus._
 
-  /** Steps that delete, or say that a directory is kept. */
+  /** Steps that delete entries, or report that a directory is kept. */
   def steps(surplus: Dataset[Step]): Dataset[Step] = {
     work.save(Examined, examined(surplus))
     val entries = work.load[SurplusEntry](Examined)
@@ -64,7 +63,7 @@ private[sync] final class Surplus(work: WorkingDirectory, site: Site, listings: 
       }
   }
 
-  /** Which of some paths are in, or are, some others. */
+  /** The paths that are at or below some others. */
   private def below(directories: Dataset[String], paths: Dataset[String]): Dataset[String] = {
     val lineages = paths.flatMap(path => (Iterator(path) ++ Paths.ancestors(path)).map(_ -> path)).toDF("above", "path")
     lineages.join(directories.toDF("above").distinct(), Seq("above"), "left_semi").select("path").distinct().as[String]

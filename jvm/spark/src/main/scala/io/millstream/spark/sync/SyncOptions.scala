@@ -2,28 +2,28 @@ package io.millstream.spark.sync
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-/** A failure whose message is for the user: nothing was changed, or what was changed is in the message. */
+/** A failure whose message is for the user: nothing was changed, or the message lists the changes. */
 class SyncFailure(message: String) extends RuntimeException(message)
 
 /**
  * Options of a synchronization.
  *
  * @param source the directory whose contents are copied
- * @param destination the directory that becomes like it
+ * @param destination the directory that is made the same
  * @param deleteBefore whether deletions come first, not last
- * @param deleteExcluded whether what rules exclude that name no side is deleted, too
- * @param maxDelete how many entries are deleted at most
+ * @param deleteExcluded whether entries excluded by rules that name no side are deleted
+ * @param maxDelete maximum number of deleted entries
  * @param ignoreErrors whether entries are deleted even if something failed before
- * @param force whether directories with contents make way for something else without `delete`
- * @param filter rules of what takes part, as of [[FilterText.flat]]
+ * @param force whether entries of other kinds replace directories with contents even without `delete`
+ * @param filter filter rules, in the form of [[FilterText.flat]]
  * @param files the only paths that take part; None for all
- * @param prefix what names of the transfer begin with: the name of the source, or nothing where its contents are copied
- * @param bytesPerSecond how many bytes all tasks together copy in a second at most
- * @param modifyWindow by how many seconds times may differ; to the nanosecond if it is negative
- * @param names whether to print the names of what was changed
- * @param items whether to print what was changed of each
- * @param allItems whether to print what stays as it is, too
- * @param asciiOutput whether to escape what is not ASCII in the names that are printed
+ * @param prefix prefix of the transfer's names: the name of the source, or nothing if its contents are copied
+ * @param bytesPerSecond rate limit of all tasks together
+ * @param modifyWindow the number of seconds by which equal times may differ; negative to compare nanoseconds
+ * @param names whether to print the names of changed entries
+ * @param items whether to print the changes of each entry
+ * @param allItems whether to print unchanged entries, too
+ * @param asciiOutput whether to escape non-ASCII characters in printed names
  * @param checkpoint a directory for listings, plan and manifest, from which an interrupted run is resumed
  */
 final case class SyncOptions(
@@ -70,14 +70,14 @@ final case class SyncOptions(
 
   def extras: Extras = Extras(hardLinks, acls, xattrs, sparse, oneFileSystem)
 
-  /** The first option that only local trees can do. */
+  /** The first option that only local trees support. */
   def ofLocalTrees: Option[String] =
     Seq(hardLinks -> "hard-links", sparse -> "sparse").collectFirst { case (true, name) => name }
 
-  /** The first option that takes two trees with access control lists and extended attributes of the same kind. */
+  /** The first option that requires access control lists and extended attributes of the same kind in both trees. */
   def ofExtended: Option[String] = Seq(acls -> "acls", xattrs -> "xattrs").collectFirst { case (true, name) => name }
 
-  /** What a run must have in common with an interrupted one to continue it. */
+  /** The settings that a run must share with an interrupted one to continue it. */
   def identity: String = copy(
     checkpoint = None,
     verify = false,
@@ -132,7 +132,7 @@ object SyncOptions {
     "bytes-per-second",
     "checkpoint")
 
-  /** A rule of the filter; the number is its position. */
+  /** A filter rule; the number is its position. */
   private val Rule = "filter-([0-9]{1,9})".r
 
   /** Parses names and values from the command line or from Python. */

@@ -6,19 +6,19 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 
-/** Something that could not be done. */
+/** An operation that failed. */
 final case class Problem(path: String, operation: String, message: String)
 
 /**
  * Result of a synchronization.
  *
- * @param entries what the source has
+ * @param entries the source's entries
  * @param created entries that the destination did not have
- * @param kept copies that an earlier run had made
+ * @param kept copies by an earlier run
  * @param amended entries of which only attributes were set
- * @param undeleted deletions that the limit has prevented
+ * @param undeleted deletions prevented by the limit
  * @param moving sources that vanished or changed
- * @param errors number of problems, of which some are in `problems`
+ * @param errors number of problems; `problems` has the first of them
  */
 final case class SyncSummary(
     source: String,
@@ -44,7 +44,7 @@ final case class SyncSummary(
     notices: Seq[String],
     problems: Seq[Problem]) {
 
-  /** As of `psync`. */
+  /** As in `psync`. */
   def exitCode: Int = if (errors > 0) SyncSummary.Partial
   else if (undeleted > 0) SyncSummary.Bound else if (moving > 0) SyncSummary.Moving else 0
 
@@ -92,7 +92,7 @@ final case class SyncSummary(
 
 object SyncSummary {
 
-  /** The summary of a run that has done nothing yet. */
+  /** The summary at the start of a run. */
   private[sync] def of(source: String, destination: String, options: SyncOptions, census: Census): SyncSummary = {
     val (files, directories, links, specials) =
       (census.of(Kind.File), census.of(Kind.Directory), census.of(Kind.Link), census.of(Kind.Other))

@@ -21,10 +21,10 @@ import WorkingDirectory._
  *                └────────────────────────────┴── Parquet in a WorkingDirectory ──────────┴─► manifest
  * }}}
  *
- * The driver sees numbers, and the first of the problems.
+ * The driver receives counts and the first problems.
  *
- * @param tell receives notices when they are found
- * @param show receives lines about what was changed, if they are wanted
+ * @param tell receives notices as they arise
+ * @param show receives lines about changes, if requested
  */
 private[spark] final class Synchronization(
     spark: SparkSession,
@@ -37,7 +37,7 @@ private[spark] final class Synchronization(
   private val source = Location.absolute(options.source, conf)
   private val destination = Location.absolute(options.destination, conf)
 
-  /** What the user has set for queries is no matter here. */
+  /** The user's settings for queries do not apply here. */
   private val session = spark.newSession()
   private val settings = SyncSettings.of(spark)
   private val site =
@@ -79,9 +79,9 @@ private[spark] final class Synchronization(
 
   def run(): SyncSummary = {
     val start = System.nanoTime()
-    // The number of partitions follows from that of entries, and paths are not skewed.
+    // The number of partitions follows from the number of entries, and paths are not skewed.
     Seq("spark.millstream.write.enabled", "spark.sql.adaptive.enabled").foreach(session.conf.set(_, "false"))
-    // Otherwise Spark warns that it shortens the texts of plans.
+    // Otherwise Spark warns that it truncates the text of plans.
     session.conf.set("spark.sql.debug.maxToStringFields", "100")
     session.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism.toString)
     val lost = new LostAttempts
@@ -104,7 +104,7 @@ private[spark] final class Synchronization(
     }
   }
 
-  /** Keeps the other runs of this process from a checkpoint that one of them uses. */
+  /** Keeps other runs of this process from using the same checkpoint at the same time. */
   private def alone[T](checkpoint: Path)(run: => T): T = {
     if (!InUse.add(checkpoint)) throw new SyncFailure(
       s"$checkpoint: another run of this process is using this checkpoint; choose another directory")
@@ -112,7 +112,7 @@ private[spark] final class Synchronization(
     finally InUse.remove(checkpoint)
   }
 
-  /** Refuses what cannot be meant. */
+  /** Refuses combinations that make no sense. */
   private def check(): Unit = {
     val Seq(from, to) = Seq(source, destination).map(Location.of(_, conf))
     val Seq(one, other) = Seq(site.openSource(), site.openDestination()).map(_.whole.identity)
@@ -152,8 +152,8 @@ private[spark] final class Synchronization(
   private lazy val checkpoint: Option[Path] = options.checkpoint.map(given => new Path(Location.absolute(given, conf)))
 
   /**
-   * Runs with a working directory that does not stay: by default in the destination, because all executors can write to
-   * that, but on this machine if they are all here.
+   * Runs with a temporary working directory: by default in the destination, to which all executors can write, or on
+   * this machine if it runs all executors.
    */
   private def inTemporary(run: WorkingDirectory => SyncSummary): SyncSummary = {
     val given = settings.directory.map(Location.absolute(_, conf))
@@ -171,14 +171,14 @@ private[spark] final class Synchronization(
     finally {
       work.remove()
       if (place == destination && !options.dryRun) settle(tree, wanted)
-      // That of the directory for temporary files is nobody's concern.
+      // The time of the directory for temporary files does not matter.
       else if (!here.contains(place)) settle(tree, before)
     }
   }
 
   /**
-   * Marks the destination, by the name of the working directory, while tasks work in it: not all machines may have it,
-   * and a store may have several names, which only the mark shows to be the same.
+   * Marks the destination with a directory of the working directory's name while tasks run: some machines may lack the
+   * mount, and a store may have several names, which only the mark shows to be the same.
    */
   private def marked[T](run: => T): T =
     if (!site.isMarked) run
@@ -193,19 +193,19 @@ private[spark] final class Synchronization(
           tree.deleteTree(site.names.working)
           settle(tree, wanted)
         } catch {
-          // Nothing of what was done is in doubt.
+          // A failure here does not affect the result.
           case e: java.io.IOException =>
             notice(s"${site.names.working} could not be removed from $destination: ${Tree.oneLine(e)}")
         }
       }
     }
 
-  /** Refuses a source that has the mark, or is below it. */
+  /** Refuses a source that contains the mark, or is below it. */
   private def requireNoMark(): Unit = {
     def isMarked(place: Path) =
       try site.open(place.toString).status(site.names.working).nonEmpty
       catch {
-        // What may not be looked into is not the destination, in which the mark has been made.
+        // A directory that may not be listed is not the destination, in which the mark was created.
         case _: java.nio.file.AccessDeniedException | _: AccessControlException => false
       }
     if (isMarked(new Path(source)))
@@ -216,52 +216,51 @@ private[spark] final class Synchronization(
     }
   }
 
-  /** Whether deletions were wanted that cannot be meant, which is an error. */
+  /** Whether deletions were requested that make no sense, which is an error. */
   private var isRefused = false
 
-  /** Whether something may have been done. */
+  /** Whether changes may have been made. */
   private var isChanged = true
 
   /**
-   * What the root becomes like: what it was, if it gets no time because of a list or the options, and nothing is done.
+   * The model for the root: its previous state if a list or the options give it no time and nothing is done.
    */
   private def wanted: Option[Entry] =
     if (options.files.forall(_.includesRoot) && timesOfDirectories) tops.get(Source)
     else tops.get(Destination).filter(_ => !isChanged)
 
-  /** Gives the root of a tree its time back, which what was temporary in it has changed. */
+  /** Restores the time of a tree's root, which temporary files in it have changed. */
   private def settle(tree: Tree, like: Option[Entry]): Unit =
     try {
       if (tree.capabilities.amends)
         like.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
     } catch {
-      // Who may write to a directory may not set its time, if it is not his.
+      // A user who may write to another user's directory cannot set its time.
       case _: java.nio.file.AccessDeniedException | _: AccessControlException =>
       case e: java.io.IOException => notice(s"the time of a directory could not be set: ${Tree.oneLine(e)}")
     }
 
   private def timesOfDirectories = options.times && !options.omitDirTimes
 
-  /** What the run writes is no part of what it copies. */
+  /** The run's own files must not be copied. */
   private def isInSource(url: String): Boolean = Location.of(url, conf).isWithin(Location.of(source, conf))
 
   /**
-   * Makes a working directory that is nobody else's among this machine's temporary files, and removes those that killed
-   * runs have left.
+   * Creates a private working directory among this machine's temporary files, and removes those of killed runs.
    */
   private def prepare(place: String): Unit = {
     val tree = site.open(place)
     def isLeft(entry: Entry) = entry.isDirectory && TemporaryNames.makerOf(entry.path).exists(_.hasEnded)
     try tree.list("")(entry => if (isLeft(entry)) tree.deleteTree(entry.path))
     catch {
-      // Other users' are theirs to remove.
+      // Other users' directories are left to them.
       case _: java.io.IOException =>
     }
-    // Others may make files here, too: it has to be new.
+    // Other users may create files here, too, so it has to be new.
     Files.createDirectory(LocalPath.of(new Path(place).toUri.getPath, site.names.working), Private)
   }
 
-  /** The destination or, in a dry run that must not make it, the nearest directory above it. */
+  /** The destination or, in a dry run that must not create it, its nearest existing ancestor. */
   private def existing(url: String): String =
     Iterator.iterate(new Path(url))(_.getParent).takeWhile(_ != null).map(_.toString).find(site.open(
       _).status("").exists(_.isDirectory)).getOrElse(url)
@@ -321,7 +320,7 @@ private[spark] final class Synchronization(
     val prevents = isFailed && !options.ignoreErrors
     val listsNothing =
       Seq(Kind.File, Kind.Link, Kind.Other).forall(ofSource.of(_) == 0) && ofSource.of(Kind.Directory) <= 1
-    // A list that does not name the root may be of nothing else than an empty directory.
+    // A list that does not name the root may consist of a single empty directory.
     val isEmpty =
       listsNothing && options.files.forall(_.names("")) && (options.filter.isEmpty || isFailed || holdsNothing)
     if (options.delete && prevents) notice("nothing is deleted, because not everything could be listed")
@@ -347,7 +346,7 @@ private[spark] final class Synchronization(
         links = options.links,
         amends = to.amends && keeps,
         newModes = if (options.perms || !keeps || from.modes == 0) 0 else to.newModes,
-        // Who may make devices is who may give files away.
+        // The right to create devices goes with the right to give files away.
         devices = options.devices && from.hasSpecials && to.hasSpecials && givesAway,
         specials = options.specials && to.hasSpecials,
         hardLinks = options.hardLinks,
@@ -365,7 +364,7 @@ private[spark] final class Synchronization(
       notesAll = options.allItems)
   }
 
-  /** Whether the source is empty, also of what is excluded. */
+  /** Whether the source is empty, even of excluded entries. */
   private def holdsNothing: Boolean = {
     var isEmpty = true
     site.open(source).list("")(_ => isEmpty = false)
@@ -373,12 +372,12 @@ private[spark] final class Synchronization(
   }
 
   /**
-   * Where it can be found out what the destination allows: in the working directory, if that is in the same file
+   * The directory in which to probe what the destination allows: the working directory, if it is in the same file
    * system.
    */
   private def probing(work: WorkingDirectory): Option[Tree] = {
     val (place, target) = (work.path.toUri, new Path(destination).toUri)
-    // Directories of this machine may be in many file systems.
+    // Local directories may be in different file systems.
     val isSame = place.getScheme == target.getScheme && place.getAuthority == target.getAuthority &&
       (place.getScheme != "file" || work.path.getParent == new Path(destination))
     if (isSame) Some(site.open(work.path.toString)) else Option.when(!options.dryRun)(site.openDestination())
@@ -387,7 +386,7 @@ private[spark] final class Synchronization(
 
 private object Synchronization {
 
-  /** The checkpoints of the runs of this process. */
+  /** The checkpoints in use by runs of this process. */
   private val InUse = ConcurrentHashMap.newKeySet[Path]()
   private val Private = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
   private val NothingDeleted =

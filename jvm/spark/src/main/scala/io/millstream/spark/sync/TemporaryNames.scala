@@ -10,8 +10,8 @@ import java.util.zip.CRC32C
 import scala.util.Try
 
 /**
- * The process that makes temporary files, as their names say it: the driver of a synchronization, or a `psync` without
- * Spark.
+ * The process that creates temporary files, as encoded in their names: the driver of a synchronization, or a `psync`
+ * without Spark.
  *
  * @param machine eight hexadecimal digits for the machine or container
  * @param process its process ID there
@@ -19,16 +19,16 @@ import scala.util.Try
 private[sync] final case class Maker(machine: String, process: Long) {
   private def isOfThisMachine = machine == Maker.Machine
 
-  /** Whether it has ended, as far as that can be known here. */
+  /** Whether it has ended, as far as this process can tell. */
   def hasEnded: Boolean = isOfThisMachine && !exists
 
-  /** Whether it is running, as far as that can be known here. */
+  /** Whether it is running, as far as this process can tell. */
   def isRunning: Boolean = isOfThisMachine && exists
 
-  /** Whether it can still do anything: a process that nobody has waited for has a number, and no more. */
+  /** Whether it can still do anything: a zombie has only a number. */
   private def exists: Boolean = ProcessHandle.of(process).isPresent && {
     val stat = Try(Files.readString(Path.of(s"/proc/$process/stat"))).getOrElse("")
-    // The name of the program, in parentheses, may have any characters. The first thread may have ended before the
+    // The program's name, in parentheses, may contain any characters. The first thread may have ended before the
     // others.
     val fields = stat.substring(stat.lastIndexOf(')') + 1).trim.split(' ')
     fields.head != "Z" || fields.lift(Maker.ThreadsField).flatMap(_.toLongOption).exists(_ > 1)
@@ -37,12 +37,12 @@ private[sync] final case class Maker(machine: String, process: Long) {
 
 private[sync] object Maker {
 
-  /** Of `/proc/PID/stat`, after the name: the number of threads. */
+  /** In `/proc/PID/stat`, after the name: the number of threads. */
   private val ThreadsField = 17
 
   /**
-   * Process IDs have a meaning in one namespace of one machine, until it is started again. What cannot be found out
-   * makes it unique.
+   * Process IDs are valid in one namespace of one machine until it reboots. If one of these is unknown, the result is
+   * unique.
    */
   private lazy val Machine: String = {
     def text(get: => String) = Try(get).getOrElse(UUID.randomUUID().toString)
@@ -62,8 +62,8 @@ private[sync] object Maker {
 }
 
 /**
- * Names of temporary files and working directories: `.psync-MACHINE-PID-N.tmp`, as those of `psync` without Spark, so
- * that each leaves alone what the other is about to complete. They take part in no synchronization.
+ * Names of temporary files and working directories: `.psync-MACHINE-PID-N.tmp`, the same as those of `psync` without
+ * Spark, so that each leaves the other's unfinished files alone. They never take part in a synchronization.
  *
  * @param run distinguishes the runs of a driver
  */
@@ -79,13 +79,13 @@ private[sync] final case class TemporaryNames(maker: Maker, run: Int) {
     s".psync-${maker.machine}-${maker.process}-${java.lang.Long.toUnsignedString(number)}.tmp"
   }
 
-  /** Whether a name is one of this run. */
+  /** Whether a name belongs to this run. */
   def has(name: String): Boolean = named(name).contains(this)
 
-  /** Whether the run has ended, as far as that can be known here. */
+  /** Whether the run has ended, as far as this process can tell. */
   def hasEnded: Boolean = maker.hasEnded || maker == Maker.current && !Active.contains(run)
 
-  /** Says that the run has ended. */
+  /** Marks the run as ended. */
   def end(): Unit = Active.remove(run)
 
   override def toString: String = s"${maker.machine}-${maker.process}-$run"
@@ -98,11 +98,11 @@ private[sync] object TemporaryNames {
   private val CountBits = 22
   private val WorkingNumber = (1L << CountBits) - 1
 
-  /** Stands for the attempt where there is no task. */
+  /** The attempt number outside of tasks. */
   val OfDriver: Long = (1L << AttemptBits) - 1
   private val DaysOfFiles = 1L
 
-  /** A run may take longer than one file of it. */
+  /** A run may take longer than one of its files. */
   private val DaysOfDirectories = 7L
 
   /** The runs of this process that have not ended. */
@@ -114,19 +114,18 @@ private[sync] object TemporaryNames {
       Maker.current,
       _)).get
 
-  /** The names of an earlier run, from its text. */
+  /** Parses the names of an earlier run. */
   def of(text: String): Option[TemporaryNames] = text.split('-') match {
     case Array(machine, process, run) =>
       for (process <- process.toLongOption; run <- run.toIntOption) yield TemporaryNames(Maker(machine, process), run)
     case _ => None
   }
 
-  /** Who has made a temporary name; None if it is another name. */
+  /** The creator of a temporary name; None if it is another name. */
   def makerOf(name: String): Option[Maker] = named(name).map(_.maker)
 
   /**
-   * The run that a temporary name is of; None if it is another name. Those of `psync` without Spark have no numbers of
-   * runs.
+   * The run of a temporary name; None if it is another name. Names by `psync` without Spark have no run number.
    */
   def named(name: String): Option[TemporaryNames] = name match {
     case Form(machine, process, number) =>
@@ -137,7 +136,7 @@ private[sync] object TemporaryNames {
   }
 
   /**
-   * Whether nobody will complete what has a temporary name: its run has ended, or it has been there for days.
+   * Whether a temporary file will never be completed: its run has ended, or it is days old.
    *
    * @param ended runs that have ended
    */

@@ -8,19 +8,18 @@ import scala.util.{Try, Using}
 import io.millstream.hadoop.tree.NativeTree
 
 /**
- * Copies the contents of files: between local trees, and between those and S3, by the engine, otherwise through the
+ * Copies the contents of files: with the engine between local trees, and between those and S3; otherwise through the
  * JVM.
  *
- * The source is looked at again after it has been read. If it changed meanwhile, it is read once more. After that, a
- * file that has only grown is installed: it is a beginning of the source, and its time makes the next run copy it
- * again. Of any other, the copy may be a mixture of two versions, so the destination stays as it was.
+ * The source is examined again after it has been read. If it changed meanwhile, it is read once more. After that, the
+ * copy of a file that has only grown is installed: it is a beginning of the source, and its time makes the next run
+ * copy it again. Any other copy may be a mixture of two versions, so the destination is not changed.
  *
- * @param revalidates whether a copy may be there already, from an earlier run or attempt
+ * @param revalidates whether a copy from an earlier run or attempt may exist
  * @param verify whether to read copies again
- * @param empties whether a directory in the place of a file may be removed with what is in it
- * @param pace holds copies to a rate, if there is one, except for those between local trees, of which the destination
- *     does that
- * @param copied is told the size of each copy
+ * @param empties whether a file may replace a directory that is not empty
+ * @param pace the rate limit, if any, of copies except those between local trees, which the destination limits
+ * @param copied receives the size of each copy
  */
 private[sync] final class Transfer(
     source: Tree,
@@ -42,7 +41,7 @@ private[sync] final class Transfer(
         withObjects(step, listed).getOrElse(first(step, source.withOwnTime(listed), listed))
       }
     } catch {
-      // Of the source, not of the directory in the destination.
+      // The source's size, not that of the directory in the destination.
       case _: java.io.FileNotFoundException if Try(source.status(step.path)).toOption.contains(None) =>
         Outcome.of(step, Status.Vanished)
       case e if Tree.isOfEntry(e) => Outcome.failed(step, operation, e)
@@ -50,7 +49,7 @@ private[sync] final class Transfer(
   }
 
   /**
-   * What becomes of a step if an earlier attempt has installed the copy, which may lack attributes; None if it has not.
+   * The outcome of a step whose copy an earlier attempt has installed, perhaps without attributes; None if it has not.
    */
   private def kept(step: Step): Option[Outcome] =
     for {
@@ -74,7 +73,7 @@ private[sync] final class Transfer(
 
   /**
    * Copies between a local tree and objects by native requests, without the data passing through the JVM, if the source
-   * is what was listed. An object is read as of its version, and a file is sent after it has been looked at again.
+   * is the listed version. An object is read by its version, and a file is examined again before it is sent.
    */
   private def withObjects(step: Step, listed: Entry): Option[Outcome] = (source.whole, destination.whole) match {
     case _ if pace.nonEmpty || verify => None
@@ -97,7 +96,7 @@ private[sync] final class Transfer(
     case _ => None
   }
 
-  /** What a copy replaces. Where it keeps the mode of that, it is the one of now. */
+  /** The entry that a copy replaces; its current state if the copy keeps its mode. */
   private def replaced(step: Step): Option[Entry] =
     if (preserved.newModes != 0 && step.destination.nonEmpty) destination.status(step.path) else step.destination
 
@@ -115,7 +114,7 @@ private[sync] final class Transfer(
       }
     }
 
-  /** Copies a version; None if it is not current any more. */
+  /** Copies a version; None if it is no longer current. */
   private def attempt(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] =
     try copy(step, entry, version, isLast)
     catch {
@@ -162,7 +161,7 @@ private[sync] final class Transfer(
 
   private def copyBytes(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
     val attributes = Decision.attributes(entry, replaced(step), preserved)
-    // Only what this process has seen can be verified.
+    // Only contents that have passed through this process can be verified.
     if (!verify && !step.makesWay && destination.copyByServer(source.whole, version, attributes)) {
       copied(entry.size)
       Some(Outcome.of(step, Status.Done).copy(size = entry.size, mtime = entry.mtime))
@@ -188,7 +187,7 @@ private[sync] final class Transfer(
     }
   }
 
-  /** Installs a copy if its source is what it was, or has only grown. */
+  /** Installs a copy if its source is unchanged or has only grown. */
   private def settle(
       step: Step,
       entry: Entry,
@@ -235,14 +234,14 @@ private[sync] object Transfer {
 
   private def text(sum: CRC32C): String = text(sum.getValue.toInt)
 
-  /** What becomes of a step whose copy is there, but may lack an attribute, which is an error of that. */
+  /** The outcome of a step whose copy is installed; a missing attribute is an error. */
   def complete(step: Step, lacking: Option[String])(outcome: Outcome): Outcome =
     lacking.fold(outcome)(Outcome.failed(step, "set attributes of", _).copy(action = Action.Amend))
 
-  /** A CRC-32C with its name in front. */
+  /** A CRC-32C, prefixed with its name. */
   def text(sum: Int): String = f"crc32c:$sum%08x"
 
-  /** Passes up to so many bytes on; returns how many there were. */
+  /** Copies up to this number of bytes; returns the number copied. */
   private def pass(in: InputStream, out: OutputStream, limit: Long, sum: CRC32C, pace: Option[Pace] = None): Long = {
     val buffer = new Array[Byte](BufferBytes)
     var bytes = 0L
@@ -259,7 +258,7 @@ private[sync] object Transfer {
     bytes
   }
 
-  /** Removes the directory that is in the place of something else. */
+  /** Removes a directory that is in the way. */
   def makeRoom(destination: Tree, step: Step, empties: Boolean): Unit =
     if (step.makesWay && step.destination.exists(_.isDirectory)) {
       if (step.destination.exists(_.mount.nonEmpty)) throw new IOException(IsMounted)
@@ -267,7 +266,7 @@ private[sync] object Transfer {
       else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException(IsInTheWay)
     }
 
-  /** The checksum of a file that is there. */
+  /** The checksum of an existing file. */
   def checksum(tree: Tree, path: String, size: Long): Long = {
     val sum = new CRC32C
     Using.resource(tree.open(path, size))(pass(_, OutputStream.nullOutputStream(), Long.MaxValue, sum))

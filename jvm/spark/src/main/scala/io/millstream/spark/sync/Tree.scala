@@ -9,15 +9,15 @@ import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.ipc.RemoteException
 
 /**
- * What a file system can store.
+ * The capabilities of a file system.
  *
  * @param modes the bits of POSIX modes; 0 if it has none
  * @param newModes the bits that the umask leaves to new entries
  * @param hasSpecials whether it has devices, pipes and sockets
- * @param hasTimes whether the times of files can be chosen, when they are written at least
- * @param amends whether attributes of entries that exist can be changed
- * @param impliesDirectories whether a directory exists because something is in it
- * @param extended what kind of access control lists and extended attributes it has; None if it has none
+ * @param hasTimes whether the times of files can be chosen, at least when they are written
+ * @param amends whether attributes of existing entries can be changed
+ * @param impliesDirectories whether a directory exists because it has contents
+ * @param extended its kind of access control lists and extended attributes; None if it has none
  */
 private[sync] final case class Capabilities(
     modes: Int,
@@ -38,15 +38,15 @@ private[sync] final case class Attributes(
     group: Option[String])
 
 /**
- * What is wanted of trees besides contents, modes, owners and times. Only local ones have hard links, holes and other
- * file systems.
+ * Optional features of trees in addition to contents, modes, owners and times. Only local trees have hard links, holes
+ * and other file systems.
  *
- * @param hardLinks whether entries tell which names belong to the same file
- * @param acls whether entries tell of access control lists, and copies have them
- * @param xattrs whether entries tell of other extended attributes, and copies have them
+ * @param hardLinks whether entries identify hard links to the same file
+ * @param acls whether entries describe access control lists, and copies preserve them
+ * @param xattrs whether entries describe other extended attributes, and copies preserve them
  * @param sparse whether copies have holes wherever there are zeros
  * @param oneFileSystem whether directories of other file systems are listed as [[Kind.OtherFileSystem]]
- * @param bytesPerSecond how much is copied from other such trees at most
+ * @param bytesPerSecond rate limit of copies from other such trees
  */
 private[sync] final case class Extras(
     hardLinks: Boolean = false,
@@ -56,7 +56,7 @@ private[sync] final case class Extras(
     oneFileSystem: Boolean = false,
     bytesPerSecond: Option[Long] = None)
 
-/** A directory, under whatever names it can be reached, as a machine knows it. */
+/** A machine's identity of a directory, independent of its names. */
 private[sync] final case class Identity(device: Long, inode: Long)
 
 /** The result of deleting something. */
@@ -67,68 +67,67 @@ private[sync] object Deleted {
   /** It does not exist. */
   case object Gone extends Deleted
 
-  /** It is a directory with something in it. */
+  /** It is a directory that is not empty. */
   case object NotEmpty extends Deleted
 
-  /** It stays, because it belongs to something that is mounted in the tree. */
+  /** It stays, because it belongs to a mount in the tree. */
   case object Mounted extends Deleted
 }
 
-/** A copy that nobody sees yet. */
+/** A staged copy. */
 private[sync] trait Staged {
   def out: OutputStream
 
   /**
-   * Gives the copy its name. What it replaces is there until then, except for a directory.
+   * Gives the copy its name. The entry that it replaces exists until then, unless it is a directory.
    *
-   * @param check gets the contents as they are stored, and throws if they are wrong; None if nobody wants to know.
-   *     Where copies are visible as soon as they are complete, this is after it got its name.
+   * @param check receives the stored contents, and throws if they are wrong; None to skip the check. Where copies are
+   *     visible as soon as they are complete, the check follows the naming.
    * @return which attribute it could not get; None if it has all of them
    */
   def install(check: Option[InputStream => Unit]): Option[String]
 
-  /** Removes the copy, unless it has its name. */
+  /** Removes the copy, unless it is installed. */
   def discard(): Unit
 }
 
 /**
- * One side of a synchronization. Paths are those of [[Entry]]. Errors are exceptions of Java's input and output, and
- * runtime ones.
+ * One side of a synchronization. Paths are those of [[Entry]]. Errors are I/O and runtime exceptions.
  */
 private[sync] trait Tree {
   def capabilities: Capabilities
 
-  /** Passes the entries of a directory on. Those that cannot be examined become entries of the kind [[Kind.Failed]]. */
+  /** Lists a directory. Entries that cannot be examined are of the kind [[Kind.Failed]]. */
   def list(directory: String)(take: Entry => Unit): Unit
 
-  /** What tells the root from every other directory, if the file system knows such a thing. */
+  /** The identity of the root, if the file system has one. */
   def identity: Option[Identity] = None
 
-  /** Says what the root of the other side is: a directory that is listed as [[Kind.Failed]], for this reason. */
+  /** Sets the root of the other side: a directory that is listed as [[Kind.Failed]] for this reason. */
   def exclude(other: Identity, reason: String): Unit = ()
 
-  /** What is at a path now. Symbolic links are not followed, except by the root. */
+  /** The current entry at a path. Symbolic links are not followed, except at the root. */
   def status(path: String): Option[Entry]
 
-  /** As [[status]], but the entry is as a listing has it, which tells what is mounted above it. */
+  /** Like [[status]], but with the mount above the entry, as in a listing. */
   def lookUp(path: String): Option[Entry] = status(path)
 
-  /** The entry of a file with the time that belongs to its contents, which may need a request. */
+  /** The entry of a file with the time of its contents, which may need a request. */
   def withOwnTime(entry: Entry): Entry = entry
 
-  /** Reads a file that was so large when it was looked at. */
+  /** Reads a file that had this size when it was examined. */
   def open(path: String, size: Long): InputStream
 
   /**
-   * Begins a copy of what another tree has at the same path.
+   * Begins a copy of another tree's entry at the same path.
    *
-   * @param checksum the checksum of what will be written, if it is known already
+   * @param checksum the checksum of the contents, if already known
    */
   def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged
 
   /**
-   * Copies a file of another tree, if that does not need this process to see its contents. What is there is replaced at
-   * once, except for a directory.
+   * Copies a file of another tree, if the data need not pass through this process. An existing entry is replaced
+   * atomically, except for a directory.
    *
    * @param version what is to be copied
    * @return false if the caller has to copy it, and nothing has changed
@@ -137,46 +136,46 @@ private[sync] trait Tree {
   def copyByServer(source: Tree, version: Entry, attributes: Attributes): Boolean = false
 
   /**
-   * An entry of another tree without the owner and the group that this one does not know, which its copies cannot have.
+   * An entry of another tree without an owner or group that this tree does not know and copies cannot have.
    */
   def expressible(entry: Entry): Entry = entry
 
   /** The tree itself, of which this may be a view. */
   def whole: Tree = this
 
-  /** Makes a directory, and those that it is in, if they do not exist. */
+  /** Creates a directory and its missing parents. */
   def makeDirectory(path: String): Unit
 
   /**
-   * Makes a symbolic link, a device, a pipe or a socket like that of another tree, in the place of whatever is there,
-   * except for a directory.
+   * Creates a symbolic link, device, pipe or socket like another tree's, replacing any existing entry except a
+   * directory.
    *
    * @return which attribute it could not get; None if it has all of them
    */
   def makeSpecial(like: Entry, source: Tree, attributes: Attributes): Option[String]
 
-  /** Makes a hard link to the entry `other`, in the place of whatever is there, except for a directory. */
+  /** Creates a hard link to the entry `other`, replacing any existing entry except a directory. */
   def makeHardLink(path: String, other: String): Unit =
     throw new UnsupportedOperationException("the file system does not support hard links")
 
-  /** Sets attributes, and, as far as they are wanted, the extended attributes that the entry has in another tree. */
+  /** Sets attributes and, as far as they are preserved, the extended attributes of the entry in another tree. */
   def setAttributes(path: String, attributes: Attributes, source: Option[Tree] = None): Unit
 
   def delete(path: String): Deleted
 
-  /** Deletes a directory with all that is in it. */
+  /** Deletes a directory with all its contents. */
   def deleteTree(path: String): Unit
 
   /** Whether files can be given to other users; `path` is a directory for a probe. */
   def mayGiveAway(path: String): Boolean
 
-  /** Whether that seems so, where nothing may be written. */
+  /** The likely answer, without writing anything. */
   def seemsToGiveAway: Boolean = false
 
-  /** Whether it keeps the times that are chosen for files, and other attributes; `path` is a directory for a probe. */
+  /** Whether it keeps chosen file times and other attributes; `path` is a directory for a probe. */
   def keepsAttributes(path: String): Boolean = true
 
-  /** Ends what is under way, and gives back what it holds. */
+  /** Ends running calls and releases resources. */
   def close(): Unit = ()
 }
 
@@ -187,7 +186,7 @@ private[sync] object Tree {
    * Opens a tree.
    *
    * @param root an absolute URL
-   * @param temporary makes a name for a temporary file that no other attempt has
+   * @param temporary creates a name for a temporary file that is unique to this attempt
    */
   def open(root: String, conf: Configuration, temporary: () => String, extras: Extras): Tree = {
     val path = new HadoopPath(root)
@@ -209,15 +208,15 @@ private[sync] object Tree {
         if (above.endsWith("/")) above + path else s"$above/$path")
     }
 
-  /** Whether an error is about one entry, and not about the task. */
+  /** Whether an error concerns one entry, not the task. */
   def isOfEntry(error: Throwable): Boolean = error match {
     case _: java.io.InterruptedIOException | _: java.nio.channels.ClosedByInterruptException => false
     case _: IOException | _: UnsupportedOperationException | _: IllegalArgumentException => true
-    // Hadoop's file systems throw others for names that they do not allow.
+    // Hadoop's file systems throw other exceptions for names that they do not allow.
     case e => NonFatal(e) && !e.isInstanceOf[InterruptedException]
   }
 
-  /** An error on one line. */
+  /** An error message on one line. */
   def oneLine(error: Throwable): String = {
     val name = error match {
       case remote: RemoteException => remote.getClassName.split('.').last

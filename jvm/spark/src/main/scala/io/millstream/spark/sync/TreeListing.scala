@@ -9,11 +9,11 @@ import scala.collection.mutable.ArrayBuffer
 import org.apache.spark.TaskContext
 
 /**
- * The entries below some directories, listed by several threads, depth first. Once enough has been listed, the
- * directories that have not been reached become entries of the kind [[Kind.Pending]], for other tasks.
+ * The entries below some directories, listed by several threads, depth first. After a limit, directories that are not
+ * listed yet become entries of the kind [[Kind.Pending]], for other tasks.
  *
  * @param directories the directories to list; at least one of them is
- * @param maxEntries after how many entries it hands over
+ * @param maxEntries the number of entries after which the rest is left to other tasks
  * @param descends whether to list a directory that it finds
  */
 private[sync] final class TreeListing(
@@ -26,7 +26,7 @@ private[sync] final class TreeListing(
 
   private val pool = Executors.newFixedThreadPool(threads, InFlight.daemon)
 
-  /** Parts of directories; an empty one says that a thread has ended. */
+  /** Batches of entries; an empty one means that a thread has ended. */
   private val batches = new LinkedBlockingQueue[Either[Throwable, Seq[Entry]]](threads * 4)
   private val given = directories.iterator
   private val found = new ArrayDeque[String]
@@ -64,7 +64,7 @@ private[sync] final class TreeListing(
       case e: Throwable => batches.put(Left(e))
     }
 
-  /** The next directory, to be listed or, on the left, to be handed over; None at the end. */
+  /** The next directory, to be listed or (left) passed on to other tasks; None at the end. */
   private def take(): Option[Either[String, String]] = synchronized {
     while (found.isEmpty && listing > 0 && !given.hasNext) wait()
     val next = if (!found.isEmpty) Some(found.pop()) else given.nextOption()

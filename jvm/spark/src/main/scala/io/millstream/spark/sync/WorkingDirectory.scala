@@ -7,8 +7,8 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.spark.sql.{Dataset, Encoder, Encoders, SparkSession}
 
 /**
- * The listings, the plan and the manifest of a synchronization, as Parquet. A part is complete once the file that says
- * so is there, which is written after all others.
+ * The listings, the plan and the manifest of a synchronization, as Parquet. A part is complete once its marker file
+ * exists, which is written last.
  *
  * @param isKept whether it stays after the run: it is the user's checkpoint
  */
@@ -26,12 +26,12 @@ private[sync] final class WorkingDirectory(session: SparkSession, val path: Path
     complete(name)
   }
 
-  /** Says that a part is not complete. */
+  /** Marks a part as incomplete. */
   def forget(name: String): Unit = fs.delete(new Path(path, s"$name.$Complete"), false)
 
   def complete(name: String): Unit = write(s"$name.$Complete", "")
 
-  /** The rows of parts that are complete. A file that cannot be read is an error, whatever the session says. */
+  /** The rows of complete parts. An unreadable file is an error, whatever the session's settings. */
   def load[T: Encoder](names: String*): Dataset[T] =
     session.read.schema(implicitly[Encoder[T]].schema).option(
       "ignoreCorruptFiles",
@@ -51,7 +51,7 @@ private[sync] final class WorkingDirectory(session: SparkSession, val path: Path
       finally in.close()
     }
 
-  /** The parts that are complete, of those whose names begin so. */
+  /** The complete parts whose names have this prefix. */
   def parts(prefix: String): Seq[String] =
     if (!fs.exists(path)) Nil
     else {
@@ -60,9 +60,9 @@ private[sync] final class WorkingDirectory(session: SparkSession, val path: Path
     }
 
   /**
-   * Makes it, without what an earlier run has left in it.
+   * Creates it, without an earlier run's leftovers.
    *
-   * @throws SyncFailure if there is a directory with something in it that is no working directory
+   * @throws SyncFailure if a directory exists that is not empty and not a working directory
    */
   def begin(): Unit = {
     val found = if (fs.exists(path)) fs.listStatus(path).toSeq.map(_.getPath) else Nil
@@ -90,7 +90,7 @@ private[sync] object WorkingDirectory {
   /** The temporary names of the run that uses it. */
   val TemporaryNamesOfRun = "names"
 
-  /** A file that tells it from other directories. */
+  /** A file that marks a working directory. */
   private val Mark = "psync-checkpoint"
 
   private def isOurs(name: String): Boolean =

@@ -100,7 +100,7 @@ class DecisionTest {
     assertEquals(Some("owner"), reason(rules.copy(preserved = preserved.copy(modes = 0))))
     assertEquals(None, reason(rules.copy(preserved = preserved.copy(modes = 0, owner = false))))
     assertEquals(None, reason(rules.copy(preserved = preserved.copy(amends = false))))
-    // HDFS has no bits for set-user-ID.
+    // HDFS has no set-user-ID bit.
     val (special, plain) = (Some(entry(Kind.File, mode = 0x9ed)), Some(entry(Kind.File, mode = 0x1ed)))
     assertEquals(None, actionOf(special, plain, rules.copy(preserved = preserved.copy(modes = 0x3ff))))
     assertEquals(Some(Action.Amend), actionOf(special, plain))
@@ -132,7 +132,7 @@ class DecisionTest {
     val (one, other) = (entry(Kind.File, etag = Some("a")), entry(Kind.File, time = 7, etag = Some("a")))
     assertFalse(needsTimes(one, other, rules))
     assertEquals(None, actionOf(Some(one), Some(other), rules.copy(preserved = preserved.copy(amends = false))))
-    // That of a multipart upload depends on its parts, and may be that of other contents.
+    // A multipart upload's ETag depends on its parts, so different contents may have the same one.
     val (parts, same) = (one.copy(etag = Some("a-2")), other.copy(etag = Some("a-2")))
     assertTrue(needsTimes(parts, same, rules))
     assertEquals(Some(Action.Copy), actionOf(Some(parts), Some(same)))

@@ -19,7 +19,7 @@ class LocationTest {
     assertTrue(of(s"$top/l").isWithin(of(s"$top/a")) && of(s"$top/l/new/x").isWithin(of(s"file:$top/a/b")))
     assertFalse(of(s"$top/a").isWithin(of(s"$top/l")) || of(s"$top/ab").isWithin(of(s"$top/a")))
     assertTrue(of(s"$top/a").isWithin(of("/")))
-    // The parent of what a link leads to, and not of the link.
+    // The parent of the link's target, not of the link.
     assertEquals(s"file:$top/a", Location.absolute(s"$top/l/..", conf))
     assertEquals(s"file:$top/l", Location.absolute(s"$top/./l/", conf))
   }

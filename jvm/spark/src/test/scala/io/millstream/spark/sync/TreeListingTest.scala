@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test
 
 class TreeListingTest {
 
-  /** A tree of so many levels, each directory with so many of them and of files. */
+  /** A tree of this depth, with this number of directories and files in each directory. */
   private class Levels(levels: Int, width: Int, fails: String => Boolean = _ => false) extends Tree {
     override def capabilities: Capabilities = throw new AssertionError("not asked for")
     override def list(directory: String)(take: Entry => Unit): Unit = {

@@ -24,7 +24,7 @@ public interface Metastore {
      * the one that committed; the result must be the same.
      *
      * @param change the desired state
-     * @param standing to be checked before each of several requests that change where readers find rows
+     * @param standing to be checked before each of several requests that change the location of rows
      * @throws IOException if the change failed: the commit stays in the journal, and the next writer rolls it forward
      */
     void apply(MetastoreChange change, Standing standing) throws IOException;

@@ -31,7 +31,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Carries out a commit record: publishes, deletes, tells the metastore, and marks the job as done. Any process may
+ * Carries out a commit record: publishes, deletes, updates the metastore, and marks the job as done. Any process may
  * repeat any step at any time, so no process needs to know how far another one got. Two journal entries are written
  * once, by the first process to do so: that all files are published, before any old file is deleted
  * ({@link Publication}), and how the job ended ({@link Ending}).
@@ -75,7 +75,7 @@ final class Apply {
     /** Why the catalog was not changed; empty if it was, or needs no change. */
     private String untold = "";
     /**
-     * Directories that hold files of another program beside the job's; that program may have meant to replace the
+     * Directories that hold another program's files as well as the job's; that program may have meant to replace the
      * job's.
      */
     private final Set<String> mixed = new TreeSet<>();
@@ -283,7 +283,7 @@ final class Apply {
 
     /**
      * Directories that another program has overwritten before the job published anything there; the job's files must
-     * not appear there. Foreign files beside all of the old ones come from an INSERT INTO, and stay beside the job's.
+     * not appear there. Foreign files next to all of the old ones come from an INSERT INTO, and stay next to the job's.
      */
     Set<String> superseded() throws IOException {
         Set<String> superseded = new TreeSet<>();
@@ -393,10 +393,10 @@ final class Apply {
     }
 
     /**
-     * Removes the decision of a helper that came too late: it read the commit record just before the job's own driver
-     * removed that and the decision.
+     * Removes the decision of a late helper, which read the commit record just before the job's own driver removed the
+     * record and the decision.
      *
-     * @param ending of the job; null if it is not known any more
+     * @param ending of the job; null if it is no longer known
      */
     private void removeLateDecision(Ending ending) throws IOException {
         boolean isNeeded = ending != null && ending.outcome() == Outcome.SUPERSEDED;
@@ -485,7 +485,7 @@ final class Apply {
         return empty;
     }
 
-    /** The directories below the table's that this class makes, apart from those of new files. */
+    /** The directories below the table's that this class creates, apart from those of new files. */
     static Set<String> madeLater(CommitRecord record) {
         Set<String> made = withoutFiles(record, true, record.root());
         if (record.isSwap()) {
@@ -581,7 +581,7 @@ final class Apply {
         return table.metastore();
     }
 
-    /** How the job ends, after a check that the table is as the job has made it. */
+    /** How the job ends, after a check that the table is in the state that the job has produced. */
     private Ending ending(Publication publication, CommitRecord rest) throws IOException {
         List<StagedFile> gone = table.store()
                 .unpublished(rest.added().stream()

@@ -32,7 +32,7 @@ final class Commit {
     private final String below;
     private CommitLock.Held lock;
     private boolean hasTried;
-    /** Directories that did not exist and were made for the commit. */
+    /** Directories that were created for the commit. */
     private Set<String> reserved = Set.of();
 
     Commit(TableAccess table, Resolution resolution, Lease lease, String job, String below) {
@@ -53,7 +53,7 @@ final class Commit {
         return hasTried;
     }
 
-    /** Removes the directories that were made for the commit, as far as they are empty. */
+    /** Removes those directories created for the commit that are empty. */
     void releaseDirectories() throws IOException {
         table.store()
                 .prune(
@@ -195,7 +195,8 @@ final class Commit {
     }
 
     /**
-     * Refuses to commit what this process, or the executors that carry out parts of a large commit, may not carry out.
+     * Refuses a commit that this process, or the executors that apply parts of a large commit, lack the rights to
+     * apply.
      */
     private void requireRights(CommitPlan plan, CommitRecord record) throws IOException {
         List<OldFile> removed = record.isSwap() ? List.of() : record.deleted();

@@ -5,12 +5,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
- * The table's commit lock. A job holds it once it has created {@code lock-N} and then has seen that the jobs of all
- * other locks are over. If two jobs create theirs at the same time, the one that lists later sees the other's; if each
- * sees the other's, both back off. Creation is atomic in the store, so an outdated listing costs time, not safety. N is
- * at least the time by the store's clock and is never reused, because a late job removes its own lock by name, and
- * because statements compare numbers to learn that a table has changed since they began. A job whose creation arrives
- * after another has taken N, or a higher number, and is over, finds that job's done mark and begins again.
+ * The table's commit lock. A job holds it once it has created {@code lock-N} and then found that the jobs of all other
+ * locks are over. If two jobs create theirs at the same time, the one that lists later sees the other's; if each sees
+ * the other's, both back off. Creation is atomic in the store, so an outdated listing costs time, not safety. N is at
+ * least the time by the store's clock and is never reused, because a late job removes its own lock by name, and because
+ * statements compare numbers to learn that a table has changed since they began. A job whose creation arrives after
+ * another has taken N, or a higher number, and is over, finds that job's done mark and begins again.
  *
  * <p>If the holder is committed, a waiting job finishes it.
  */

@@ -10,7 +10,7 @@ import java.util.Map;
  * @param deletedFiles old files deleted
  * @param directories number of directories that got files
  * @param requests requests of the driver's process to the file system since the job began, including those of other
- *     threads; 0 if they are not counted
+ *     threads; 0 if not counted
  * @param uploadRequests requests of tasks for the uploads of the new files
  * @param nanos duration of each phase
  */

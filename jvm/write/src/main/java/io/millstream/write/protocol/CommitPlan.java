@@ -53,7 +53,7 @@ public final class CommitPlan {
     @FunctionalInterface
     public interface Neighbours {
         /**
-         * Called while the job holds the commit lock, before its record is made.
+         * Called while the job holds the commit lock, before its record is written.
          *
          * @param directories the directories that get files and those with the files to replace, relative to the
          *     table's or absolute

@@ -157,7 +157,7 @@ public final class DirectJob implements Closeable {
         return id;
     }
 
-    /** Tells the job's tasks where to write. */
+    /** The job's destinations for its tasks. */
     public Placement placement() {
         return new Placement(table.root(), id);
     }

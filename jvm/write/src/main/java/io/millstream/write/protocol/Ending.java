@@ -15,7 +15,7 @@ public record Ending(Outcome outcome, String detail) {
         COMPLETE,
         /** Another program has overwritten some directories first; everything else is done. */
         SUPERSEDED,
-        /** Everything is done, but rows that another program wrote at the same time are beside the job's. */
+        /** Everything is done, but the directories also have rows that another program wrote at the same time. */
         MIXED,
         /** The commit was revoked: the table is as before. */
         REVOKED,

@@ -21,9 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The part of a commit that exchanges each directory that the job has made ({@link SwapDirectories}) with its
- * destination directory, which readers list. The old files are then in the job's directory and are deleted there. Files
- * that other programs have added beside them since they were listed are moved back to the destination directory.
+ * The part of a commit that exchanges each directory created by the job ({@link SwapDirectories}) with its destination
+ * directory, which readers list. The old files are then in the job's directory and are deleted there. Files that other
+ * programs have added there since the listing are moved back to the destination directory.
  *
  * <p>Like all of {@link Apply}, any process may repeat this at any time: the job's files in a destination directory
  * show that its exchange is done. Where an exchange is not possible, files are moved one by one.
@@ -32,7 +32,7 @@ public final class Exchanges {
     private static final Logger LOG = LoggerFactory.getLogger(Exchanges.class);
     private static final long FIRST_PAUSE_MILLIS = 1;
     private static final long LONGEST_PAUSE_MILLIS = 1000;
-    /** Every further sweep means that a program has again put a file into a directory that is no longer listed. */
+    /** Every further sweep means that a program has put another file into a directory that is no longer listed. */
     private static final int MAX_SWEEPS = 100;
 
     private final TableAccess table;
@@ -151,7 +151,8 @@ public final class Exchanges {
 
     /**
      * Whether another program has overwritten a destination directory after the publication was decided: its files are
-     * beside the job's, and either old files are gone, although this protocol has deleted none yet, or there were none.
+     * next to the job's, and either old files are gone, although this protocol has deleted none yet, or there were
+     * none.
      */
     private boolean isMixed(String made, String destination) throws IOException {
         Set<OldFile> found = new HashSet<>(table.store().list(List.of(made, destination), true));

@@ -56,7 +56,7 @@ public final class Journal {
     private static final Pattern LOCKS = Pattern.compile(LOCK + "\\d{1,18}");
     private static final Pattern DONE = Pattern.compile("done-(?<number>\\d{1,18})-(?<kind>[a-z]+)-(?<job>.+)");
 
-    /** Content of entries whose existence says everything. */
+    /** Content of entries of which only the existence matters. */
     public static final byte[] NOTHING = new byte[0];
 
     /** A job's effect on a table. */
@@ -242,8 +242,8 @@ public final class Journal {
 
     /**
      * Done marks that are no longer needed: those of jobs that have no other entry left. However old a mark is, it
-     * stays beside a commit record, because a record without a mark is of a job that has yet to be finished. The marks
-     * that are the table's version stay.
+     * stays as long as a commit record, because a record without a mark means that the job has yet to be finished. The
+     * marks that are the table's version stay.
      *
      * @param next the kind of the mark written after this listing; null if there is none
      */
@@ -303,7 +303,9 @@ public final class Journal {
         return below;
     }
 
-    /** Temporary files from which stores make entries, with their modification times; they stay if the process dies. */
+    /**
+     * Temporary files from which stores create entries, with their modification times; they stay if the process dies.
+     */
     public Map<String, Long> drafts() {
         return drafts;
     }

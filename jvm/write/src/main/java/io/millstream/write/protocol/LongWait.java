@@ -10,7 +10,7 @@ import org.slf4j.LoggerFactory;
 /**
  * A wait for another process that holds a lock or finishes a commit. It has a limit
  * ({@code fs.millstream.write.lock.wait.ms}), and one warning once it takes longer than most, so that a statement that
- * seems to hang says for whom it waits.
+ * seems to hang reports which process it waits for.
  */
 final class LongWait {
     /** How long a wait is before it is logged: longer than most commits take. */
@@ -45,7 +45,7 @@ final class LongWait {
      * Pauses before the next attempt.
      *
      * @param millis how long
-     * @param reason names the process that is waited for, and the table, for the warning
+     * @param reason names the awaited process and the table, for the warning
      * @throws IOException if the thread is interrupted
      */
     void pause(long millis, Supplier<String> reason) throws IOException {

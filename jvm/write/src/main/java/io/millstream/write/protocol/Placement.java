@@ -7,7 +7,7 @@ import java.io.Serializable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
-/** Tells the tasks of a job where to write; serialised to them. */
+/** Determines where the tasks of a job write; serialised to them. */
 public final class Placement implements Serializable {
     private static final long serialVersionUID = 1;
 

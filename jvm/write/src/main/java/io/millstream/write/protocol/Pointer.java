@@ -14,16 +14,16 @@ import org.slf4j.LoggerFactory;
  * that is addressed by its path, has its own journal there; statements that read or write {@code t} find it by the
  * entry {@code below-JOB} in the journal of {@code t}, and need not look for journals in all partitions.
  *
- * <p>It is set after the job's begin entry is written and removed after that is removed, so it is outdated if it is
- * found without that.
+ * <p>It is set after the job's begin entry is written and removed after that is removed, so a pointer without a begin
+ * entry is outdated.
  *
- * <p>The root of a file system is above everything in it: every statement would look at an entry there. It gets one
- * only if it has a journal, as the root directory of a table has that was written directly.
+ * <p>The root of a file system is above everything in it, so every statement would look at an entry there. It gets one
+ * only if it has a journal, like the root directory of a table that was written directly.
  */
 public final class Pointer {
     private static final Logger LOG = LoggerFactory.getLogger(Pointer.class);
 
-    /** The table; null if the root directory is no part of one. */
+    /** The table; null if the root directory is not part of one. */
     private final TableAccess table;
 
     private final String job;

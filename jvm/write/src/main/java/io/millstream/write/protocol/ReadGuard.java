@@ -44,12 +44,12 @@ public record ReadGuard(Path root, TableVersion version, boolean hasHelped) impl
     }
 
     /**
-     * The same for a directory above one that is read or written. It may have nothing to do with that, and whoever
-     * reads below it may not be allowed to look into it.
+     * The same for a directory above one that is read or written. It may be unrelated, and a user who reads below it
+     * may lack the right to list it.
      *
      * @param concerns whether a directory below this one, in which a job has its own journal, contains what is read or
-     *     written, or is below that. Other jobs are left alone: they may be another user's, which this process cannot
-     *     finish
+     *     written, or is below that. Other jobs are left alone: they may belong to another user, and this process
+     *     cannot finish those
      * @return the guard; empty also if there is no journal, or if it may not be listed
      * @throws IOException as {@link #of(Path, Configuration, Metastore)}
      */

@@ -93,7 +93,7 @@ public final class ReplacedFiles {
                 .collect(Collectors.toSet());
     }
 
-    /** The success marks that committers leave beside their files. */
+    /** The success marks that committers leave next to their files. */
     private List<OldFile> successMarks(CommitRecord record, Set<Path> inUse) {
         return abandoned(record, inUse).stream()
                 .map(directory -> new OldFile(directory, "_SUCCESS", 0, 0))

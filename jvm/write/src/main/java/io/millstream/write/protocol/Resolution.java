@@ -51,7 +51,7 @@ public final class Resolution {
     /**
      * Removes the entries of jobs that ended long ago, and resolves every job whose driver is dead.
      *
-     * @throws IOException if a job cannot be resolved; the others are resolved all the same
+     * @throws IOException if a job cannot be resolved; the others are resolved anyway
      */
     public void resolveDead(Journal journal) throws IOException {
         forget(journal);
@@ -205,15 +205,15 @@ public final class Resolution {
             Journal journal = needsTime ? journalWithTime(clock) : Journal.of(table.store());
             Journal.Job now = journal.job(job);
             if (now.isFinished() || !now.hasBegun() && !now.isDecided()) {
-                break; // no entry left: it is cleaned up, and its done mark has been removed
+                break; // no entry is left: it is cleaned up, and its done mark has been removed
             }
             boolean isDead = isDead(journal, now);
             if (isDead || !record.isSwap() && wait.millis() >= table.options().helpAfterMillis) {
                 try {
                     return resolve(job);
                 } catch (IOException e) {
-                    // Without a record it is cleaned up, and its done mark may have been removed, as nobody needs it
-                    // any more.
+                    // Without a record it is cleaned up, and its done mark may have been removed, as it is no longer
+                    // needed.
                     if (isDead && hasRecord(job)) {
                         throw e;
                     }
@@ -285,7 +285,7 @@ public final class Resolution {
         return finding;
     }
 
-    /** Resolves a job, or tells how it would be resolved. */
+    /** Resolves a job, or reports how it would be resolved. */
     public Finding examine(String job, Run run) throws IOException {
         byte[] commit = table.store().read(Journal.commit(job));
         if (commit == null && run == Run.REAL && table.store().read(Journal.begin(job)) != null) {
@@ -463,7 +463,7 @@ public final class Resolution {
      * @param owner the process that ran it
      * @param files the files that are still staged
      * @param gone the files that are not, with the directories where they would have been published
-     * @param directories the directories that they are for
+     * @param directories their destination directories
      * @param rest the part of the commit record about these directories
      */
     public record Superseded(

@@ -71,8 +71,7 @@ public final class Recovery {
      * @param metastore for jobs that have committed; without one (null), such a job is an error
      * @param choices the user's choices
      * @return a finding for each job in the journal that is not completely over
-     * @throws IOException if the table cannot be reached, or a job cannot be resolved; the others are resolved all the
-     *     same
+     * @throws IOException if the table cannot be reached, or a job cannot be resolved; the others are resolved anyway
      */
     public static List<Finding> recover(Path table, Configuration conf, Metastore metastore, Choices choices)
             throws IOException {
@@ -88,8 +87,8 @@ public final class Recovery {
     }
 
     /**
-     * The same for the journal of a part of the table to which a job has written by its path. Jobs that are alive
-     * concern only those who ask for it.
+     * The same for the journal of a part of the table to which a job has written by its path. Live jobs are reported
+     * only for the table that the user named.
      */
     private static List<Finding> below(TableAccess table, String job, Configuration conf, Choices choices)
             throws IOException {

@@ -8,11 +8,11 @@ import java.nio.file.FileSystemLoopException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 
-/** What exceptions say to a user. */
+/** Messages of exceptions for users. */
 public final class Causes {
     private Causes() {}
 
-    /** The message of an exception; with the reason, if it is one of Java's whose message is just a path. */
+    /** The message of an exception, with the reason if it is a Java exception whose message is only a path. */
     public static String text(Throwable cause) {
         String reason =
                 cause instanceof FileSystemException failure && failure.getReason() == null ? reason(failure) : null;

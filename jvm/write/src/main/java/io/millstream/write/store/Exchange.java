@@ -19,7 +19,7 @@ public interface Exchange {
     void rehearse(StagedFile file, String destination) throws IOException;
 
     /**
-     * Exchanges a directory of a job with its destination directory, unless the witness is there already.
+     * Exchanges a directory of a job with its destination directory, unless that already contains the witness.
      *
      * @param witness the name of a file in the job's directory
      * @throws IOException if that is not possible; nothing has changed

@@ -121,8 +121,8 @@ public abstract class HiddenFileStore implements Store {
     }
 
     /**
-     * Whether the file that was reserved for an entry is there and has this content. A reserved file with another
-     * content is deleted.
+     * Whether the file reserved for an entry exists and has this content. A reserved file with another content is
+     * deleted.
      */
     protected boolean isReserved(String entry, byte[] content) throws IOException {
         byte[] expected = reservedContents.remove(entry);
@@ -243,8 +243,8 @@ public abstract class HiddenFileStore implements Store {
     }
 
     /**
-     * Whether a directory is behind a symbolic link that is not in the place of a partition. Such a link is data like a
-     * file: an overwrite removes it, and nothing behind it.
+     * Whether a directory is behind a symbolic link that does not replace a partition's directory. Such a link is data
+     * like a file: an overwrite removes it, and nothing behind it.
      */
     protected boolean isForeign(Path directory) throws IOException {
         return false;
@@ -334,7 +334,7 @@ public abstract class HiddenFileStore implements Store {
         return true;
     }
 
-    /** Like {@link #removeIfEmpty}, no failure: nothing depends on it. */
+    /** As in {@link #removeIfEmpty}, a failure is ignored: nothing depends on the removal. */
     private void removeIfAllowed(Path directory, List<FileStatus> found) {
         try {
             removeAll(found);
@@ -438,9 +438,7 @@ public abstract class HiddenFileStore implements Store {
                 .toList();
     }
 
-    /**
-     * The entries of other journals that show that a file is theirs: its job has begun, is committed, or keeps files.
-     */
+    /** The entries of other journals that claim a file: its job has begun, is committed, or keeps files. */
     private List<Path> entriesElsewhere(Leftover leftover) {
         String job = leftover.job();
         return otherRoots(leftover).stream()

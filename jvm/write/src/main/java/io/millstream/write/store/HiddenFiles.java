@@ -56,8 +56,7 @@ public final class HiddenFiles implements TaskAttempt {
         if (store.options.sync) {
             sync(written);
         }
-        // An aborted job removes its begin entry, then looks for files: it would not find those that come
-        // later.
+        // An aborted job removes its begin entry, then looks for files: it would not find later ones.
         if (store.read(Names.begin(job)) == null) {
             abort();
             throw new IOException("the journal entry of job " + job + " is gone from " + store.table

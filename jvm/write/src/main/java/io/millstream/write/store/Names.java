@@ -8,9 +8,9 @@ public final class Names {
     /** A regular expression for job ids, which are UUIDs and part of the names of a job's files. */
     public static final String JOB = "\\p{XDigit}{8}(?:-\\p{XDigit}{4}){3}-\\p{XDigit}{12}";
 
-    /** How the name of a file begins that holds a journal entry. */
+    /** The prefix of files that hold a journal entry. */
     private static final String ENTRY = "_";
-    /** How the name of an entry begins that is not complete yet. */
+    /** The prefix of entries that are not complete yet. */
     private static final String DRAFT = ".";
 
     private Names() {}
@@ -31,9 +31,9 @@ public final class Names {
     }
 
     /**
-     * The path of a journal entry. The journal's directory is hidden, but a pattern such as {@code TABLE/*} names it
-     * all the same, and readers of what a pattern names skip hidden files only. A draft, whose name begins with a dot,
-     * is hidden as it is.
+     * The path of a journal entry. The journal's directory is hidden, but a pattern such as {@code TABLE/*} matches it
+     * anyway, and readers of a pattern's matches skip only hidden files. A draft is hidden already, because its name
+     * begins with a dot.
      */
     public static Path entry(Path journal, String entry) {
         return path(journal, entry.startsWith(DRAFT) ? entry : ENTRY + entry);
@@ -57,10 +57,10 @@ public final class Names {
     }
 
     /**
-     * The table of which a directory may be a part: the nearest one, from the directory on, whose name is not that of a
-     * partition.
+     * The table of which a directory may be a part: the directory itself or its nearest ancestor without a partition's
+     * name.
      *
-     * @param isTop directories that are not left for those above
+     * @param isTop directories at which the search ends
      */
     public static Path tableOf(Path directory, Predicate<Path> isTop) {
         boolean isPart =

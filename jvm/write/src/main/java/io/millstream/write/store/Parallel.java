@@ -20,7 +20,7 @@ public final class Parallel {
         R of(T item) throws IOException;
     }
 
-    /** Number of calls at once that suits any store. */
+    /** Number of concurrent calls that suits any store. */
     public static final int THREADS = 64;
 
     private static final int LONGEST_STEP_SECONDS = 60;

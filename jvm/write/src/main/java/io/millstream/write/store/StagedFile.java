@@ -5,7 +5,7 @@ import java.util.List;
 
 /**
  * A file that a task attempt has written and that no reader sees yet: either a hidden file in its destination
- * directory, or an unfinished multipart upload.
+ * directory, or an incomplete multipart upload.
  */
 public final class StagedFile implements Serializable {
     private static final long serialVersionUID = 1;

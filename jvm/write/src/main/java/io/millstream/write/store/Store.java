@@ -44,7 +44,7 @@ public interface Store {
      */
     void replace(String entry, byte[] content) throws IOException;
 
-    /** Removes journal entries in this order; missing ones are no error. */
+    /** Removes journal entries in this order; missing ones are not an error. */
     void remove(Collection<String> entries) throws IOException;
 
     /** Begins a task attempt. */
@@ -104,8 +104,8 @@ public interface Store {
             throws IOException {}
 
     /**
-     * Checks that the user who has written a journal entry could do what it says, so that nobody makes others do it
-     * with their rights.
+     * Checks that the author of a journal entry has the rights to carry it out, so that no user makes others do it with
+     * theirs.
      *
      * @param entry a journal entry of another process
      * @param replaced directories that are replaced whole
@@ -115,7 +115,7 @@ public interface Store {
             String entry, Collection<OldFile> removed, Collection<StagedFile> renamed, Collection<String> replaced)
             throws IOException {}
 
-    /** Deletes files; missing ones are no error. */
+    /** Deletes files; missing ones are not an error. */
     void delete(List<OldFile> files) throws IOException;
 
     /**
@@ -124,7 +124,7 @@ public interface Store {
      */
     default void reserve(String entry, byte[] content) throws IOException {}
 
-    /** Those of the directories, and of those above them, that do not exist. None on a store without directories. */
+    /** The directories, and their parents, that do not exist. None on a store without directories. */
     default Set<String> missingDirectories(Collection<String> directories) throws IOException {
         return Set.of();
     }
@@ -132,7 +132,7 @@ public interface Store {
     /** Frees a job's unused reservations. */
     default void release(String job) throws IOException {}
 
-    /** Creates directories, relative to the table's or absolute, and those above them; existing ones are no error. */
+    /** Creates directories, relative to the table's or absolute, and their parents; existing ones are not an error. */
     void makeDirectories(Collection<String> directories) throws IOException;
 
     /** Removes a directory with its contents, if it exists. */
@@ -198,7 +198,7 @@ public interface Store {
     /** Removes a directory, relative to the table's, and those below it, as far as they contain only directories. */
     default void removeEmptyTree(String directory) throws IOException {}
 
-    /** Removes leftovers; missing ones are no error. */
+    /** Removes leftovers; missing ones are not an error. */
     void discard(List<Leftover> leftovers) throws IOException;
 
     /** Exchanges directories; null if the store cannot. */

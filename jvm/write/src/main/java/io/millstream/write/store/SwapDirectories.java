@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.Path;
 /**
  * The directories for an overwrite that becomes visible as a whole. They are below the table's directory, in a
  * directory of the job that readers of the bare path ignore. If the metastore switches the partitions to them, the
- * files stay there. The last level is never hidden, because Hadoop's input formats check its name.
+ * files stay there. The last name is never hidden, because Hadoop's input formats check it.
  *
  * <pre>
  * TABLE/.swap-JOB/k=1/part-…    a partition
@@ -25,7 +25,7 @@ public final class SwapDirectories {
     private SwapDirectories() {}
 
     /**
-     * The directory in which a job puts a partition.
+     * The directory to which a job writes a partition.
      *
      * @param job its id
      * @param partition its directory in a table without swaps; empty for a table without partitions
@@ -55,7 +55,7 @@ public final class SwapDirectories {
     }
 
     /**
-     * The directory that has a table's journal.
+     * The directory that contains a table's journal.
      *
      * @param location of the table
      * @return the location before a swap moved a table without partitions

@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.Path;
 /** The files of one task attempt, private to it until the job's commit publishes them. Used by one thread at a time. */
 public interface TaskAttempt {
     /**
-     * The path at which a writer must write a file. It has the same ending as the name. The writer creates the file,
+     * The path at which a writer must write a file. It has the same extension as the name. The writer creates the file,
      * and closes it before {@link #commit}.
      *
      * @param directory the destination directory, relative to the table; empty for the table's own

@@ -1,7 +1,7 @@
 package io.millstream.write.store;
 
 /**
- * Runs work that must complete although its thread was interrupted, as those of cancelled queries and killed tasks are,
+ * Runs work that must complete although its thread was interrupted, as happens to cancelled queries and killed tasks,
  * because others would wait for it.
  */
 public final class Uninterrupted {

@@ -38,8 +38,8 @@ public final class WriteOptions {
     public static final String SYNC = "fs.millstream.write.sync";
 
     /**
-     * How long replaced files of a swap are kept at least, for queries planned before, in milliseconds. Default 600000.
-     * The first job on the table after that time removes them.
+     * The minimum time for which replaced files of a swap are kept, for queries planned before, in milliseconds.
+     * Default 600000. The first job on the table after that time removes them.
      */
     public static final String KEEP_REPLACED_MILLIS = "fs.millstream.write.replaced.keep.ms";
 

@@ -72,7 +72,7 @@ class CommitLockTest {
         job.commit(new CommitPlan(List.of(), Overwrite.nothing()).metastore(during));
     }
 
-    /** What a commit logs that waits so long for the lock of {@link #HOLDER}. */
+    /** The log of a commit that waits this long for the lock of {@link #HOLDER}. */
     private List<String> logOfWait(int lockWaitMillis) throws IOException {
         Configuration conf = new Configuration(false);
         conf.setInt(WriteOptions.LOCK_WAIT_MILLIS, lockWaitMillis);

@@ -43,7 +43,7 @@ import org.mockito.Mockito;
 abstract class DirectJobContract {
     protected TestTable fixture;
 
-    /** A directory for this test alone. */
+    /** A directory for this test only. */
     abstract Path newTable() throws IOException;
 
     /** The file system's configuration. */
@@ -55,7 +55,7 @@ abstract class DirectJobContract {
     /** Whether directories exist even if they are empty. */
     abstract boolean hasDirectories();
 
-    /** Names that the file system accepts, but that may be difficult for Hadoop's paths. */
+    /** Names that the file system accepts but that may be difficult for Hadoop's paths. */
     List<String> oddNames() {
         return List.of("a b", "a%b", "a#?");
     }

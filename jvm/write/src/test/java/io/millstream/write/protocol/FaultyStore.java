@@ -56,7 +56,7 @@ final class FaultyStore implements Store {
         return this;
     }
 
-    /** A store that has no space for entries of the journal whose names begin so. */
+    /** A store without space for journal entries with this prefix. */
     FaultyStore refusing(String prefix) {
         refused = prefix;
         return this;

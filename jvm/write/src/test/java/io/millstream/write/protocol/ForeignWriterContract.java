@@ -282,7 +282,7 @@ abstract class ForeignWriterContract {
         comeAfterEveryStep(Overwrite.nothing(), Foreign.DROP_TABLE_AND_INSERT);
     }
 
-    /** As S3A's committers do when their job ends. */
+    /** Like S3A's committers when their job ends. */
     @Test
     void stagedFilesThatAreRemoved() throws IOException {
         comeAfterEveryStep(Overwrite.touched(), Foreign.ABORT_UPLOADS);

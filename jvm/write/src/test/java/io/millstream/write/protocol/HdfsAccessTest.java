@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Permissions and access control lists of the directories that a job makes on HDFS. Beside stock Spark:
- * slow_direct_write_access.py.
+ * Permissions and access control lists of the directories that a job creates on HDFS. slow_direct_write_access.py
+ * compares them with stock Spark's.
  */
 @Tag("slow")
 class HdfsAccessTest {
@@ -45,7 +45,7 @@ class HdfsAccessTest {
         return fixture.fs.getFileStatus(path).getPermission() + " " + String.join(",", entries);
     }
 
-    /** A job that writes to one new partition, and makes another without rows. */
+    /** A job that writes to one new partition and creates another without rows. */
     private void run() throws IOException {
         String id = TestTable.newId();
         try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, new TestTable.Partitions())) {

@@ -62,7 +62,7 @@ class HdfsJobDirectoriesTest extends JobDirectoriesContract {
         assertTrue(succeeded > 2, succeeded + " succeeded");
     }
 
-    /** As Spark does: a statement that fails is aborted. */
+    /** As in Spark, a failed statement is aborted. */
     private static void runOrAbort(TestTable table, Overwrite overwrite) throws IOException {
         String id = TestTable.newId();
         try (DirectJob job = DirectJob.begin(table.table, id, "", table.conf, new TestTable.Partitions())) {

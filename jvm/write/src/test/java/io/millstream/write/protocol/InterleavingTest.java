@@ -26,12 +26,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A model check of the protocol that runs the real code: two statements run in threads of their own, which make one
- * call of the store at a time, in every order. At any point the first of them may die, or be taken for dead and
- * continue. A statement that finds the other committed finishes it. Each state (the store's, and all results that each
- * statement has received) is explored once, so an exploration that ends is complete; those of {@code make test} stop
- * after a random sample of states. At the end, the rest is recovered, and the rows must be those of the committed
- * statements run one after the other; a statement that reads the table must have used the rows before it.
+ * A model check of the protocol that runs the real code: two statements run in separate threads, which make one store
+ * call at a time, in every order. At any point the first of them may die, or be taken for dead and continue. A
+ * statement that finds the other committed finishes it. Each state (the store's, and all results that each statement
+ * has received) is explored once, so an exploration that ends is complete; those of {@code make test} stop after a
+ * random sample of states. At the end, the rest is recovered, and the rows must be those of the committed statements
+ * run one after the other; a statement that reads the table must have used the rows before it.
  */
 @Timeout(value = 60, unit = TimeUnit.MINUTES)
 class InterleavingTest {
@@ -50,7 +50,7 @@ class InterleavingTest {
         FIRST_DIES
     }
 
-    /** What the statements write: one row each; two rows; a row computed from those that they have read. */
+    /** What the statements write: one row each; two rows; a row computed from the rows that they have read. */
     private enum Statement {
         INSERT_INTO,
         INSERT_TWO,

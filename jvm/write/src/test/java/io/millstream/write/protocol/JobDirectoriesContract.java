@@ -28,8 +28,8 @@ import org.mockito.AdditionalAnswers;
 import org.mockito.Mockito;
 
 /**
- * Directories of jobs: those that cannot exist or that a quota refuses, and those inside a table that have journals of
- * their own.
+ * Directories of jobs: those that cannot exist or that a quota refuses, and those inside a table that have separate
+ * journals.
  */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 abstract class JobDirectoriesContract {
@@ -94,7 +94,7 @@ abstract class JobDirectoriesContract {
         assertEquals(rows("k=1:a"), fixture.rows());
     }
 
-    /** What a metastore is told of partitions without rows. */
+    /** The changes of partitions without rows that a metastore receives. */
     static MetastoreChange withoutRows(String... partitions) {
         List<MetastoreChange.Partition> all = Arrays.stream(partitions)
                 .map(name -> new MetastoreChange.Partition(name, null, Map.of()))

@@ -25,7 +25,8 @@ class JournalTest {
     }
 
     /**
-     * Without the mark, each of these entries says that the job is yet to be finished, or that something of it is kept.
+     * Without the mark, each of these entries says that the job is yet to be finished, or that some of its files are
+     * kept.
      */
     @Test
     void aDoneMarkStaysUntilTheJobHasNoOtherEntry() throws IOException {

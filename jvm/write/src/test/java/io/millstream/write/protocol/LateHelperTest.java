@@ -66,7 +66,7 @@ class LateHelperTest {
     }
 
     /**
-     * A listing of the journal from before the done mark, beside a begin entry that is gone, does not show an abandoned
+     * A journal listing from before the done mark, combined with a begin entry that is gone, does not show an abandoned
      * job.
      */
     @Test

@@ -38,7 +38,7 @@ final class TestTable {
         return UUID.randomUUID().toString();
     }
 
-    /** Writes a file as a program does that does not know direct writes. */
+    /** Writes a file like a program that does not know direct writes. */
     void put(String file, String row) throws IOException {
         write(new Path(table, file), row);
     }

@@ -96,8 +96,8 @@ public final class HdfsStore extends HiddenFileStore {
     }
 
     /**
-     * Asks the name node: for each directory, and in those with the sticky bit for each file by renaming it to its own
-     * name, which changes nothing, but for which the same rights are checked as for its removal.
+     * Asks the name node about each directory and, in those with the sticky bit, about each file by renaming it to its
+     * own name: that changes nothing, but requires the same rights as removing it.
      */
     @Override
     public void requireRights(
@@ -158,7 +158,7 @@ public final class HdfsStore extends HiddenFileStore {
             try {
                 return Trash.moveToAppropriateTrash(fs, path, fs.getConf()) || fs.delete(path, false);
             } catch (FileNotFoundException e) {
-                return false; // it is gone already
+                return false; // it is already gone
             }
         });
     }
@@ -177,7 +177,7 @@ public final class HdfsStore extends HiddenFileStore {
     @Override
     public void makeDirectories(Collection<String> directories) throws IOException {
         List<Path> paths = directories.stream().map(this::directory).toList();
-        // One after the other, so that each directory below has something to inherit.
+        // Sequentially, so that each directory can inherit from its parent.
         for (Path above : new LinkedHashSet<>(
                 paths.stream().filter(this::isPart).map(Path::getParent).toList())) {
             make(above);
@@ -190,8 +190,8 @@ public final class HdfsStore extends HiddenFileStore {
 
     /**
      * HDFS creates the missing parents of a file with the permissions of the directory above, as Hive does. If that
-     * directory has an access control list, its mask is in the place of the group's permissions: the group would get
-     * them, and a wider default list would be cut by them.
+     * directory has an access control list, its mask replaces the group's permissions: the group would get them, and
+     * they would restrict a wider default list.
      */
     @Override
     public void prepare(String directory) throws IOException {
@@ -207,7 +207,7 @@ public final class HdfsStore extends HiddenFileStore {
                 .startsWith(table.isRoot() ? Path.SEPARATOR : table.toUri().getPath() + Path.SEPARATOR);
     }
 
-    /** Whether a directory has an access control list, or will have one when it is made. */
+    /** Whether a directory has an access control list, or will have one when it is created. */
     private boolean hasList(Path directory) throws IOException {
         Boolean known = lists.get(directory);
         if (known == null) {
@@ -218,7 +218,7 @@ public final class HdfsStore extends HiddenFileStore {
         return known;
     }
 
-    /** Creates a directory and those above it, as far as they are missing. */
+    /** Creates a directory and its missing parents. */
     private void make(Path directory) throws IOException {
         if (!isPart(directory) || !options.inheritsAccess) {
             fs.mkdirs(directory);
@@ -233,7 +233,7 @@ public final class HdfsStore extends HiddenFileStore {
         }
     }
 
-    /** The entries of a directory's access control list beside its permissions. */
+    /** The entries of a directory's access control list in addition to its permissions. */
     private List<AclEntry> list(Path directory) throws IOException {
         return fs.getFileStatus(directory).hasAcl() ? fs.getAclStatus(directory).getEntries() : List.of();
     }
@@ -327,8 +327,8 @@ public final class HdfsStore extends HiddenFileStore {
     }
 
     /**
-     * HDFS throws the exception of a failed write once more when the file is closed, which a try with resources would
-     * take for another one.
+     * HDFS throws the exception of a failed write again when the file is closed; try-with-resources would take it for
+     * another one.
      */
     private static void write(FSDataOutputStream file, byte[] content) throws IOException {
         try {

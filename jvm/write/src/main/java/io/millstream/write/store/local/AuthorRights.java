@@ -10,11 +10,11 @@ import java.util.Map;
 
 /**
  * Whether the kernel would have let another user remove and rename files. The journal of a directory that everybody may
- * write to, such as {@code /tmp}, may name files of any user below it, and whoever finishes its jobs does so with all
- * of their own rights.
+ * write to, such as {@code /tmp}, may name files of any user below it, and a process that finishes its jobs does so
+ * with all rights of its own user.
  *
  * <p>A user's groups are not known here: a directory counts as writable to everybody if its mode lets its group or
- * others write. The mode includes what a POSIX access control list grants; one of NFSv4 may grant more.
+ * others write. The mode includes the grants of a POSIX access control list; an NFSv4 list may grant more.
  */
 final class AuthorRights {
     private static final int ROOT = 0;

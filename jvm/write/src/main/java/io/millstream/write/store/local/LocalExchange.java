@@ -107,7 +107,7 @@ public final class LocalExchange implements Exchange {
         return found;
     }
 
-    /** Moves a file back, under another name if the destination directory has a file of its name by now. */
+    /** Moves a file back, under another name if the destination directory has a file of that name by then. */
     private void carry(Path file, Path destination, String job) throws IOException {
         String name = file.getName();
         Path target = Names.path(destination, name);

@@ -98,8 +98,8 @@ public final class LocalStore extends HiddenFileStore {
     }
 
     /**
-     * As {@link Store#whyNoNames}. Java's older classes, by which Spark writes, put a question mark where a character
-     * has no code.
+     * Like {@link Store#whyNoNames}. Java's older file classes, with which Spark writes, replace a character that
+     * cannot be encoded by a question mark.
      */
     public static Optional<String> whyNoNames(Collection<String> names, boolean isOpen) {
         String locale = System.getProperty("sun.jnu.encoding", "UTF-8");
@@ -384,8 +384,7 @@ public final class LocalStore extends HiddenFileStore {
         try {
             return link(entry, content, 1);
         } catch (UnsuitedException e) {
-            // A full disk, for example: a link may need an inode. Where a server makes it, it may have done so all the
-            // same.
+            // A full disk, for example: a link may need an inode. A server may have created the link anyway.
             if (isOfThisMachine()
                     && e.getCause() instanceof IOException cause
                     && Files.notExists(local(Names.entry(journal, entry)), LinkOption.NOFOLLOW_LINKS)) {
@@ -617,7 +616,7 @@ public final class LocalStore extends HiddenFileStore {
         return kind != null && LOCAL_KINDS.contains(kind);
     }
 
-    /** The type of the file system, as the kernel calls it; null if it is unknown. */
+    /** The kernel's name for the file system's type; null if unknown. */
     private String kindOfMount() throws IOException {
         try {
             return Files.getFileStore(local(table)).type();

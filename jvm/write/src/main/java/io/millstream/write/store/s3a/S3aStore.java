@@ -124,7 +124,7 @@ public final class S3aStore implements Store {
         return operations.retry(action, key, true, call);
     }
 
-    /** One request a page, also if there is no journal: S3A would ask three times whether it is a directory. */
+    /** One request a page, even if there is no journal: S3A would check three times whether it is a directory. */
     @Override
     public List<Entry> journal() throws IOException {
         if (fs.getConf().getInt(Constants.LIST_VERSION, Constants.DEFAULT_LIST_VERSION) == 1) {
@@ -296,7 +296,7 @@ public final class S3aStore implements Store {
             operations.commitUpload(fs.pathToKey(path), file.stagedAs(), completedParts(file), file.bytes());
             return true;
         } catch (FileNotFoundException e) {
-            // There is no such upload: it is completed already, or was aborted.
+            // There is no such upload: it was completed or aborted.
             try {
                 return fs.getFileStatus(path).getLen() == file.bytes();
             } catch (FileNotFoundException gone) {
@@ -537,7 +537,7 @@ public final class S3aStore implements Store {
             try {
                 operations.abortMultipartCommit(fs.pathToKey(Names.path(table, leftover.path())), leftover.uploadId());
             } catch (FileNotFoundException e) {
-                return false; // it is gone already
+                return false; // it is already gone
             }
             return true;
         });

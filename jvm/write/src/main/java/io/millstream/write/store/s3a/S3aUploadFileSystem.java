@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.s3a.S3AUtils;
 import org.apache.hadoop.fs.s3a.commit.CommitConstants;
 
 /**
- * {@code direct-s3a:}, the file system for writers to S3: a separate S3A instance beside that of {@code s3a:}. It is
+ * {@code direct-s3a:}, the file system for writers to S3: an S3A instance separate from that of {@code s3a:}. It is
  * configured to keep its list of incomplete uploads in the memory of this process, which costs no request; by default,
  * S3A keeps it in several objects per file. The user's own S3A is not configured in this way, because a magic committer
  * elsewhere in this process may look for these objects.
