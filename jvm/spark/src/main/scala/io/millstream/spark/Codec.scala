@@ -39,13 +39,13 @@ object Codec {
   def named(name: String, among: Seq[Codec]): Option[Codec] =
     among.find(_.names.contains(name.toLowerCase(Locale.ROOT)))
 
-  /** Hadoop's codec of this name; an IOException if it is not configured or not built in. */
+  /** The Hadoop codec of this name; an IOException if it is not configured or not built in. */
   def ofHadoop(name: String, codecs: CompressionCodecFactory): CompressionCodec =
     Option(codecs.getCodecByName(name)).getOrElse(throw new IOException(
       s"Hadoop has no codec $name in this session: check io.compression.codecs"))
 
   /**
-   * The codec that Hadoop uses to read a file of this name. A Hadoop path would take a colon as the end of a scheme.
+   * The codec with which Hadoop reads a file of this name. A Hadoop path would take a colon for the end of a scheme.
    */
   def ofFile(name: String, codecs: CompressionCodecFactory): Option[CompressionCodec] =
     Option(codecs.getCodec(new Path("/", name.replace(':', '_'))))

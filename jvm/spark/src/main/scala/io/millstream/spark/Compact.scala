@@ -41,8 +41,8 @@ object Compact {
     run(spark, CompactOptions.of(settings.asScala.toMap)).json
 
   /**
-   * @param tell receives warnings before the work starts: files that a new destination will lack or have unmerged, and
-   *     headers that would become lines
+   * @param tell receives warnings before the work starts: files that a new destination will lack or contain unmerged,
+   *     and headers that would become lines
    */
   def run(spark: SparkSession, given: CompactOptions, tell: String => Unit = Log.warn): CompactSummary = {
     val start = System.nanoTime()
@@ -82,14 +82,14 @@ object Compact {
     }
   }
 
-  /** Invalidates what Spark and Hadoop have cached about the tree. */
+  /** Invalidates Spark's and Hadoop's cached information about the tree. */
   private def forgetListings(spark: SparkSession, target: Path): Unit = {
     FileSystem.get(URI.create("file:///"), spark.sparkContext.hadoopConfiguration) match {
       case fileSystem: MillstreamLocalFileSystem => fileSystem.treeChanged()
       case _ =>
     }
     spark.catalog.refreshByPath(s"file://$target")
-    // Relations of tables have listings, too, and which tables have files here is not known.
+    // Relations of tables also have listings, and which tables have files here is unknown.
     spark.sessionState.catalog.invalidateAllCachedTables()
   }
 
@@ -111,14 +111,14 @@ object Compact {
     action(places.filter(place => Files.isWritable(place.getParent)))
   }
 
-  /** A dry run cannot tell what can be undone or removed before it is complete. */
+  /** A dry run cannot tell what can be undone or removed before the earlier compaction is complete. */
   private def refuseUnfinished(places: Seq[Path]): Unit =
     places.find(place => NativeCompaction.hasJournal(place.toString)).foreach { place =>
       throw new CompactFailure(s"the earlier compaction with the staging directory $place was stopped while it replaced files; without --dry-run, " +
         "this command finishes it first")
     }
 
-  /** Refuses to change what an earlier compaction in place has changed, unless the tree is still one of plain files. */
+  /** Refuses to change the results of an earlier in-place compaction, unless the tree still consists of plain files. */
   private def checkEarlier(
       spark: SparkSession,
       options: CompactOptions,
@@ -126,7 +126,7 @@ object Compact {
       whatIsNot: String)(place: Path): Unit =
     CompactTables.checkEarlier(tree(spark, options, target), place, whatIsNot)
 
-  /** Predicts the result from names, sizes, the beginnings of files, and schemas. */
+  /** Predicts the result from names, sizes, beginnings of files, and schemas. */
   private def look(
       spark: SparkSession,
       options: CompactOptions,
@@ -284,7 +284,7 @@ object Compact {
   private[spark] def notEmpty(target: Any) =
     new CompactFailure(s"$target: exists and is not empty; choose another destination, or empty it")
 
-  /** Possible staging directories: inside the tree or, for a compaction in place, also beside it. */
+  /** Possible staging directories: inside the tree or, for a compaction in place, also next to it. */
   private def stagingPlaces(options: CompactOptions, target: Path): Seq[Path] = {
     val inside = target.resolve(StagingName)
     val beside =
@@ -306,7 +306,7 @@ object Compact {
       case e: IOException => throw new CompactFailure(s"$target: cannot open the staging directory: ${e.getMessage}")
     }
 
-  /** Result of finishing an earlier compaction: its outputs, and the files that it left. */
+  /** Result of finishing an earlier compaction: its outputs and the files that it left. */
   private final case class Recovered(outputs: Long, left: Seq[NativeCompaction.Left])
 
   /** Finishes what an earlier compaction committed. */

@@ -10,14 +10,14 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
 
-/** Notices headers that a compaction without `--header` would leave among the lines of its outputs. */
+/** Detects headers that a compaction without `--header` would leave among the lines of its outputs. */
 private[spark] object CompactHeaders {
   private val Delimited = Set("csv", "tsv")
   private val MaxOutputs = 3
   private val MaxBytes = 4096
   private val MaxShown = 60
 
-  /** A warning if the first two files of one of the first outputs that are CSV or TSV begin with the same line. */
+  /** A warning if the first two files of one of the first CSV or TSV outputs begin with the same line. */
   def foretell(options: CompactOptions, plan: CompactPlan, conf: Configuration): Option[String] = {
     def outputs = plan.outputs.iterator.filter(output =>
       output.files > 1 && !output.isUnmerged && isDelimited(output.members.next().name))

@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 
 import io.millstream.hadoop.compact.NativeCompaction
 
-/** Finds obstacles to a compaction in place, as far as they show in advance. */
+/** Finds obstacles to a compaction in place that can be detected in advance. */
 private[spark] object CompactInPlace {
 
   /** Number of directories examined at once. */

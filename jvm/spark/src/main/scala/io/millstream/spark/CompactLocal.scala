@@ -16,8 +16,8 @@ import org.apache.spark.{TaskContext, TaskKilledException}
 import org.apache.spark.sql.SparkSession
 
 /**
- * Makes outputs in a staging directory on a local or mounted file system, each with its manifest. They are staged in
- * `out`, under hidden names: a pattern matches that directory.
+ * Writes outputs to a staging directory on a local or mounted file system, each with its manifest. They are staged in
+ * `out` under hidden names, because patterns match that directory.
  */
 private[spark] final class LocalTasks(
     spark: SparkSession,
@@ -70,7 +70,7 @@ private[spark] object LocalTasks {
       maxReaders: Int,
       conf: Configuration,
       counters: Counters): Made[String] = {
-    // Each attempt uses a name of its own; only the attempt whose result arrives counts.
+    // Each attempt uses a separate name; only the attempt whose result arrives counts.
     val context = TaskContext.get()
     if (context.isInterrupted()) throw new TaskKilledException("the compaction was cancelled")
     val staged = s".${output.id}.${context.taskAttemptId()}"

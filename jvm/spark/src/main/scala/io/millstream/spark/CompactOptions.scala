@@ -4,22 +4,22 @@ import java.util.Locale
 
 import org.apache.spark.network.util.JavaUtils
 
-/** What is done. */
+/** The action. */
 private[spark] sealed trait CompactAction
 
 private[spark] object CompactAction {
 
-  /** Files are merged. */
+  /** Merge files. */
   case object Merge extends CompactAction
 
-  /** The files that a compaction in place replaced are put back. */
+  /** Put back the files that a compaction in place replaced. */
   case object Undo extends CompactAction
 
-  /** Those files are removed. */
+  /** Remove those files. */
   case object Purge extends CompactAction
 }
 
-/** What the user says about first lines. */
+/** The user's statement about first lines. */
 private[spark] sealed trait FirstLines
 
 private[spark] object FirstLines {
@@ -37,15 +37,15 @@ private[spark] object FirstLines {
 /**
  * Options of a compaction.
  *
- * @param source a directory; "" if a table says which
+ * @param source a directory; "" if a table determines it
  * @param destination directory of the outputs; none if they replace their inputs
  * @param format `same`, `text` or `parquet`
  * @param codec codec of the outputs; by default that of the inputs
- * @param lines endings of names, such as `.dat`, of files that the user knows to be lines
+ * @param lines extensions, such as `.dat`, of files that the user knows to consist of lines
  * @param copyLeft whether files that cannot be merged are copied to the destination unchanged
  * @param table the table whose files are replaced
  * @param plainFiles whether the user says that no table format and no other program keeps a list of the files
- * @param keepSeconds how long replaced files are kept; they are not if this is 0
+ * @param keepSeconds how long replaced files are kept; 0 to not keep them
  */
 final case class CompactOptions(
     action: CompactAction,
@@ -172,7 +172,7 @@ object CompactOptions {
 
   private def durationOf(text: String): Long = {
     def refused = new CompactFailure(s"$text: not a duration; write it like 7d, 12h or 30min")
-    // To Spark, a number alone is so many seconds.
+    // Spark takes a number without a unit as seconds.
     if (text.trim.forall(_.isDigit) && text.exists(_ != '0')) throw refused
     val seconds =
       try JavaUtils.timeStringAsSec(text)

@@ -14,7 +14,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
 
-/** The way an output is made. */
+/** How an output is written. */
 private[spark] sealed trait Making extends Serializable
 
 /** Natively, byte for byte. */
@@ -50,7 +50,7 @@ private[spark] final case class Output(
   /** Whether it is an exact copy of a single input. */
   def isCopy: Boolean = making == Concatenate && files == 1
 
-  /** Where its inputs are, as messages name it. */
+  /** The location of its inputs for messages. */
   def path(root: String): String = if (directory.isEmpty) root else s"$root/$directory"
 
   /** The inputs with their names and sizes. */
@@ -94,8 +94,8 @@ private[spark] final case class CompactPlan(
 /**
  * Groups the files of each directory into outputs.
  *
- * Files of one kind are collected in name order until they reach the target size. A file that is about that large
- * already is kept, and so is a single small one.
+ * Files of one kind are collected in name order until they reach the target size. A file that already has about that
+ * size is kept, and so is a single small one.
  */
 private[spark] final class CompactPlanner(
     options: CompactOptions,
@@ -230,25 +230,25 @@ private[spark] object CompactPlanner {
   /** An output has at most this multiple of the target size. */
   private val Overfull = 1.25
 
-  /** What an ending looks like. Numbers, dates and marks of backups after the last dot of a name are none. */
+  /** The form of an extension. Numbers, dates and backup marks after the last dot of a name are not extensions. */
   private val Word = """\.[a-z][a-z0-9_]*""".r
   private val Delimited = Set(".csv", ".tsv")
   private val OfJson = Set(".json", ".jsonl", ".ndjson")
 
   /**
-   * Endings of files of lines. Hive, Hadoop and Spark write some without any: `000000_0`, `part-m-00000`,
+   * Extensions of files of lines. Hive, Hadoop and Spark write some without an extension: `000000_0`, `part-m-00000`,
    * `part-00000-UUID-c000`.
    */
   private val OfLines = Set("", ".txt", ".text", ".log") ++ Delimited ++ OfJson
 
   /**
-   * Spark's names for files of dynamic partitions, to which Hive's text tables add no ending. Elsewhere it writes
+   * Spark's names for files of dynamic partitions, which have no extension in Hive's text tables. Elsewhere it writes
    * `-c000`.
    */
   private val OfPartition = """part-\d+-[0-9a-f-]{36}\.c\d{3,}""".r
 
   /**
-   * What Spark's names for files of buckets begin with: `part-00000-UUID_00003.c000.txt`. Names may have line breaks.
+   * The beginning of Spark's names for bucket files: `part-00000-UUID_00003.c000.txt`. Names may have line breaks.
    */
   private val Bucket = """(?s)part-\d+-[0-9a-f-]{36}_\d{5}(\D.*)?""".r
 
@@ -332,7 +332,7 @@ private[spark] object CompactPlanner {
       }
     }
 
-    /** Why files with this ending are not joined, if they are not. */
+    /** Why files with this extension are not joined; None if they are. */
     private def whyNotLines(ending: String, options: CompactOptions): Option[Unknown] =
       if (options.lines(ending)) None
       else if (ending.nonEmpty && !Word.matches(ending)) Some(NoEnding)
@@ -349,8 +349,7 @@ private[spark] object CompactPlanner {
       Codec.ofFile(name, codecs).map(FileCodec.hadoops(_).getSimpleName.stripSuffix("Codec").toLowerCase(Locale.ROOT))
 
     /**
-     * All that follows the last dot of a name, with the dot, not counting a codec's ending; "" if there is no dot but
-     * that of Spark's number.
+     * The extension with its dot, not counting a codec's; "" if the only dot is that of Spark's number.
      */
     private def extension(name: String, codecs: CompressionCodecFactory): String = {
       val ending = Codec.ofFile(name, codecs).map(_.getDefaultExtension).getOrElse("")

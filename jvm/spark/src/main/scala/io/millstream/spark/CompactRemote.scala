@@ -22,11 +22,11 @@ import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
 
 /**
- * A compaction from or to S3, HDFS or another file system of Hadoop's, into a new tree.
+ * A compaction from or to S3, HDFS or another Hadoop file system, into a new tree.
  *
- * The outputs are the files of one direct write (docs/direct-writes-protocol.md) to the destination, which nobody sees
- * before it is committed, and which any later run finishes if its driver dies after that. A marker in the destination
- * tells that run that the files there are those of a compaction.
+ * The outputs are the files of one direct write (docs/direct-writes-protocol.md) to the destination, which readers do
+ * not see before it is committed, and which any later run finishes if its driver dies after that. A marker in the
+ * destination tells that run that the files belong to a compaction.
  */
 private[spark] object CompactRemote {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Compact")
@@ -99,10 +99,10 @@ private[spark] object CompactRemote {
       try Some(fs.getFileStatus(file))
       catch { case _: FileNotFoundException => None }
 
-    /** Whether a compaction to here has not ended, or has ended without removing its mark. */
+    /** Whether a compaction to this destination is not over, or has ended without removing its mark. */
     def isMarked: Boolean = found(marker).exists(_.isFile)
 
-    /** Refuses a destination that has anything but the remains of a compaction. */
+    /** Refuses a destination that has anything but the leftovers of a compaction. */
     def requireNew(): Unit = {
       if (found(path).exists(_.isFile)) throw new CompactFailure(s"$given: exists and is not a directory")
       if (!isMarked && !holdsNothing) throw Compact.notEmpty(name)
@@ -129,9 +129,9 @@ private[spark] object CompactRemote {
       }
 
     /**
-     * Marks it as that of a compaction.
+     * Marks the destination as that of a compaction.
      *
-     * @param isReplaceable whether the mark that is there, if any, may be replaced
+     * @param isReplaceable whether an existing mark may be replaced
      * @throws CompactFailure if it may not: another compaction has found this one's lease expired
      */
     def mark(mark: Mark, isReplaceable: Option[Mark] => Boolean): Unit = {
@@ -146,12 +146,12 @@ private[spark] object CompactRemote {
       try Mark.decoded(Using.resource(fs.open(marker))(_.readAllBytes()))
       catch { case _: FileNotFoundException => None }
 
-    /** Removes the mark of a job, but not that of another. */
+    /** Removes the mark of this job only. */
     def unmark(job: String): Unit = if (!isOfAnother(job)) fs.delete(marker, false)
 
     def isOfAnother(job: String): Boolean = readMark.exists(_.job != job)
 
-    /** Removes what a compaction without a result has made. The mark stays while a task may still be writing. */
+    /** Removes the files of a compaction without a result. The mark stays while a task may still be writing. */
     def forget(job: String): Unit = if (!isOfAnother(job)) {
       Stores.of(path, conf).removeEmptyTree("")
       if (holdsNothing) {
@@ -178,7 +178,7 @@ private[spark] object CompactRemote {
 
   private object Mark {
 
-    /** None if it was not written to its end. */
+    /** None if it is incomplete. */
     def decoded(content: Array[Byte]): Option[Mark] = new String(content, UTF_8).split("\n", -1) match {
       case Array(job, left, outputs) =>
         try {
@@ -212,7 +212,7 @@ private[spark] object CompactRemote {
       if (found.isEmpty) compact(before) else recovered(found)
     }
 
-    /** What an earlier compaction has done, if all of it is there and nothing else. */
+    /** The result of an earlier compaction, if all of its files exist and no others. */
     private def recovered(found: Set[String]): CompactSummary = {
       val known = for {
         mark <- destination.readMark
@@ -280,7 +280,7 @@ private[spark] object CompactRemote {
         }
         result
       } finally {
-        // As long as the job is not over, no other compaction has copies of these names.
+        // As long as the job is not over, no other compaction writes copies under these names.
         if (isMarked) begun.foreach(discardCopies)
         job.abort()
         job.close()
@@ -288,7 +288,10 @@ private[spark] object CompactRemote {
       }
     }
 
-    /** Refuses to run beside another compaction to the same destination, or a statement that writes there. */
+    /**
+     * Refuses to run at the same time as another compaction to the same destination, or a statement that writes
+     * there.
+     */
     private def requireAlone(): Unit = {
       val resolution = new Resolution(TableAccess.of(destination.path, conf, null))
       Journal.of(store).jobs.asScala.find(job =>
@@ -316,8 +319,8 @@ private[spark] object CompactRemote {
       }
 
     /**
-     * Files of attempts that failed or were repeated. Those of copies may be an earlier run's, whose names on S3 do not
-     * tell that.
+     * Files of attempts that failed or were repeated. Copies may also be an earlier run's, which their names on S3 do
+     * not show.
      */
     private def discardLeftovers(plan: CompactPlan): Unit = {
       val copies = plan.outputs.iterator.filter(_.isCopy).map(copy =>

@@ -12,10 +12,10 @@ import org.apache.hadoop.conf.Configuration
  * Result of a compaction or of a dry run.
  *
  * @param bytes size of all files found
- * @param mergedBytes size of those that were merged
- * @param keepSeconds how long replaced files are kept; 0 if they are not, or nothing was replaced
+ * @param mergedBytes size of the merged files
+ * @param keepSeconds how long replaced files are kept; 0 if they are not kept, or nothing was replaced
  * @param restored replaced files that were put back
- * @param removed outputs that were removed then
+ * @param removed outputs that an undo removed
  * @param purged compactions whose replaced files were removed
  * @param copied files that could not be merged and were copied to the destination unchanged
  * @param left files that could not be merged: unchanged in place, missing from a new destination
@@ -132,7 +132,7 @@ private[spark] object CompactSummary {
   }.asJava
 }
 
-/** The result of making the outputs of a plan. */
+/** The result of writing the outputs of a plan. */
 private[spark] object CompactResult {
 
   /** Messages about the files that are read. */
@@ -149,8 +149,8 @@ private[spark] object CompactResult {
       CompactSummary.byReason("will be copied as they are", copied(source, plan.outputs))
 
   /**
-   * Makes the outputs of a plan. If copies are wanted, the inputs of each output that could not be made become outputs
-   * of their own, copied unchanged.
+   * Writes the outputs of a plan. If copies are requested, the inputs of each failed output become separate outputs,
+   * copied unchanged.
    */
   def withCopies[T](
       options: CompactOptions,
@@ -214,10 +214,10 @@ private[spark] object CompactResult {
 private[spark] object CompactLeft {
   private val Name = ".left.json"
 
-  /** What earlier versions called it. */
+  /** Its name in earlier versions. */
   private val VisibleName = "left.json"
 
-  /** Writes the record beside staged outputs. It is on disk when this returns. */
+  /** Writes the record next to staged outputs. It is on disk when this returns. */
   def write(out: Path, left: Seq[NativeCompaction.Left]): Unit = if (left.nonEmpty) {
     val file = out.resolve(Name)
     Files.write(file, encoded(left))

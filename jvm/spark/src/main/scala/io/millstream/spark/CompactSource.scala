@@ -21,10 +21,10 @@ import org.apache.hadoop.security.AccessControlException
 /** The tree that a compaction reads. */
 private[spark] trait SourceTree {
 
-  /** As messages name it, without a slash at its end. */
+  /** The path for messages, without a trailing slash. */
   def name: String
 
-  /** Its absolute path on its file system, without a slash at its end. */
+  /** Its absolute path on its file system, without a trailing slash. */
   def path: String
 
   /** The URI of its file system. */
@@ -34,19 +34,19 @@ private[spark] trait SourceTree {
   def listings(): collection.Seq[DirectoryListing]
 
   /**
-   * Metadata that references the tree's files, as the log of a table does.
+   * Metadata that references the tree's files, such as the log of a table.
    *
-   * @param isReplaced whether files of it are to be replaced
+   * @param isReplaced whether its files will be replaced
    */
   def tableLog(isReplaced: Boolean): Option[TableLogs.Evidence]
 
   /**
-   * Refuses the compaction if a statement with direct writes is not over in one of these directories, which are in the
-   * tree, or above it.
+   * Refuses the compaction if a statement with direct writes is not over in one of these directories, which are in or
+   * above the tree.
    */
   def refuseWrites(directories: Seq[String]): Unit
 
-  /** The directories at or above its root in which there is a journal of direct writes. */
+  /** The directories at or above its root that have a journal of direct writes. */
   def journals: Seq[HadoopPath]
 
   /** The path of a directory below the root. */
@@ -73,7 +73,7 @@ private[spark] object SourceTree {
  * Guards a compaction against statements with direct writes that change its source meanwhile. Those that have begun
  * before are refused, not finished ([[SourceTree.refuseWrites]]): nothing is written to a source.
  *
- * It is made before the source is listed.
+ * Created before the source is listed.
  */
 private[spark] final class SourceGuard(source: SourceTree, conf: Configuration) {
   private val before = source.journals.map(directory => directory -> versionOf(directory)).toMap
@@ -84,7 +84,7 @@ private[spark] final class SourceGuard(source: SourceTree, conf: Configuration) 
   private def versionBefore(directory: HadoopPath): TableVersion = before.getOrElse(directory, new TableVersion(0, 0))
 
   /**
-   * Refuses a listing of which some directories may be older than a write, and others newer. No write may be under way
+   * Refuses a listing in which some directories may be older and others newer than a write. No write may be running
    * now.
    */
   def requireUnchanged(): Unit = source.journals.find(directory =>
@@ -100,7 +100,7 @@ private[spark] final class SourceGuard(source: SourceTree, conf: Configuration) 
 /**
  * A tree on a local or mounted file system, listed natively.
  *
- * @param given the path by which the user knows it
+ * @param given the path that the user gave
  */
 private[spark] final class LocalTree(root: Path, given: Path, conf: Configuration) extends SourceTree {
   import SourceTree._
@@ -138,7 +138,7 @@ private[spark] final class LocalTree(root: Path, given: Path, conf: Configuratio
 }
 
 /**
- * A tree on another file system of Hadoop's.
+ * A tree on another Hadoop file system.
  *
  * @param root qualified
  */
@@ -175,7 +175,7 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
 
   override def tableLog(isReplaced: Boolean): Option[TableLogs.Evidence] = TableLogs.of(fs, root).toScala
 
-  /** A directory with the name of a partition is taken for part of a table, and asked for nothing. */
+  /** A directory with a partition's name counts as part of a table, and is not examined. */
   override def refuseWrites(directories: Seq[String]): Unit = {
     val ours = directories.flatMap(directory => upTo(path, directory)).distinct.filter(directory =>
       !isPartition(directory) || directory == path)
@@ -194,8 +194,8 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
   private def above: Seq[HadoopPath] = Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).toSeq
 
   /**
-   * Whether there is a journal above the tree. Credentials may be for the tree alone: then nobody who has them could
-   * have written one.
+   * Whether there is a journal above the tree. Credentials may cover only the tree; then their owners could not have
+   * written one.
    */
   private def existsAbove(directory: HadoopPath): Boolean =
     try fs.exists(new HadoopPath(directory, Store.JOURNAL))
@@ -228,9 +228,9 @@ private[spark] object HadoopTree {
   }
 
   /**
-   * A path as its file system writes it.
+   * A path in its file system's spelling.
    *
-   * @throws CompactFailure if Hadoop has no such file system here
+   * @throws CompactFailure if this Hadoop lacks the file system
    */
   def qualified(path: String, conf: Configuration): HadoopPath = {
     val given = new HadoopPath(path)
@@ -247,7 +247,7 @@ private[spark] object HadoopTree {
   private def isPartition(directory: String): Boolean =
     directory.substring(directory.lastIndexOf('/') + 1).contains("=")
 
-  /** A directory and those above it, to a root. */
+  /** A directory and its parents, up to a root. */
   private def upTo(root: String, directory: String): Seq[String] =
     Iterator.iterate(directory)(below => below.substring(0, math.max(0, below.lastIndexOf('/')))).takeWhile(
       _.length > root.length).toSeq :+ root

@@ -30,8 +30,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Makes outputs as files of a direct write, which no reader sees before its commit: hidden files, or incomplete uploads
- * on S3. Inputs may be on any file system.
+ * Writes outputs as files of a direct write, which no reader sees before its commit: hidden files, or incomplete
+ * uploads on S3. Inputs may be on any file system.
  *
  * @param conf prepared for writers ([[Placement.prepare]])
  */
@@ -88,11 +88,11 @@ private[spark] object StagedTasks {
   final case class WrittenRows(file: StagedFile, path: String, rows: Long)
 
   /**
-   * Makes an output.
+   * Writes an output.
    *
    * @param attempts how often a task may fail
-   * @throws IOException if Spark is to try again: neither the contents of the inputs nor a change of them is the
-   *     reason, and it may
+   * @throws IOException if Spark should try again: the failure is not due to the inputs' contents or a change of them,
+   *     and attempts are left
    */
   def makeOne(
       placement: Placement,
@@ -196,8 +196,8 @@ private[spark] object StagedTasks {
     else attempt.file(output.directory, output.name)
 
   /**
-   * Fails if an input that the JVM has read is no longer the listed file. It was opened since, and what is read of an
-   * open file is one version.
+   * Fails if an input that the JVM has read is no longer the listed file. It was opened after the listing, and an open
+   * file is read in one version.
    */
   def requireListed(output: Output, conf: Configuration): Unit = inParallel(output.members.toSeq.map { member => () =>
     val file = member.file.cursor()
@@ -210,7 +210,7 @@ private[spark] object StagedTasks {
     if (!file.isStill(now)) throw new UnfitFileException(s"${shown(file.path)}: has changed since it was listed")
   })
 
-  /** A stream that knows the length and the checksum of what was written to it. */
+  /** A stream that computes the length and checksum of its data. */
   private final class MeasuredStream(to: OutputStream) extends FilterOutputStream(to) {
     private val sum = new CRC32
     private val checked = new CheckedOutputStream(to, sum)

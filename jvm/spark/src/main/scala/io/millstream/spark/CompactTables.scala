@@ -11,15 +11,15 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 
 /**
- * Decides whether the files of a tree may be merged or replaced: not if the log of a table names them. A log that shows
- * in a directory is found by [[TableLogs]]. One that does not (an Iceberg table whose metadata are elsewhere, a catalog
- * in a database) is known to the user alone, so in place the user has to name a table of plain files, or to say that
- * the files are plain.
+ * Decides whether the files of a tree may be merged or replaced: not if the log of a table names them. [[TableLogs]]
+ * finds logs in directories. Only the user knows of others (an Iceberg table whose metadata are elsewhere, a catalog in
+ * a database), so for a compaction in place the user has to name a table of plain files, or to confirm that the files
+ * are plain.
  */
 private[spark] object CompactTables {
 
   /**
-   * Refuses what may not be done.
+   * Refuses forbidden compactions.
    *
    * @return a warning about a tree that is only read
    */
@@ -33,13 +33,13 @@ private[spark] object CompactTables {
   }
 
   /**
-   * Refuses to finish or undo an earlier compaction in place if the tree has become a table since, or is being written
+   * Refuses to finish or undo an earlier compaction in place if the tree has since become a table, or is being written
    * to.
    *
    * @param place the staging directory of the compaction
    */
   def checkEarlier(tree: SourceTree, place: Path, whatIsNot: String): Unit = {
-    // One of two unfinished compactions has to be the first; each knows the files that it has read.
+    // One of two unfinished compactions has to finish first; each knows the files that it has read.
     tree.tableLog(true).filterNot(_.isUnfinished).foreach { evidence =>
       throw new CompactFailure(
         s"${evidence.message}; the earlier compaction with the staging directory $place is not $whatIsNot")

@@ -33,22 +33,22 @@ import org.apache.spark.sql.types.StringType
 import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
 
 /**
- * Result of making an output.
+ * Result of writing an output.
  *
  * @param staged how it is staged, or the reason why it failed
  */
 private[spark] final case class Made[+T](output: Int, staged: Either[String, T], bytes: Long)
 
-/** Parameters of a compaction that its tasks need. */
+/** A compaction's parameters for its tasks. */
 private[spark] final case class Site(header: Boolean, codec: Option[Codec]) {
 
-  /** How the inputs of an output are joined; a single file with a codec of its own is decoded and encoded, too. */
+  /** How the inputs of an output are joined; a single file with a different codec is also decoded and encoded. */
   def rule(output: Output): JoinRule =
     if (output.isCopy) JoinRule.NONE
     else new JoinRule(header && (output.files > 1 || output.making != Concatenate), output.isJson)
 }
 
-/** Checks whether outputs could be made. */
+/** Checks whether outputs could be written. */
 private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configuration, description: String) {
   import CompactTasks._
 
@@ -63,7 +63,7 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
   /** Reads only the beginnings of inputs, and schemas; writes nothing. */
   final def check(outputs: IndexedSeq[Output]): Seq[Made[Unit]] = inJobs(outputs, checkOne, checkRewriting)
 
-  /** Runs `inTask` for outputs that tasks make, and `asJob` for those that each are a job. */
+  /** Runs `inTask` for outputs written by tasks, and `asJob` for outputs that are a Spark job each. */
   protected final def inJobs[T](
       outputs: IndexedSeq[Output],
       inTask: InTask[T],
@@ -144,7 +144,7 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
     }
   }
 
-  /** The rows of Parquet files. To become lines, they must have a single column of strings. */
+  /** The rows of Parquet files. To become lines, they must have a single string column. */
   private def parquet(inputs: Seq[HadoopPath], toParquet: Boolean): DataFrame = {
     val frame = reader(spark).option("mergeSchema", true).parquet(inputs.map(_.toString): _*)
     val columns = frame.schema.fields
@@ -174,7 +174,7 @@ private[spark] object CompactTasks {
   private val MaxMessageLength = 400
   private val BufferBytes = 1 << 16
 
-  /** More than the bytes in which native code looks for signs of a binary format. */
+  /** More than native code examines for signs of a binary format. */
   private val BeginningBytes = 8192
 
   /** The size of the piece in which [[NativeJoiner]] looks for the first line. */
@@ -315,8 +315,8 @@ private[spark] object CompactTasks {
     CodecPool.returnCompressor(compressorOf(Codec.ofHadoop(codec, new CompressionCodecFactory(conf)), conf))
 
   /**
-   * A compressor, to be returned to the pool. Some codecs need Hadoop's native library, and say so with exceptions of
-   * their own.
+   * A compressor, to be returned to the pool. Some codecs need Hadoop's native library, and throw their own exceptions
+   * without it.
    */
   private def compressorOf(codec: CompressionCodec, conf: Configuration): Compressor =
     try CodecPool.getCompressor(codec, conf)
@@ -342,8 +342,8 @@ private[spark] object CompactTasks {
   }
 
   /**
-   * The bytes of a file, which local files are verified for where they have checksums. Hadoop's codecs would return
-   * some damaged files without their lines, or with some of them, so they decode only what native code does not know.
+   * The bytes of a file; local files with checksums are verified. Hadoop's codecs would return only some or none of the
+   * lines of some damaged files, so they decode only formats that native code does not support.
    */
   def decompressed(file: HadoopPath, codec: Option[CompressionCodec], conf: Configuration): InputStream = {
     val in = open(file, conf)
@@ -380,12 +380,12 @@ private[spark] object CompactTasks {
     fs.getRaw.open(file)
   }
 
-  /** A file's path as messages name it. */
+  /** A file's path for messages. */
   def shown(file: HadoopPath): String = if (file.toUri.getScheme == "file") file.toUri.getPath else file.toString
 
   /**
-   * Takes paths literally, infers no partition columns, and fails on errors instead of dropping rows, whatever is
-   * switched off.
+   * Takes paths literally, infers no partition columns, and fails on errors instead of dropping rows, whatever the
+   * settings.
    */
   def reader(spark: SparkSession) =
     spark.read.option(

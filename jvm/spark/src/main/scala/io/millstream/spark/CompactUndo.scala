@@ -5,7 +5,7 @@ import java.util.OptionalLong
 
 import io.millstream.hadoop.compact.NativeCompaction
 
-/** Files that compactions in place replaced: how long they are kept, and how they are put back or removed. */
+/** Keeps, puts back and removes the files that compactions in place replaced. */
 private[spark] object CompactUndo {
 
   /** When the files that a compaction replaces may be removed. */
@@ -15,11 +15,11 @@ private[spark] object CompactUndo {
   def nowSeconds: Long = System.currentTimeMillis / 1000
 
   /**
-   * Puts back what the latest compaction of a tree replaced.
+   * Puts back the files that the latest compaction of a tree replaced.
    *
-   * @param places its possible staging directories; what was committed there is finished
+   * @param places its possible staging directories; committed compactions there are finished
    * @param open opens one of them
-   * @param check refuses to undo what has this staging directory
+   * @param check refuses to undo the compaction with this staging directory
    */
   def undo(
       options: CompactOptions,
@@ -36,7 +36,7 @@ private[spark] object CompactUndo {
     of(options, source).copy(removed = done.outputs, restored = done.replaced, left = CompactResult.asScala(done.left))
   }
 
-  /** Removes what earlier compactions of a tree replaced. */
+  /** Removes the files that earlier compactions of a tree replaced. */
   def purge(
       options: CompactOptions,
       source: Path,

@@ -14,8 +14,8 @@ import org.apache.spark.sql.execution.datasources.millstream.Diagnosis
 object Doctor {
 
   /**
-   * The argument that says that the session has the settings of `millstream.enable`, since the installation has none of
-   * Millstream's.
+   * The argument that means that the session has the settings of `millstream.enable`, because the installation has
+   * none.
    */
   private val Enabled = "--enabled"
   private val NotInstalled = Diagnosis(
@@ -34,7 +34,7 @@ object Doctor {
     if (found.exists(_.cure.nonEmpty)) System.exit(1)
   }
 
-  /** For Python: the checks of a running session as JSON, with the screen. */
+  /** For Python: the checks of a running session and the screen, as JSON. */
   def runJson(session: SparkSession): String = {
     val found = Diagnosis.of(session)
     new ObjectMapper().writeValueAsString(ListMap("screen" -> text(found), "checks" -> records(found)).asJava)

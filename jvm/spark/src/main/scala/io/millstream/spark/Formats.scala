@@ -18,7 +18,7 @@ import org.apache.spark.sql.SparkSession
 import FormatsRow._
 
 /**
- * `millstream formats`: measures for the user's own text in which format it is best stored.
+ * `millstream formats`: measures the best storage format for the user's own text.
  *
  * {{{
  * PATH ─► FormatsSample: lines ─► a file for each codec (FormatsWork) ─► FormatsRuns: a JVM for each run (FormatsProbe)
@@ -29,7 +29,7 @@ object Formats {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Formats")
   private val WarmUpBytes = 4L << 20
 
-  /** Where a file's index is, beside it. */
+  /** The path of the index next to a file. */
   private val Index = "_millstream"
 
   /** For Python: names and values in, a JSON object out. */
@@ -46,7 +46,7 @@ object Formats {
   def main(arguments: Array[String]): Unit = {
     val (flags, settings) = arguments.partition(_ == "--json")
     val pairs = settings.map(_.split("=", 2)).collect { case Array(key, value) => key -> value }.toMap
-    // The terminal's encoding is the command's business, which says whether it is ASCII.
+    // The command knows the terminal's encoding, and passes whether it is ASCII.
     val out = new PrintStream(System.out, true, UTF_8)
     val code =
       try {
@@ -68,7 +68,7 @@ object Formats {
     if (code != 0) System.exit(code)
   }
 
-  /** There is no session of our own, which would take the place of those that are measured. */
+  /** This JVM has no session, which would compete with the measured ones. */
   private def hadoopConfiguration(conf: SparkConf): Configuration = {
     val hadoop = new Configuration
     conf.getAllWithPrefix("spark.hadoop.").foreach { case (key, value) => hadoop.set(key, value) }
@@ -100,7 +100,7 @@ object Formats {
     for (source <- "local" +: options.also.toSeq; codec <- options.codecs; (job, engine) <- runs(codec))
       yield FormatsRow(source, codec.name, job, engine, 0, 0, None, None)
 
-  /** The runs over a file, in order: the first read of a file may make an index, which later reads use. */
+  /** The runs over a file, in order: the first read of a file may build an index, which later reads use. */
   private def runs(codec: FormatsCodec): Seq[(String, String)] =
     Seq(Read -> Stock) ++ Option.when(codec.name != "none")(FirstRead -> Millstream) ++ Seq(
       Read -> Millstream,
@@ -159,7 +159,7 @@ object Formats {
       rounds.map(row(unmeasured, _))
     }
 
-    /** Each in a new JVM, because a driver keeps indexes in memory, too. None if the file gets no index. */
+    /** Each in a new JVM, because a driver also keeps indexes in memory. None if the file gets no index. */
     private def firstReads(
         runs: FormatsRuns,
         path: String,
@@ -188,7 +188,7 @@ object Formats {
       })
 }
 
-/** A line on the terminal that says what is done, and about how long the rest takes: as long as the runs so far. */
+/** A line on the terminal with the current step and the estimated time left, based on the runs so far. */
 private[spark] final class FormatsProgress(preparations: Int, runs: Int, options: FormatsOptions) {
   private val Width = 20
   private val steps = preparations + runs

@@ -4,7 +4,7 @@ import FormatsRow._
 import FormatsText.{bytes, seconds, times}
 
 /**
- * The recommendation for the files of one source: what the measured figures say, and nothing else.
+ * The recommendation for the files of one source, based only on the measured figures.
  *
  * @param format None if Millstream has read no format correctly
  */
@@ -12,7 +12,7 @@ final case class FormatsAdvice(source: String, format: Option[String], sentences
 
 object FormatsAdvice {
 
-  /** Times that differ by less than this are taken as the same. */
+  /** Times that differ by less than this count as equal. */
   private val Noise = 1.1
   private val ShortS = 1.0
 
@@ -37,7 +37,7 @@ object FormatsAdvice {
   private final case class Format(name: String, bytes: Long, figures: FormatsFigures) {
     def wallS: Double = figures.wallS
 
-    /** What the recommended format has least of: half the size is worth twice the time. */
+    /** The quantity that the recommended format minimises: half the size is worth twice the time. */
     def cost: Double = bytes * wallS
 
     def shown: String = s"$name (${FormatsText.bytes(bytes)}, ${seconds(wallS)})"
@@ -47,7 +47,7 @@ object FormatsAdvice {
     rows.filter(row => row.job == Read && row.engine == engine).flatMap(row =>
       row.measured.map(Format(row.format, row.bytes, _)))
 
-  /** Rows that are lost without an error are the worst of all. */
+  /** Silently lost rows are the worst result. */
   private def wrongRows(rows: Seq[FormatsRow]): Seq[String] =
     (for (row <- rows.filter(_.problem.isDefined); figures <- row.figures) yield {
       val found = s"${figures.rows} of the ${row.lines} rows of ${row.format}"
@@ -98,7 +98,7 @@ object FormatsAdvice {
       s"With a repartition the read takes ${seconds(after.wallS)} instead of ${seconds(best.wallS)}. $readers, $verdict."
     }.toSeq
 
-    /** What would lead to another recommendation. */
+    /** Conditions under which the recommendation would differ. */
     def changes: Seq[String] = slowerStorage ++ moreCores ++ fromElsewhere ++ largerSample
 
     private def largerSample: Option[String] = Option.when(formats.map(_.wallS).max < ShortS) {
@@ -114,7 +114,7 @@ object FormatsAdvice {
       else Seq(s"More cores speed up ${names(divided)}; one task reads all of a file in ${names(whole)}.")
     }
 
-    /** The bandwidth below which a format that is smaller is read sooner, too, as its bytes arrive sooner. */
+    /** The bandwidth below which a smaller format is also read faster, because its bytes arrive sooner. */
     private def slowerStorage: Seq[String] =
       formats.filter(_.bytes < best.bytes).maxByOption(other => best.bytes / other.wallS) match {
         case Some(other) =>
@@ -131,7 +131,7 @@ object FormatsAdvice {
   }
 }
 
-/** Figures as people read them. */
+/** Figures in human-readable form. */
 private[spark] object FormatsText {
   private val Units = Seq("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -144,7 +144,7 @@ private[spark] object FormatsText {
 
   def times(ratio: Double): String = if (ratio < 10) f"$ratio%.1f times" else f"$ratio%.0f times"
 
-  /** A text in lines of so many columns. */
+  /** Wraps a text at this number of columns. */
   def wrapped(text: String, columns: Int): Seq[String] = text.split(' ').foldLeft(Vector.empty[String]) {
     case (lines :+ last, word) if last.length + 1 + word.length <= columns => lines :+ s"$last $word"
     case (lines, word) => lines :+ word

@@ -8,9 +8,9 @@ import java.nio.file.{Files, Path}
 import javax.imageio.ImageIO
 
 /**
- * A bar, or a line without one.
+ * A bar, or a line of text.
  *
- * @param caption what stands after the bar
+ * @param caption the text after the bar
  * @param isOurs whether it is Millstream's
  */
 private[spark] final case class FormatsBar(label: String, length: Option[Double], caption: String, isOurs: Boolean)
@@ -31,7 +31,7 @@ private[spark] final case class FormatsChart(title: String, groups: Seq[FormatsB
     (group.title +: lines).mkString("\n")
   }.mkString("\n\n")
 
-  /** Writes the picture in the format of the file's ending. */
+  /** Writes the picture in the format of the file's extension. */
   def write(file: Path): Unit = {
     val picture = if (file.toString.endsWith(".svg")) svg.getBytes(UTF_8) else png
     try Files.write(file, picture)
@@ -41,7 +41,7 @@ private[spark] final case class FormatsChart(title: String, groups: Seq[FormatsB
     }
   }
 
-  /** The one description of the picture. */
+  /** The description of the picture for all formats. */
   private def shapes: Seq[Shape] = {
     val heading = Letters(Margin, Margin + TitleSize, title, TitleSize, isBold = true)
     val (_, all) = groups.foldLeft((Margin + 2 * Line, Seq[Shape](heading))) { case ((top, shapes), group) =>
@@ -117,7 +117,7 @@ private[spark] object FormatsChart {
   private val StockColor = new Color(0x9a9a9a)
   private val OurColor = new Color(0x2f6db5)
 
-  /** Characters of the longest bar on a terminal. */
+  /** Length of the longest bar on a terminal, in characters. */
   private val Columns = 40
 
   /** A full block, and its parts in eighths. */
@@ -128,7 +128,7 @@ private[spark] object FormatsChart {
   private final case class Rectangle(x: Int, y: Int, width: Int, height: Int, color: Color) extends Shape
   private final case class Letters(x: Int, y: Int, text: String, size: Int, isBold: Boolean) extends Shape
 
-  /** A bar of a part of the columns, not shorter than the least that can be seen. */
+  /** A bar of a fraction of the columns, at least as long as the smallest visible one. */
   def blocks(part: Double, ascii: Boolean): String =
     if (ascii) "#" * math.max(1, math.round(part * Columns).toInt)
     else {

@@ -16,7 +16,10 @@ import org.apache.spark.network.util.JavaUtils
 /** A failure whose message is for the user: path, operation, and what to do. */
 class FormatsFailure(message: String) extends RuntimeException(message)
 
-/** A format in which the sample is written, as the usual command writes it: one file, one gzip member or frame. */
+/**
+ * A format in which the sample is written, in the form that the usual command writes: one file, one gzip member or
+ * frame.
+ */
 private[spark] final case class FormatsCodec(
     name: String,
     fileName: String,
@@ -57,10 +60,10 @@ private[spark] object FormatsCodec {
  * Options of a comparison of formats.
  *
  * @param workDirectory where the sample is written, in a new directory that is removed at the end
- * @param also a directory on S3 or HDFS from which the sample is read, too
- * @param limitSeconds the most that one run, with its warm-up, may take
- * @param progress whether standard error is a terminal, which shows what is left
- * @param ascii whether the terminal shows nothing but ASCII
+ * @param also a directory on S3 or HDFS from which the sample is also read
+ * @param limitSeconds maximum duration of one run with its warm-up
+ * @param progress whether standard error is a terminal, which shows the remaining time
+ * @param ascii whether the terminal shows only ASCII
  */
 final case class FormatsOptions(
     path: String,
@@ -109,7 +112,7 @@ object FormatsOptions {
     Try(parse(text)).toOption.filter(isRight).getOrElse(throw new FormatsFailure(s"--$key=$text: not $form"))
   }
 
-  /** Checked before anything is measured, so that no result is lost for a wrong name. */
+  /** Checked before measuring, so that a wrong name does not lose the results. */
   private def picture(name: String): Path = {
     val file = Paths.get(name).toAbsolutePath
     val directory = file.getParent

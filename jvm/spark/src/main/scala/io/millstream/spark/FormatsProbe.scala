@@ -21,18 +21,18 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.functions.{col, count, length, lit, sum}
 
 /**
- * One measured run of `millstream formats`: warms this JVM, does the job several times, and writes what each took to a
- * file, as JSON.
+ * One measured run of `millstream formats`: warms up this JVM, does the job several times, and writes the cost of each
+ * round to a JSON file.
  *
  * {{{
  * FormatsProbe read|repartition PATH WARM_UP_PATH ROUNDS ANSWER
  * }}}
  *
- * It uses nothing of Millstream: in runs of stock Spark, this class is all that the class path has of our jar.
+ * It does not use Millstream: in runs of stock Spark, the class path has only this class of our jar.
  */
 object FormatsProbe {
 
-  /** Java code that decodes and divides lines is slow until it is compiled, which would count against stock Spark. */
+  /** Java code that decodes and splits lines is slow until it is compiled, which would count against stock Spark. */
   private val WarmUps = 2
 
   /** Tasks of a repartition for each core. */
@@ -53,7 +53,7 @@ object FormatsProbe {
     Files.write(Paths.get(answer), new ObjectMapper().writeValueAsBytes(measured))
   }
 
-  /** Ends this JVM when the one that has started it ends in any way, which closes the pipe. */
+  /** Ends this JVM when its parent ends in any way, which closes the pipe. */
   private def endWithParent(): Unit = {
     val watcher = new Thread(() => {
       while (System.in.read() >= 0) {}
@@ -102,7 +102,7 @@ object FormatsProbe {
   private def lines(spark: SparkSession, job: String, path: String): Long = {
     val text = spark.read.text(path)
     if (job == "read") text.count()
-    // The sum needs the lines after they were moved: for a count alone, empty rows would be.
+    // The sum needs the lines after the shuffle; a mere count would move empty rows.
     else text.repartition(TasksPerCore * spark.sparkContext.defaultParallelism).agg(
       count(lit(1)),
       sum(length(col("value")))).first().getLong(0)
@@ -147,7 +147,7 @@ object FormatsProbe {
       }
     }
 
-    /** Waits until all tasks so far have been told of: events come in order, and the ones of this job are the last. */
+    /** Waits until all tasks so far have been reported: events arrive in order, and this job's are the last. */
     def await(): Unit = {
       val last = spark.sparkContext.parallelize(Seq(0), 1).countAsync()
       last.get()
@@ -160,15 +160,15 @@ object FormatsProbe {
     def cpuNs: Long = synchronized(cpu)
 
     /**
-     * Milliseconds of the tasks of the stage that reads: of those that read no other's output, the one with the most
-     * work.
+     * Task times, in milliseconds, of the stage that reads: among stages that read no other's output, the one with the
+     * most work.
      */
     def ofRead: Seq[Long] = synchronized {
       val reading = stages.values.filter(_.parentIds.isEmpty).flatMap(stage => durations.get(stage.stageId))
       reading.maxByOption(_.sum).map(_.toSeq).getOrElse(Nil)
     }
 
-    /** The longest task of the stage that reads, in median tasks. */
+    /** The longest task of the stage that reads, as a multiple of the median task. */
     def skew: Double = {
       val sorted = ofRead.sorted
       val middle = sorted.slice((sorted.length - 1) / 2, sorted.length / 2 + 1)

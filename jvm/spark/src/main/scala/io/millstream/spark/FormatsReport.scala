@@ -9,7 +9,7 @@ import FormatsRow._
 import FormatsText.{bytes, seconds}
 
 /**
- * What a comparison of formats has found; of a dry run, what would be measured.
+ * The result of a comparison of formats; for a dry run, what would be measured.
  *
  * @param sample None before it is taken
  */
@@ -21,7 +21,7 @@ private[spark] final case class FormatsReport(
     rounds: Int) {
   import FormatsReport._
 
-  /** Whether a run with Millstream was wrong, or did not end well. */
+  /** Whether a run with Millstream returned wrong rows or failed. */
   def hasFailed: Boolean = rows.exists(row => row.engine == Millstream && row.problem.isDefined)
 
   def json: String = {
@@ -56,7 +56,7 @@ private[spark] final case class FormatsReport(
       "recommended" -> advice.exists(of => of.source == row.source && of.format.contains(row.format)))
   }
 
-  /** How much longer stock Spark takes for the same; the first read is compared with stock Spark's read. */
+  /** Stock Spark's time as a multiple of this run's; the first read is compared with stock Spark's read. */
   private def speedup(row: FormatsRow): Option[Double] = if (row.engine == Stock) None
   else {
     val job = if (row.job == FirstRead) Read else row.job
@@ -107,7 +107,7 @@ private[spark] final case class FormatsReport(
     case (None, problem) => Seq(problem.getOrElse(""))
   }
 
-  /** Time of each read, by source and job; first reads stand with the others. */
+  /** Time of each read, by source and job; first reads are listed with the others. */
   def chart: FormatsChart = {
     val groups = for {
       source <- rows.map(_.source).distinct
@@ -132,14 +132,14 @@ private[spark] object FormatsReport {
     Seq("format", "size", "source", "job", "engine", "rows", "partitions", "time", "CPU", "memory", "skew", "x stock")
   private val TextColumns = 110
 
-  /** As much of a path as a picture has place for. */
+  /** As much of a path as fits into a picture. */
   private val TitleColumns = 70
   private val SourceColumn = 2
   private val FirstNumber = 5
   private val Jobs = Map(Read -> "read", Repartition -> "read + repartition", FirstRead -> "first read")
   private val Engines = Map(Stock -> "stock", Millstream -> "Millstream")
 
-  /** Cells in columns; one that stands for the rest of its line does not widen them. */
+  /** Cells in columns; a cell that spans the rest of its line does not widen them. */
   private def aligned(lines: Seq[Seq[String]], rightFrom: Int): String = {
     val whole = lines.filter(_.length == lines.head.length)
     val widths = lines.head.indices.map(column => (if (column < rightFrom) lines else whole).map(_(column).length).max)

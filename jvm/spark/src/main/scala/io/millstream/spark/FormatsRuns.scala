@@ -15,7 +15,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import org.apache.spark.SparkConf
 
-/** What the round with the median time took, and the most that any round of the run used. */
+/** The cost of the round with the median time, and the run's peak usage. */
 final case class FormatsFigures(rows: Long, partitions: Int, wallS: Double, cpuS: Double, peakBytes: Long, skew: Double)
 
 /**
@@ -26,7 +26,7 @@ final case class FormatsFigures(rows: Long, partitions: Int, wallS: Double, cpuS
  * @param bytes size of the file
  * @param lines number of lines of the file
  * @param figures None if nothing was measured
- * @param problem why there are no figures, or why they are those of wrong rows
+ * @param problem why there are no figures, or why the rows are wrong
  */
 final case class FormatsRow(
     source: String,
@@ -38,7 +38,7 @@ final case class FormatsRow(
     figures: Option[FormatsFigures],
     problem: Option[String]) {
 
-  /** Figures of a run whose rows are right; others are compared with nothing. */
+  /** Figures of a run with correct rows; others are not compared. */
   def measured: Option[FormatsFigures] = if (problem.isEmpty) figures else None
 }
 
@@ -71,7 +71,7 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
   /** How many tasks ran at once in the last run that was successful. */
   var cores: Int = 1
 
-  /** Does `job` over a file, after some over another, `rounds` times. */
+  /** Does `job` on a file `rounds` times, after a warm-up on another. */
   def run(
       engine: String,
       job: String,
@@ -95,7 +95,7 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
       measured.get("rounds").elements.asScala.map(figures(_, measured.get("peak_bytes").asLong)).toSeq
     }.toRight {
       val error = found.fold(s"the JVM ended with status $status: $lastWords")(_.get("error").asText)
-      // What the probe gets to know of a task without memory may be no more than that Spark has ended.
+      // When a task runs out of memory, the probe may learn only that Spark has ended.
       if (s"$error$logged".contains("OutOfMemoryError")) "out of memory; for more: --conf=spark.driver.memory=SIZE"
       else error
     }
@@ -121,11 +121,11 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
 
   private def arguments(engine: String, probeArguments: Seq[String]): Seq[String] = {
     val java = Paths.get(System.getProperty("java.home"), "bin", "java").toString
-    // Debuggers and other agents listen at ports that are taken.
+    // Debuggers and other agents would listen on ports that are already taken.
     val flags = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(flag =>
       flag.startsWith("-agent") || flag.startsWith("-javaagent"))
     val classPath = if (engine == FormatsRow.Stock) stockPath else s"$stockPath:$ourJar"
-    // What a run that is killed leaves is removed with the rest.
+    // Leftovers of a killed run are removed with the rest.
     val jvm = Seq(java) ++ flags ++ Seq(s"-Djava.io.tmpdir=${work.scratch}", "-cp", classPath)
     jvm ++ Seq(
       Submit,
@@ -140,12 +140,12 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
     val file = work.scratch.resolve(name)
     val properties = new Properties
     settings.foreach { case (key, value) => properties.setProperty(key, value) }
-    // Properties may have credentials; the directory is closed to others.
+    // Properties may contain credentials; other users cannot read the directory.
     FormatsWork.writing(file)(Using.resource(Files.newBufferedWriter(file, UTF_8))(properties.store(_, null)))
     file
   }
 
-  /** A jar of the probe alone. The services of ours would switch Millstream on in stock Spark. */
+  /** A jar with only the probe. Our jar's service files would enable Millstream in stock Spark. */
   private def writeProbe(): Unit = FormatsWork.writing(probe) {
     Using.resources(new JarFile(ourJar.toFile), new JarOutputStream(Files.newOutputStream(probe))) { (ours, out) =>
       ours.entries.asScala.filter(_.getName.startsWith(ProbeClass.replace('.', '/'))).foreach { entry =>
@@ -167,18 +167,18 @@ private[spark] object FormatsRuns {
   private def isOurs(entry: String): Boolean = Try(Files.isSameFile(Paths.get(entry), ourJar)).getOrElse(false)
 }
 
-/** The settings of the two kinds of runs, made of those of this JVM, whichever kind it is. */
+/** The settings of the two kinds of runs, derived from this JVM's, whichever kind it is. */
 private[spark] object FormatsSettings {
   private val JarPlaceholder = "@JAR@"
 
-  /** The jar where it has to be a path. A jar that this JVM has loaded is one anyway. */
+  /** The jar, for settings that need a path. A jar that this JVM has loaded is one anyway. */
   private val PathPlaceholder = "@JAR_PATH@"
   private val Block = "/millstream/spark-defaults.conf"
   private val ClassPaths = Set("spark.driver.extraClassPath", "spark.executor.extraClassPath")
   private val Jars = "spark.jars"
   private val Lists = ClassPaths + Jars
 
-  /** Settings that belong to an application that is running, or keep an index elsewhere than beside the sample. */
+  /** Settings that belong to a running application, or keep an index elsewhere than next to the sample. */
   private val OfApplication = Seq(
     "spark.app.",
     "spark.submit.",
@@ -197,7 +197,7 @@ private[spark] object FormatsSettings {
     }.toMap
   }
 
-  /** Those of Spark without Millstream. */
+  /** The settings of Spark without Millstream. */
   def stock(given: Map[String, String], jar: String): Map[String, String] = {
     val ours = block(jar)
     val others = given.filterNot { case (key, value) =>
@@ -215,7 +215,7 @@ private[spark] object FormatsSettings {
   private def isJar(entry: String, jar: String): Boolean =
     entry == jar || Try(new URI(entry)).toOption.exists(uri => uri.getScheme == "file" && uri.getPath == jar)
 
-  /** Those of Spark with Millstream: the user's own, and the conf block where they say nothing. */
+  /** The settings of Spark with Millstream: the user's own, completed by the conf block. */
   def millstream(given: Map[String, String], jar: String): Map[String, String] = {
     val own = given.filterNot { case (key, _) => OfApplication.exists(key.startsWith) }
     val lists = block(jar).collect {

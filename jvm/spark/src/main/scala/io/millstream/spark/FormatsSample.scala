@@ -18,7 +18,7 @@ import org.apache.hadoop.io.compress.CompressionCodecFactory
  *
  * @param bytes size of the text
  * @param lines as Spark counts them, which is the truth for all runs
- * @param files from how many files they are
+ * @param files number of files that they come from
  */
 private[spark] final case class FormatsSample(bytes: Long, lines: Long, files: Int)
 
@@ -27,7 +27,7 @@ private[spark] object FormatsSample {
   private val Buffer = 1 << 16
   private val Lz4Frame = Array(0x04, 0x22, 0x4d, 0x18).map(_.toByte)
 
-  /** The most that is read to the end of the last line, which is longer than the sample then. */
+  /** Maximum length of the last line beyond the size of the sample. */
   private val LongestLine = 64L << 20
 
   /** The files that a sample is taken from, in the order of their names, none of them empty or hidden. */
@@ -73,7 +73,7 @@ private[spark] object FormatsSample {
       FormatsSample(lines.written, lines.count, taken)
     }
 
-  /** The text of a file, by its name's ending. */
+  /** The text of a file, decoded by its extension. */
   private def opened(file: HadoopPath, conf: Configuration): InputStream = {
     val raw = new BufferedInputStream(file.getFileSystem(conf).open(file), Buffer)
     try file.getName.split('.').last match {
@@ -124,7 +124,7 @@ private[spark] object FormatsSample {
       }
     }
 
-    /** Of the buffer, what is within the sample. */
+    /** The part of the buffer that is within the sample. */
     private def add(length: Int): Unit = {
       var end = 0
       while (end < length && !(written + end >= most && (if (end > 0) buffer(end - 1) else last) == '\n')) {
@@ -139,7 +139,7 @@ private[spark] object FormatsSample {
       }
     }
 
-    /** Ends the last line of a file, which the next file's first line must not continue. */
+    /** Ends the last line of a file, so that the next file's first line does not continue it. */
     def endLine(): Unit = if (last != '\n') {
       FormatsWork.writing(target)(out.write('\n'))
       if (last != '\r') breaks += 1

@@ -11,7 +11,7 @@ import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.util.ShutdownHookManager
 
-/** Where the files of all codecs are read from, each below a directory of its own. */
+/** A source of the files of all codecs, each below a separate directory. */
 private[spark] final case class FormatsSource(name: String, directory: HadoopPath) {
   def directoryOf(codec: FormatsCodec): HadoopPath = new HadoopPath(directory, codec.name)
 
@@ -19,8 +19,8 @@ private[spark] final case class FormatsSource(name: String, directory: HadoopPat
 }
 
 /**
- * What a comparison makes: directories, and the process of the current run. All of it is gone when it is closed, and
- * when this JVM ends.
+ * A comparison's directories and the process of the current run. All are removed when it is closed, and when this JVM
+ * ends.
  */
 private[spark] final class FormatsWork private (
     directory: Path,
@@ -44,15 +44,15 @@ private[spark] final class FormatsWork private (
 
   def fileOf(codec: FormatsCodec): Path = directory.resolve(codec.name).resolve(codec.fileName)
 
-  /** Called often by what takes long. */
+  /** Called often by long operations. */
   def check(): Unit = if (isStopped) throw new FormatsFailure("interrupted; nothing is left behind")
 
-  /** Starts a process and waits for it; None if it was not done within its time, and was killed. */
+  /** Starts a process and waits for it; None if it exceeded its time and was killed. */
   def run(command: ProcessBuilder, seconds: Long): Option[Int] = {
     val process = command.start()
     child = Some(process)
     try {
-      // A stop that came before there was a process.
+      // The stop came before the process existed.
       check()
       Option.when(process.waitFor(seconds, TimeUnit.SECONDS))(process.exitValue)
     } finally {
@@ -62,7 +62,7 @@ private[spark] final class FormatsWork private (
     }
   }
 
-  /** Ends the comparison, which throws an exception and then removes what it has made. */
+  /** Ends the comparison, which throws an exception and then removes its files. */
   def stop(): Unit = {
     isStopped = true
     child.foreach(_.destroyForcibly())
@@ -101,7 +101,7 @@ private[spark] object FormatsWork {
   private val Open = ConcurrentHashMap.newKeySet[FormatsWork]()
 
   /**
-   * New directories, which have one directory for each codec, and one for all else: the work directory may be a slow
+   * New directories with a subdirectory for each codec, and one for everything else: the work directory may be a slow
    * mount.
    */
   def open(options: FormatsOptions, conf: Configuration): FormatsWork = {
@@ -123,7 +123,7 @@ private[spark] object FormatsWork {
           deleteTree(scratch)
           throw e
       }
-    // Made at once: a file that is written after the directories have been removed makes none again.
+    // All are created now: a file written after the removal does not create them again.
     try writing(scratch)(options.codecs.foreach(codec => Files.createDirectory(work.fileOf(codec).getParent)))
     catch {
       case e: Throwable =>
@@ -143,11 +143,11 @@ private[spark] object FormatsWork {
 
   def stopAll(): Unit = Open.asScala.foreach(_.stop())
 
-  /** Runs what writes to a directory that an option has named. */
+  /** Runs code that writes to a directory named by an option. */
   def writing[T](path: Any, option: String = "--work-dir")(body: => T): T =
     try body
     catch {
-      // Hadoop has no one class for a file system that it does not have.
+      // Hadoop throws different exceptions for a missing file system.
       case e @ (_: IOException | _: UncheckedIOException | _: IllegalArgumentException) =>
         val reason = e match {
           case _: NoSuchFileException => "there is no such directory"

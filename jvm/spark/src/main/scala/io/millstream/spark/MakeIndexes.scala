@@ -10,7 +10,7 @@ import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.datasources.millstream.{IndexJob, IndexOutcome}
 
-/** `millstream index --spark`: makes or removes indexes of compressed files before Spark reads them. */
+/** `millstream index --spark`: builds or removes indexes of compressed files before Spark reads them. */
 object MakeIndexes {
   private val Usage =
     "usage: MakeIndexes [--json] path=PATH... [directory=DIR] [min-size=SIZE] [prune=true] [dry-run=true] [verbose=true]"

@@ -18,10 +18,10 @@ object PythonLines {
   private val TasksPerCore = 4
 
   /**
-   * The first column, joined by LF, in pieces of at least one line and usually hundreds.
+   * The first column, joined by LF, in pieces of at least one and usually hundreds of lines.
    *
-   * @param lines a frame whose first column has strings without LF, none of them null; invalid UTF-8 becomes
-   *     replacement characters
+   * @param lines a frame whose first column has non-null strings without LF; invalid UTF-8 becomes replacement
+   *     characters
    * @param mayShare whether partitions with few bytes may be merged: a Python task costs as much as a thousand small
    *     files
    */

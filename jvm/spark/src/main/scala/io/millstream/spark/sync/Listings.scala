@@ -268,8 +268,8 @@ private[sync] object Listings {
   private val IsBoth = "it is both an object and a directory, which only an object store can represent"
 
   /**
-   * Why a directory does not take part. Even without links there are several ways to one directory: a bind mount, for
-   * example.
+   * Why the root of the other side does not take part. Even without links it may be reached in several ways, such as by
+   * a bind mount.
    */
   private val IsOther =
     Map(Source -> "the source contains the destination", Destination -> "the destination contains the source")

@@ -51,7 +51,7 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
     } else {
       val missing = client.withHiveState(changeKnown(change, change.partitions.asScala.toSeq, standing))
       add(change, missing, standing)
-      // Hive records that a new partition has no rows, so its parameters are set once more.
+      // Hive records that a new partition has no rows, so its parameters are set again.
       client.withHiveState(changeKnown(change, missing, standing))
     }
     drop(change, standing)

@@ -67,7 +67,7 @@ private object CompactCatalogFileIndex {
 
   def statusCacheOf(index: CatalogFileIndex): FileStatusCache = statusCache.get(index).asInstanceOf[FileStatusCache]
 
-  /** The file system, if all partitions are on one that Millstream lists. */
+  /** The file system of all partitions, if it is a single one that Millstream lists. */
   def fileSystem(paths: Seq[Path], conf: Configuration): Option[Listed] = {
     def place(path: Path) = (path.toUri.getScheme, path.toUri.getAuthority)
     Option.when(paths.nonEmpty && paths.forall(place(_) == place(paths.head)))(paths.head).flatMap(listed(_, conf))
@@ -83,8 +83,8 @@ private object CompactCatalogFileIndex {
  * Listings of a table's partitions.
  *
  * They are valid until Spark's index is refreshed, by an INSERT for example, or its cache drops them because of their
- * age. For that, Spark's cache has an entry that stands for all of them. Together they take at most the memory that
- * Spark's cache may take, `spark.sql.hive.filesourcePartitionFileCacheSize`.
+ * age. For that, Spark's cache has an entry that stands for all of them. Together they take at most the memory allowed
+ * for Spark's cache, `spark.sql.hive.filesourcePartitionFileCacheSize`.
  */
 private final class PartitionCache(spark: SparkSession, ofSpark: FileStatusCache) {
   private val byPartition = mutable.HashMap.empty[Path, LeafDirectories]
@@ -176,8 +176,8 @@ private final class CatalogRelation(files: HadoopFsRelation, index: CompactCatal
 
 /**
  * Gives tables with partitions in the catalog a [[CompactCatalogFileIndex]], Hive tables that Spark converts among
- * them. Spark's index lists nothing before a query is optimized, so it is replaced in time here, and in the session's
- * cache of tables, so that later queries find its listings.
+ * them. Spark's index lists nothing before a query is optimized, so replacing it here is in time. It is also replaced
+ * in the session's cache of tables, so that later queries find its listings.
  */
 class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
@@ -206,8 +206,8 @@ class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
     table.copy(relation = new CatalogRelation(files, index))
 
   /**
-   * Whether a table has partitions, by default where Millstream lists them; for other tables Spark would be asked in
-   * vain.
+   * Whether a table has partitions and its default location is on a file system that Millstream lists; asking Spark
+   * about other tables would be useless.
    */
   private def isListed(table: CatalogTable): Boolean =
     table.partitionColumnNames.nonEmpty &&

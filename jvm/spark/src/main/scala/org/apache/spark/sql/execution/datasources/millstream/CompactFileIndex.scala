@@ -71,7 +71,7 @@ class CompactFileIndex private (
     case None => super.allFiles()
   }
 
-  /** Also a view if it can be; Spark's own method would create all statuses at once. */
+  /** Also a view if possible; Spark's own method would create all statuses at once. */
   override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = {
     val choosesFiles = dataFilters.exists(_.references.exists(CompactFileIndex.isOfMetadata))
     view.filter(_ => partitionSpec().partitionColumns.isEmpty && !choosesFiles)
@@ -93,8 +93,8 @@ class CompactFileIndex private (
   }
 
   /**
-   * The file whose path is the first in the order of strings; none if files are filtered, or if names begin with an
-   * underscore and may be Parquet's summaries.
+   * The file whose path is the first in string order; none if files are filtered, or if names begin with an underscore
+   * and may be Parquet's summaries.
    */
   private[millstream] def firstByPath: Option[FileStatus] = listed.flatMap { leaves =>
     val chosen = selected(leaves)
@@ -189,8 +189,7 @@ object CompactFileIndex {
   }
 
   /**
-   * Whether Spark ignores a hidden file that is the only path, even where it lists a path with all below it: before
-   * 4.3, it does.
+   * Whether Spark ignores a hidden file that is the only path, even if it lists paths recursively: it does before 4.3.
    */
   private lazy val ignoresHiddenRoots: Boolean = !new PathFilterWrapper(null).accept(new Path("/.hidden"))
 

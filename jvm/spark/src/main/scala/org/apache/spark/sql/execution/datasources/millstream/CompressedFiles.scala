@@ -19,12 +19,12 @@ import org.apache.spark.util.{SerializableConfiguration, ThreadUtils}
 /**
  * The indexes of the large compressed files that are to be read.
  *
- * An index that is kept is read by the driver, from which tasks get the parts that they need. Indexes that are missing
- * are made by a job, a task for each file, which decodes the file once.
+ * The driver reads existing indexes, and tasks get the parts that they need from it. A Spark job builds missing
+ * indexes, with a task for each file that decodes the file once.
  */
 private[millstream] object CompressedFiles extends Logging {
 
-  /** Decoded bytes of a compressed byte, as long as nothing else is known: what common lines have. */
+  /** Decoded bytes for each compressed byte, as long as nothing else is known: the ratio of common lines. */
   val Ratio = 8L
 
   private val Loaders = 16
@@ -32,7 +32,7 @@ private[millstream] object CompressedFiles extends Logging {
   /** Files that the log names for one reason. */
   private val MostNamed = 10
 
-  /** Bytes of indexes that the driver keeps: those of about 100 GB of text. */
+  /** Bytes of indexes that the driver keeps: enough for about 100 GB of text. */
   private val MostBytes = 64L << 20
   private val Cancelled = "SPARK_JOB_CANCELLED"
 
@@ -41,10 +41,10 @@ private[millstream] object CompressedFiles extends Logging {
   private val Indivisible =
     "it has no point at which decoding could start; rewrite it with `millstream recompress`, or as several files"
 
-  /** Files that have been found to be undivided. */
+  /** Files known not to be splittable. */
   private val undivided = rememberedFiles()
 
-  /** Files whose indexes the tasks of queries that only count were to make. */
+  /** Files whose indexes the tasks of counting queries were to build. */
   private val counted = rememberedFiles()
 
   private def rememberedFiles(): JavaSet[CompressedFile] = Collections.synchronizedSet(Collections.newSetFromMap(
@@ -57,11 +57,12 @@ private[millstream] object CompressedFiles extends Logging {
     Collections.synchronizedMap(new RecentIndexes(MostBytes))
 
   /**
-   * The bytes of the indexes of files, except files that cannot be divided or read. A job makes those that are missing.
+   * The bytes of the indexes of files, except files that are not splittable or not readable. A Spark job builds missing
+   * ones.
    *
-   * @param onlyCounts whether the query only counts lines. Then the job leaves a file to the task that reads it, which
-   *     makes the index meanwhile. If a later query finds no index, the task could not keep it: the driver gets it from
-   *     the job, or learns that the file is undivided.
+   * @param onlyCounts whether the query only counts lines. Then the Spark job leaves a file to the task that reads it,
+   *     which builds the index meanwhile. If a later query finds no index, the task could not keep it: the driver gets
+   *     it from the Spark job, or learns that the file is not splittable.
    */
   def indexes(
       files: Seq[CompressedFile],
@@ -84,31 +85,31 @@ private[millstream] object CompressedFiles extends Logging {
       withoutIndexes(files, s"${IndexSettings.Enabled.key} is false")
     }
 
-  /** No indexes of files, and says why. */
+  /** Returns no indexes, and logs why. */
   def withoutIndexes(files: Seq[CompressedFile], why: String): Map[CompressedFile, Array[Byte]] = {
     tell(files.map(_.path), why)
     Map.empty
   }
 
   /**
-   * The versions of files now, which may have been listed long ago: Spark's readers return what is in a file when they
-   * read it.
+   * The current versions of files, which may have been listed long ago: Spark's readers return a file's contents at the
+   * time of reading.
    */
   def current(files: Seq[CompressedFile], conf: Configuration): Seq[CompressedFile] = {
     def one(file: CompressedFile) =
       try {
         val status = file.path.getFileSystem(conf).getFileStatus(file.path)
         val now = CompressedFile.of(status, file.codec)
-        // An object store states the time of the same version less exactly here than in a listing.
+        // An object store reports the time of the same version less exactly here than in a listing.
         if (file.version.nonEmpty && now.tag == file.tag) file else now.copy(path = file.path)
       } catch {
-        // Its reader will say so.
+        // Its reader will report it.
         case _: IOException => file
       }
     if (files.length < 2) files.map(one) else ThreadUtils.parmap(files, "millstream-versions", Loaders)(one)
   }
 
-  /** Whether a file has an index, or may get one, as far as it is known. */
+  /** Whether a file has an index or may get one, as far as known. */
   def mayHaveIndex(file: CompressedFile): Boolean = file.codec.hasIndex && !undivided.contains(file)
 
   private def tell(files: Seq[Path], why: String): Unit = {
@@ -116,25 +117,25 @@ private[millstream] object CompressedFiles extends Logging {
     if (files.length > MostNamed) logInfo(s"The same applies to ${files.length - MostNamed} more files")
   }
 
-  /** Keeps an index that a task has made. If that fails, the rows that the task has found are right all the same. */
+  /** Keeps an index that a task has made. If that fails, the task's rows are correct anyway. */
   def save(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Unit =
     keep(file, index, store, conf).tell(file)
 
-  /** Whether a path has another version than the one that was planned to be read. Reads by an ETag have failed then. */
+  /** Whether a path has a version other than the planned one. Reads by ETag have failed in that case. */
   private def hasChanged(file: CompressedFile, conf: Configuration): Boolean = file.version.isEmpty && {
     val now = CompressedFile.of(file.path.getFileSystem(conf).getFileStatus(file.path), file.codec)
     now.tag != file.tag
   }
 
-  /** @param made the digests of indexes that have just been made */
+  /** @param made the digests of indexes that have just been built */
   private def load(
       files: Seq[CompressedFile],
       store: IndexStore,
       conf: Configuration,
       made: Map[CompressedFile, String] = Map.empty)
       : Map[CompressedFile, Recent] = {
-    // One that somebody has removed, because it is another file's, is not used again. An ETag tells files apart, so
-    // this costs no request there.
+    // A removed index, perhaps removed because it is another file's, is not used again. ETags distinguish files, so no
+    // request is needed with them.
     def isRemoved(file: CompressedFile) =
       Option(recent.get((store, file))).exists(_.isKept) && file.version.isEmpty && !store.contains(file, conf)
     def one(file: CompressedFile) = {
@@ -160,7 +161,7 @@ private[millstream] object CompressedFiles extends Logging {
         catch {
           case e: SparkException if e.getCondition != Cancelled =>
             logWarning("Not all indexes of compressed files could be made; one task reads each file without one", e)
-            // Those that were made are in the store.
+            // The indexes just built are in the store.
             files.map(_ => Kept(None))
         }
       val results = files.zip(made)
@@ -171,7 +172,7 @@ private[millstream] object CompressedFiles extends Logging {
       kept ++ results.collect { case (file, Made(index, _)) => file -> Recent(index, isKept = false) }
     }
 
-  /** Runs a job that makes indexes, a task for each file. */
+  /** Runs a Spark job that builds indexes, with a task for each file. */
   def inTasks[T: ClassTag](context: SparkContext, files: Seq[CompressedFile], conf: Configuration)(
       one: (CompressedFile, Configuration, TaskContext) => T): Seq[T] = {
     val shared = context.broadcast(new SerializableConfiguration(conf))
@@ -181,14 +182,17 @@ private[millstream] object CompressedFiles extends Logging {
     finally shared.destroy()
   }
 
-  /** As [[makeOne]], but returns no index that is kept: all of them together may be larger than what a driver takes. */
+  /**
+   * Like [[makeOne]], but does not return an index that is in the store: together they may be too large for the
+   * driver.
+   */
   private def makeAndKeep(file: CompressedFile, store: IndexStore, conf: Configuration, task: TaskContext): Result =
     makeOne(file, store, conf, task) match {
       case Made(index, None) => Kept(Some(IndexStore.digest(index)))
       case other => other
     }
 
-  /** Makes the index of a file in a task, and keeps it. */
+  /** Builds the index of a file in a task, and stores it. */
   def makeOne(file: CompressedFile, store: IndexStore, conf: Configuration, task: TaskContext): Result = {
     val range = new FileRanges.Builder(file.path.getFileSystem(conf).getUri)
     range.addCompressed(
@@ -216,7 +220,7 @@ private[millstream] object CompressedFiles extends Logging {
       } catch {
         case e: IOException =>
           task.killTaskIfInterrupted()
-          // The reader of the file has the same failure, and knows whether it matters.
+          // The reader of the file fails in the same way, and knows whether it matters.
           Unreadable(e.toString)
       }
   }
@@ -233,7 +237,7 @@ private[millstream] object CompressedFiles extends Logging {
       case NonFatal(e) => Made(index, Some(e.toString))
     }
 
-  /** Runs jobs that Spark's UI shows with a description of their own. */
+  /** Runs Spark jobs with a separate description in Spark's UI. */
   private def describing[T](context: SparkContext, description: String)(body: => T): T = {
     val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
     context.setJobDescription(description)
@@ -245,7 +249,7 @@ private[millstream] object CompressedFiles extends Logging {
     def tell(file: CompressedFile): Unit
   }
 
-  /** @param failure why the index is not kept */
+  /** @param failure why the index is not stored */
   final case class Made(index: Array[Byte], failure: Option[String]) extends Result {
     override def tell(file: CompressedFile): Unit = failure.foreach { why =>
       logWarning(
@@ -270,7 +274,7 @@ private[millstream] object CompressedFiles extends Logging {
   /** @param isKept whether it was in the store */
   private final case class Recent(bytes: Array[Byte], isKept: Boolean)
 
-  /** The indexes used last, of so many bytes. */
+  /** The indexes used last, up to this number of bytes. */
   private final class RecentIndexes(most: Long)
       extends LinkedHashMap[(IndexStore, CompressedFile), Recent](16, 0.75f, true) {
     override def removeEldestEntry(eldest: JavaMap.Entry[(IndexStore, CompressedFile), Recent]): Boolean = {

@@ -19,12 +19,10 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
  * the schema, filters, codecs, column vectors. Spark's vectorized readers need all that once for a schema, because they
  * read one row group (Parquet) or stripe (ORC) after another into the same vectors. So Spark's own function opens the
  * first file, and its reader stays open. For the next file with the same schema only the footer is read, from the bytes
- * that are in memory already; then the open reader is handed that file's row groups, as if they were further ones of
- * its own file.
+ * already in memory; then the open reader gets that file's row groups as if they belonged to its own file.
  *
- * Whatever is unusual is left to Spark's function, so that results and errors are Spark's: files that are large,
- * encrypted or have another schema, footers that cannot be read, readers that return something else than the vectorized
- * ones.
+ * Unusual cases are left to Spark's function, so that results and errors are Spark's: files that are large, encrypted
+ * or have another schema, unreadable footers, readers whose results differ from the vectorized ones'.
  */
 private final class ContinuedReader[Footer](
     ofSpark: PartitionedFile => Iterator[InternalRow],
@@ -46,14 +44,14 @@ private final class ContinuedReader[Footer](
   }
 }
 
-/** A format whose readers can be handed further files. */
+/** A format whose readers accept further files. */
 private trait ColumnarFiles[Footer] extends Serializable {
 
-  /** A reader that Spark has opened for a file, if it can be handed further ones. */
+  /** A reader that Spark has opened for a file, if it accepts further ones. */
   def open(reader: RecordReader[_, _], file: FileAhead): Option[OpenReader[Footer]]
 }
 
-/** A reader of Spark that reads one file after another. */
+/** A Spark reader that reads one file after another. */
 private trait OpenReader[Footer] extends AutoCloseable {
 
   /** Spark's reader, which returns rows or batches of them. */
@@ -71,21 +69,21 @@ private trait OpenReader[Footer] extends AutoCloseable {
   /** The footer of a file, which may have another schema; None if it is left to Spark. */
   def footer(file: FileAhead): Option[Footer]
 
-  /** Whether everything that Spark derives from a footer, except its row groups, is the same for this one. */
+  /** Whether everything that Spark derives from a footer, except row groups, is the same for this one. */
   def suits(footer: Footer): Boolean
 
-  /** Replaces the row groups by those of a suitable file. */
+  /** Replaces the row groups with those of a suitable file. */
   def advance(file: FileAhead, footer: Footer): Unit
 
   override def close(): Unit = reader.close()
 }
 
-/** The readers of a task that can be handed further files, the one that was used last first. */
+/** The readers of a task that accept further files, most recently used first. */
 private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionColumns: Int) extends AutoCloseable
     with Logging {
   private val readers = mutable.ArrayDeque.empty[OpenReader[Footer]]
 
-  /** Reads a file with the reader that Spark has made for it. */
+  /** Reads a file with the reader that Spark has created for it. */
   def begin(file: FileAhead, rows: Iterator[InternalRow]): Iterator[InternalRow] =
     opened(file, rows).fold(rows) { reader =>
       keep(reader)
@@ -97,7 +95,7 @@ private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionC
     case _ => None
   }
 
-  /** A file that has something unusual fails, or is read, in Spark's function. */
+  /** Spark's function reads an unusual file, or fails on it. */
   private def unlessItFails[T](file: FileAhead)(step: => Option[T]): Option[T] =
     try {
       step
@@ -107,7 +105,7 @@ private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionC
         None
     }
 
-  /** Reads a file with a reader that is open, if one suits. */
+  /** Reads a file with an open reader, if one is suitable. */
   def continue(file: FileAhead): Option[Iterator[InternalRow]] =
     unlessItFails(file)(decoded(file).orElse(advanced(file)))
 
@@ -182,7 +180,7 @@ private object OpenReaders {
 }
 
 /**
- * The rows of one file. If it is closed before its end, or reading has failed, the open reader cannot be used any more.
+ * The rows of one file. If it is closed before its end, or reading has failed, the open reader can no longer be used.
  */
 private final class RowsOfFile(open: RecordReader[_, _], drop: () => Unit) extends RecordReader[Void, Any] {
   private var isAtEnd = false

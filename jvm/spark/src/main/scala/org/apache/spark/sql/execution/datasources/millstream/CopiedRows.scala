@@ -14,7 +14,7 @@ private[millstream] final class CopiedRows(scan: NativeScan) {
   private var copiedFrom = 0L
   private var copiedTo = 0L
 
-  /** Prepares for the scan's next batch, of so many rows. */
+  /** Prepares for the scan's next batch, which has this number of rows. */
   def begin(count: Long): Unit = {
     rows = count
     copiedTo = 0

@@ -10,13 +10,12 @@ import org.apache.hadoop.io.Text
 import org.apache.spark.TaskContext
 
 /**
- * The lines of the compressed files of a task, which native code decodes and reads ahead, for Spark's parsers of lines.
- * Files are asked for in their order; some may be left out.
+ * The lines of a task's compressed files, which native code decodes and reads ahead, for Spark's line parsers. Files
+ * are requested in order; some may be skipped.
  *
  * @param conf finds their file system, unless they are local
- * @param verifies whether they are compared with the checksums beside them
- * @param ignoresDamage whether the query ignores damaged files: the failure then comes after all lines that the damage
- *     leaves whole
+ * @param verifies whether they are compared with the checksums next to them
+ * @param ignoresDamage whether the query ignores damaged files: the failure then comes after all undamaged lines
  */
 private[millstream] final class DecodedLines(
     ranges: FileRanges,
@@ -36,12 +35,13 @@ private[millstream] final class DecodedLines(
   private var scan: NativeScan = _
   private var copied: CopiedRows = _
 
-  /** The range that the scan started with, among all. */
+  /** The index of the range with which the scan started. */
   private var first = 0
 
   /**
-   * What the scan has found and no reader has asked for: a batch of rows, or why a file cannot be read. Spark ascribes
-   * a failure to the file whose lines it asks for, and the end of a file is found with the first batch of the next one.
+   * The scan's next result, which no reader has requested yet: a batch of rows, or the reason why a file cannot be
+   * read. Spark attributes a failure to the file whose lines it requests, and the end of a file is found with the first
+   * batch of the next one.
    */
   private var hasBatch = false
   private var failure = Option.empty[IOException]
@@ -76,7 +76,7 @@ private[millstream] final class DecodedLines(
     private def fetch(): Boolean = {
       rows = 0
       if (!isAhead && file >= first) advance(file, separator)
-      // Those of files that were left out.
+      // Batches of skipped files.
       while (isAhead && range < file) advance(file, separator)
       if (range == file) failure.foreach { e =>
         failure = None
@@ -110,13 +110,13 @@ private[millstream] final class DecodedLines(
         range = first + scan.range
         hasBatch = false
         failure = Some(e match {
-          // Native code says less than Hadoop does of a local file.
+          // Native errors for a local file are less specific than Hadoop's.
           case _: FileNotFoundException if ranges.isLocal =>
             new FileNotFoundException(s"File ${ranges.at(range).path} does not exist")
           case other => other
         })
         stop()
-        // The readers of the files after it begin another scan, if they ignore this failure.
+        // Readers of the following files begin another scan, if they ignore this failure.
         first = range + 1
     }
     if (scan != null) {

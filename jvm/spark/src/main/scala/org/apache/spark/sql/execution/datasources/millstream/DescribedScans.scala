@@ -13,15 +13,14 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.FileSourceScanExec
 
 /**
- * The scans of plans, in classes whose metadata Spark writes to event logs, as it writes those of its own scans of
- * files.
+ * The scans of plans, in classes whose metadata Spark writes to event logs, like those of its own file scans.
  *
  * Spark writes the metadata of a node that is a `FileSourceScanLike`, and does nothing else with this type. Its members
- * differ from one Spark to the next, and Scala copies them into each class that has the trait, so no class compiled for
- * one Spark would work on the others. Therefore the classes are made at run time, by the library with which Spark
+ * differ between Spark versions, and Scala copies them into each class that has the trait, so no class compiled for one
+ * Spark would work on the others. Therefore the classes are generated at run time, with the library with which Spark
  * inspects closures: subclasses that add the trait and implement only `metadata`. Only the driver has them, so a node
- * is serialized as one of the plain class. Where making them fails, plans contain the plain classes, whose metadata are
- * not in event logs.
+ * is serialized as the plain class. If generating them fails, plans contain the plain classes, whose metadata are not
+ * in event logs.
  */
 private[millstream] object DescribedScans extends Logging {
   private val Trait = "org/apache/spark/sql/execution/FileSourceScanLike"

@@ -19,7 +19,7 @@ import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInsert
 /**
  * The result of one check of a session.
  *
- * @param what the thing that was checked
+ * @param what the subject of the check
  * @param found its state
  * @param cure how to fix it; none if the check succeeded
  */
@@ -43,7 +43,7 @@ object Diagnosis {
     val settings = guarded("settings")(ofSettings(spark))
     val ofJvm = guarded("class path")(Seq(ofClassPath)) ++ guarded("native library")(Seq(ofLibrary)) ++ guarded(
       "file: system")(Seq(ofFileSystem(spark)))
-    // A session whose settings have invalid values has no state, and all that follows would say only that.
+    // A session with invalid settings has no state, and all further checks would only repeat that.
     val ofState = if (settings.isEmpty || isComplete(spark)) ofSession(spark) else Nil
     settings ++ ofJvm ++ ofState
   }
@@ -62,7 +62,7 @@ object Diagnosis {
       Switches.flatMap { case (entry, does) => guarded(does)(Seq(ofSwitch(spark, entry, does))) } ++ guarded(
         "committer")(ofCommitters(spark))
 
-  /** What a check finds; that it fails is a finding, too. */
+  /** The findings of a check; its failure is a finding, too. */
   private def guarded(what: String)(check: => Seq[Diagnosis]): Seq[Diagnosis] =
     try {
       check
@@ -73,7 +73,7 @@ object Diagnosis {
           Some("correct the setting that this message names, or report it")))
     }
 
-  /** Keys that nobody reads, and values that nobody takes. */
+  /** Unknown keys and invalid values. */
   private def ofSettings(spark: classic.SparkSession): Seq[Diagnosis] = {
     val context = spark.sparkContext
     val keys = context.conf.getAll.map(_._1).toSeq ++ context.hadoopConfiguration.asScala.map(_.getKey).filterNot(key =>
@@ -139,7 +139,7 @@ object Diagnosis {
         Some(s"set ${LocalFiles.Missing}: $AddLines"))
   }
 
-  /** The session extension sets the classes of remote file systems; without it, that is what there is to fix first. */
+  /** The session extension sets the classes of remote file systems; without it, the extension has to be fixed first. */
   private def ofRemote(spark: classic.SparkSession): Seq[Diagnosis] =
     RemoteFileSystems.servers(spark.sparkContext).flatMap { case (scheme, server) =>
       val what = s"$scheme: system"
@@ -182,8 +182,8 @@ object Diagnosis {
     }
 
   /**
-   * The event log is opened before the session is made, and its file system stays. Without Hadoop's cache, there is no
-   * such one.
+   * The event log is opened before the session is created, and its file system stays in Hadoop's cache, unless that is
+   * disabled.
    */
   private def ofEventLog(spark: classic.SparkSession, scheme: String, setting: String): Option[Diagnosis] = {
     val conf = spark.sparkContext.hadoopConfiguration

@@ -6,10 +6,10 @@ import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec
 
 /**
- * Groups whose rows are only counted, over a native scan: the scan returns rows that differ, with the number of times
- * each occurs, and the first aggregation merges these numbers in place of counting rows.
+ * Groups whose rows are only counted, over a native scan: the scan returns distinct rows with their numbers of
+ * occurrences, and the first aggregation merges these numbers instead of counting rows.
  *
- * What is between the two must give the same result for equal rows.
+ * The operators between the two must give the same result for equal rows.
  */
 private[millstream] object DistinctRows {
 
@@ -45,7 +45,7 @@ private[millstream] object DistinctRows {
     }
   }
 
-  /** The same plan over distinct rows; its last column is the number of times that each occurs. */
+  /** The same plan over distinct rows; its last column is the number of occurrences. */
   private def over(plan: SparkPlan, occurrences: Attribute): Option[SparkPlan] = plan match {
     case scan: NativeTextScanExec => scan.withOccurrences(occurrences)
     case FilterExec(condition, child) if condition.deterministic =>

@@ -16,10 +16,10 @@ import org.apache.spark.sql.internal.SQLConf
 
 /**
  * Makes Hadoop decode files with our codecs where it finds a codec by the name of a file: for Hive tables,
- * `wholeTextFiles`, csv and json of many lines, and whoever else asks Hadoop.
+ * `wholeTextFiles`, multi-line csv and json, and all other callers of Hadoop.
  *
- * They are not in the conf block, because it would replace the codecs of `core-site.xml`. They are set once the first
- * session is made, after the codecs that are set already. A class of others for such files is left alone.
+ * They are not in the conf block, because it would replace the codecs of `core-site.xml`. They are set when the first
+ * session has been created, after the codecs that are already set. Third-party classes for such files are left alone.
  */
 object FileCodecClasses extends Logging {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.codecs.enabled")
@@ -39,7 +39,7 @@ object FileCodecClasses extends Logging {
     }
   }
 
-  /** The codecs of a configuration, and those of ours that replace Hadoop's. */
+  /** The codecs of a configuration, followed by those of ours that replace Hadoop's. */
   def withOurs(conf: Configuration): String = {
     val codecs = new CompressionCodecFactory(conf)
     val missing = Ours.filter { ours =>
@@ -50,7 +50,7 @@ object FileCodecClasses extends Logging {
     (conf.getTrimmedStrings(IO_COMPRESSION_CODECS_KEY) ++ missing.map(_.getName)).mkString(",")
   }
 
-  /** Whether a configuration has codecs of others, of which nobody knows what they need. */
+  /** Whether a configuration has third-party codecs, whose needs are unknown. */
   private[millstream] def hasOthers(conf: Configuration): Boolean =
     conf.getTrimmedStrings(IO_COMPRESSION_CODECS_KEY).exists(name => !Ours.exists(_.getName == name))
 }

@@ -10,8 +10,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.hadoop.io.compress.{CompressionCodec, CompressionCodecFactory}
 
 /**
- * The codecs with which files are read, found once for each ending of names: to find one takes as long as to list a
- * file.
+ * The codecs with which files are read, looked up once for each extension: a lookup takes as long as listing a file.
  */
 private[millstream] final class FileCodecs private (find: Path => Option[CompressionCodec]) {
   private val found = mutable.HashMap.empty[String, Option[CompressionCodec]]
@@ -36,13 +35,13 @@ private[millstream] object FileCodecs {
       classOf[Configuration],
       classOf[Path])).toOption
 
-  /** Those with which Hadoop reads files, for RDDs. */
+  /** The codecs with which Hadoop reads files, for RDDs. */
   def ofHadoop(conf: Configuration): FileCodecs = {
     val factory = new CompressionCodecFactory(conf)
     new FileCodecs(path => Option(factory.getCodec(path)))
   }
 
-  /** Those with which Spark's data sources read files. */
+  /** The codecs with which Spark's data sources read files. */
   def ofSpark(conf: Configuration): FileCodecs =
     search.fold(ofHadoop(conf))(method =>
       new FileCodecs(path => Reflected.call(method, null, conf, path).asInstanceOf[Option[CompressionCodec]]))

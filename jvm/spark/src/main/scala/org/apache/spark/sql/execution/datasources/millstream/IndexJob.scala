@@ -19,11 +19,11 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.util.ThreadUtils
 
 /**
- * What [[IndexJob]] did with a file, or would do.
+ * The action of [[IndexJob]] on a file, done or planned.
  *
  * @param action in the words of `millstream index`
- * @param numbers what the index says
- * @param problem why it failed, with a way out; `action` is what failed then
+ * @param numbers the index's numbers
+ * @param problem why it failed, and how to fix it; `action` is then what failed
  */
 final case class IndexOutcome(
     path: String,
@@ -33,8 +33,8 @@ final case class IndexOutcome(
     problem: Option[String] = None)
 
 /**
- * Makes or removes indexes of compressed files before Spark reads them: `millstream index --spark`. Files are listed by
- * the driver; a task for each decodes it once, and the driver gets no index.
+ * Builds or removes indexes of compressed files before Spark reads them: `millstream index --spark`. The driver lists
+ * files; a task for each file decodes it once, and no index is sent to the driver.
  *
  * @param directory where indexes are kept; None for the session's setting
  * @param minSize bytes of the smallest file that is taken from a directory; None for the session's setting
@@ -47,7 +47,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
   private val smallest = minSize.getOrElse(settings.minSize)
   private val codecs = FileCodecs.ofSpark(conf)
 
-  /** Makes the indexes of files that have none. */
+  /** Builds the indexes of files that have none. */
   def make(paths: Seq[String]): Seq[IndexOutcome] = {
     val (listed, failed) = list(paths, IndexJob.Index)
     val (right, others) = listed.partition(tree => !tree.isFile || isDivisible(tree.root.getName))
@@ -60,7 +60,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     val files =
       right.flatMap(tree => tree.data.filter(file => file.codec.hasIndex && (tree.isFile || file.size >= smallest)))
     val named = right.filter(_.isFile).map(_.root.toString).toSet
-    // The largest first: the job does not end with one of them.
+    // The largest first, so that the Spark job does not end with one of them.
     failed ++ refused ++ run(files.distinct.sortBy(-_.size)).map {
       case IndexOutcome(path, IndexJob.Skip, why, _, _) if named(path) =>
         IndexOutcome(path, IndexJob.Index, problem = why)
@@ -76,7 +76,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
       CompressedFiles.inTasks(context, files, conf)(IndexJob.one(_, kept, isDryRun, _, _))
     }
 
-  /** Removes indexes of versions of files that are gone, and what interrupted applications have left. */
+  /** Removes indexes of file versions that are gone, and leftovers of interrupted applications. */
   def prune(paths: Seq[String]): Seq[IndexOutcome] = {
     val (all, unlisted) = list(paths, IndexJob.Prune)
     val (files, listed) = all.partition(_.isFile)
@@ -114,7 +114,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     }
   }
 
-  /** Asks for the file again: it may have changed since it was listed. */
+  /** Requests the file's status again: it may have changed since it was listed. */
   private def reasonToRemove(index: FileStatus, directories: Map[String, Path]): Option[String] = {
     val name = index.getPath.getName
     if (IndexJob.isIncomplete(name)) {
@@ -128,7 +128,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
         val path = if (IndexStore.isShort(file)) named(directory, file) else Names.path(directory, file)
         try {
           val now = versionOf(path.getFileSystem(conf).getFileStatus(path))
-          // On a local path the index of an ETag may be that of an object store which has its data there.
+          // On a local path, an index with an ETag may belong to an object store that keeps its data there.
           val isComparable = now.exists(_.version.nonEmpty) || IndexStore.isOfTime(tag)
           now.map(store.path(_).getName).filter(_ != name && isComparable).map { current =>
             if (!IndexStore.isHidden(name) && IndexStore.shown(current) == name)
@@ -142,7 +142,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     }
   }
 
-  /** The file of a directory that a short name stands for; one that does not exist if there is none. */
+  /** The file in a directory for a shortened name; a missing file if there is none. */
   private def named(directory: Path, short: String): Path =
     directory.getFileSystem(conf).listStatus(directory).map(_.getPath).find(path =>
       IndexStore.isOf(short, path.getName))
@@ -157,7 +157,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
   private def versionOf(status: FileStatus): Option[CompressedFile] =
     codecOf(status.getPath.getName).map(CompressedFile.of(status, _))
 
-  /** The trees at some paths, and what could not be listed. */
+  /** The trees at some paths, and the paths that could not be listed. */
   private def list(paths: Seq[String], action: String): (Seq[Tree], Seq[IndexOutcome]) = {
     val (failed, listed) = paths.partitionMap { given =>
       try {
@@ -183,17 +183,17 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
   }
 
   /**
-   * The tree of a directory, and the directories below it that cannot be listed, if at least it can be listed itself.
+   * The tree of a directory, if that can be listed, and the directories below it that cannot.
    */
   private def directoryTree(fileSystem: FileSystem, root: FileStatus, action: String): (Tree, Seq[IndexOutcome]) =
     try {
       val tree = new Tree(root.getPath, isFile = false, versionOf)
-      // One listing, where the file system has a faster one of all that is below a directory.
+      // A single listing, where the file system has a faster recursive one.
       val found = fileSystem.listFiles(root.getPath, true)
       while (found.hasNext) tree.add(found.next())
       (tree, Nil)
     } catch {
-      // It ends at a directory that cannot be listed, and does not say at which.
+      // It ends at a directory that cannot be listed, without naming it.
       case _: IOException => walk(fileSystem, root, action)
     }
 
@@ -203,7 +203,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     val left = mutable.Stack.empty[(Path, Set[Any])]
     def isEntered(name: String) = !DatasetNames.isHidden(name) || action == IndexJob.Prune && name == IndexStore.Beside
 
-    /** A local directory may be a link to one that it is in. */
+    /** A local directory may be a link to one of its parents. */
     def enter(directory: Path, above: Set[Any]): Unit = {
       val real = if (IndexStore.isLocal(directory)) IndexStore.local(directory).toRealPath() else directory
       if (!above.contains(real)) {
@@ -224,14 +224,14 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
   }
 }
 
-/** What is at and below a path. */
+/** The files at and below a path. */
 private final class Tree(val root: Path, val isFile: Boolean, versionOf: FileStatus => Option[CompressedFile]) {
 
   /** The compressed files. */
   val data = mutable.ArrayBuffer.empty[CompressedFile]
   private val holders = mutable.LinkedHashSet.empty[Path]
 
-  /** Indexes beside files, also incomplete ones. */
+  /** Indexes next to files, including incomplete ones. */
   val indexes = mutable.ArrayBuffer.empty[FileStatus]
   private val below = if (root.isRoot) root.toString.length else root.toString.length + 1
 
@@ -251,7 +251,7 @@ object IndexJob {
   private val Index = "index"
   private val Prune = "prune"
 
-  /** Of a file that cannot be divided. */
+  /** The file is not splittable. */
   val Skip = "skip"
   private val WhyUndivided =
     "it cannot be split, because it is a single frame or has a frame with more than 64 MiB of text; a single task reads it (see millstream recompress)"
@@ -260,7 +260,7 @@ object IndexJob {
 
   def isIncomplete(name: String): Boolean = Incomplete.matches(name)
 
-  /** Hadoop takes a local file for missing whose directory, or whose target if it is a link, may not be entered. */
+  /** Hadoop treats a local file as missing if the user may not enter its directory or, for a link, its target's. */
   private def isCertainlyGone(path: Path): Boolean =
     !IndexStore.isLocal(path) || Files.notExists(IndexStore.local(path))
 

@@ -20,7 +20,7 @@ import org.apache.spark.sql.internal.SQLConf
  * [[CompactFileIndex]] ([[ListedRelations]]).
  *
  * Hint rules run before the rules in which Spark lists the files of an unresolved data source or path, so Spark's own
- * index is never created. What is not supported stays unresolved, for Spark.
+ * index is never created. Unsupported relations stay unresolved, for Spark.
  */
 class IndexListedFiles(spark: SparkSession) extends Rule[LogicalPlan] {
   import IndexListedFiles._
@@ -46,8 +46,7 @@ class IndexListedFiles(spark: SparkSession) extends Rule[LogicalPlan] {
     } yield LogicalRelation(relation)
 
   /**
-   * A relation whose name is that of a format and a path, and not that of a table. If it fails, Spark repeats it and
-   * wraps the error.
+   * A relation named by a format and a path, not by a table. If it fails, Spark repeats it and wraps the error.
    */
   private def resolve(relation: UnresolvedRelation): Option[LogicalPlan] = relation.multipartIdentifier match {
     case Seq(name, path)
@@ -63,7 +62,7 @@ class IndexListedFiles(spark: SparkSession) extends Rule[LogicalPlan] {
   }
 
   /**
-   * Whether a catalog or a database has the name of a format, so that it may have a table with the name of the path.
+   * Whether a catalog or a database has a format's name, so that it may have a table with the path's name.
    */
   private def isNamespace(name: String): Boolean =
     spark.catalog.currentCatalog() != SessionCatalogName || conf.getConfString(

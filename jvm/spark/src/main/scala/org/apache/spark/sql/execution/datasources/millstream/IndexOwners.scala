@@ -8,20 +8,20 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.hadoop.security.UserGroupInformation
 
 /**
- * Whose indexes are used. Checksums tell a damaged index and one of another file, but not one that leaves out a part of
- * the file on purpose, so others than these could take rows from a query: the owner of the file, who could as well
- * change the file; the user of this process; and the superuser. Object stores know no owners: there, everybody who may
- * write indexes may replace files.
+ * Decides whose indexes are used. Checksums reveal a damaged index or one of another file, but not one that omits a
+ * part of the file on purpose, by which anyone could remove rows from a query. So only these users' are used: the owner
+ * of the file, who could change the file anyway; the user of this process; and the superuser. Object stores have no
+ * owners: there, everybody who may write indexes may replace files.
  */
 private object IndexOwners {
   private val WithOwners = Set("hdfs", "viewfs", "webhdfs", "swebhdfs")
   private val Superuser = 0
 
   /**
-   * Whether an index is used.
+   * Whether an index may be used.
    *
    * @param index its qualified path
-   * @throws IOException if its owner or that of the file cannot be found out
+   * @throws IOException if its owner or the file's cannot be determined
    */
   def mayBeUsed(index: Path, file: Path, conf: Configuration): Boolean =
     if (IndexStore.isLocal(index)) {
@@ -40,7 +40,7 @@ private object IndexOwners {
   private def mayBeUsed(fileSystem: FileSystem, owner: String, file: Path, conf: Configuration): Boolean =
     owner == UserGroupInformation.getCurrentUser.getShortUserName ||
       file.getFileSystem(conf).getUri == fileSystem.getUri && owner == fileSystem.getFileStatus(file).getOwner ||
-      // Who has formatted HDFS is its superuser, and nobody else may give the root away.
+      // The user who formatted HDFS is its superuser, and nobody else may give the root away.
       owner == fileSystem.getFileStatus(new Path("/")).getOwner
 
   private def user(path: LocalPath, options: LinkOption*): Int =

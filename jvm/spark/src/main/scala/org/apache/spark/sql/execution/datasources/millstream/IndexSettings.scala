@@ -8,7 +8,7 @@ import org.apache.spark.sql.internal.SQLConf
 /**
  * A session's settings for indexes of compressed files.
  *
- * @param directory where they are kept; None for a directory beside each file
+ * @param directory where they are kept; None for a directory next to each file
  * @param minSize bytes of the smallest file that several tasks read
  */
 private[millstream] final case class IndexSettings(isEnabled: Boolean, directory: Option[String], minSize: Long)

@@ -26,7 +26,7 @@ private[millstream] final case class CompressedFile(
     version: Option[String],
     codec: TextCodec) {
 
-  /** Tells this version from all others of the path. */
+  /** Distinguishes this version from all others of the path. */
   def tag: String = {
     val known = version.map(_.filter(c => c < 128 && c.isLetterOrDigit || c == '-')).filter(_.nonEmpty)
     s"${known.getOrElse(modificationTime.toString)}-$size"
@@ -35,7 +35,7 @@ private[millstream] final case class CompressedFile(
 
 private[millstream] object CompressedFile {
 
-  /** The version that a status is of. */
+  /** The version of a status. */
   def of(status: FileStatus, codec: TextCodec): CompressedFile = {
     val version = status match {
       case tagged: EtagSource => Option(tagged.getEtag).map(Versions.plain)
@@ -46,10 +46,10 @@ private[millstream] object CompressedFile {
 }
 
 /**
- * Where indexes are kept: in files whose names say which version of which file they are of, so that another version is
- * never read by them.
+ * The store of compressed-file indexes: files whose names identify the version of the indexed file, so that an index is
+ * never used for another version.
  *
- * @param directory None for a directory beside each file, whose name Spark and Hadoop ignore
+ * @param directory None for a directory next to each file, whose name Spark and Hadoop ignore
  */
 private[millstream] final case class IndexStore(directory: Option[String]) {
   def path(file: CompressedFile): Path = {
@@ -69,10 +69,10 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
   }
 
   /**
-   * The bytes of a file's index; None if there is none that may be used, or one that is damaged or of another file.
+   * The bytes of a file's index; None if there is no usable one, or it is damaged or another file's.
    *
-   * @param made the digest of the index that this application has just kept: its tasks may be another user's than the
-   *     driver
+   * @param made the digest of the index that this application has just stored: its tasks and its driver may have
+   *     different users
    */
   def load(file: CompressedFile, conf: Configuration, made: Option[String] = None): Option[Array[Byte]] =
     try {
@@ -103,8 +103,8 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
       throw new IOException(s"${place.getParent} is a symbolic link")
 
   /**
-   * Keeps an index. No reader sees a part of it, and nobody may read it who may not read the file: it contains some of
-   * its text.
+   * Stores an index. Readers never see a part of it, and only users who may read the file may read it, because it
+   * contains some of the file's text.
    *
    * @throws IOException if it cannot be written
    */
@@ -112,7 +112,7 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
     val fileSystem = path(file).getFileSystem(conf)
     val place = fileSystem.makeQualified(path(file))
     requireNoLink(place)
-    // An object is there once it is complete.
+    // An object exists only when it is complete.
     val isWhole = fileSystem.getScheme == "s3a"
     val first = if (isWhole) place else new Path(place.getParent, s".${UUID.randomUUID()}")
     try {
@@ -130,8 +130,8 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
   }
 
   /**
-   * Hadoop writes into a local file that it cannot replace, and in a shared directory another user may have made it to
-   * read what is written.
+   * Hadoop writes into a local file that it cannot replace, and in a shared directory another user may have created
+   * that file to read the data.
    */
   private def removeOfOthers(fileSystem: FileSystem, place: Path, file: CompressedFile, conf: Configuration): Unit = {
     def isThere = Files.exists(IndexStore.local(place), LinkOption.NOFOLLOW_LINKS)
@@ -139,12 +139,12 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
       throw new IOException(s"$place belongs to another user and cannot be removed")
   }
 
-  /** Renames a file, to a name that a damaged index may have. HDFS replaces no file by a rename. */
+  /** Renames a file, to a name that a damaged index may have. On HDFS, a rename does not replace a file. */
   private def replace(fileSystem: FileSystem, from: Path, to: Path): Unit = {
     def renamed = fileSystem.rename(from, to)
     def renamedAfterRemoval = {
       fileSystem.delete(to, false)
-      // Another application may have the same idea.
+      // Another application may do the same.
       renamed || fileSystem.exists(to)
     }
     if (!renamed && !renamedAfterRemoval) throw new IOException(s"cannot be renamed to $to")
@@ -156,17 +156,17 @@ private[millstream] object IndexStore extends Logging {
   val Extension = ".gzidx"
 
   /**
-   * What the names of indexes begin with: Spark reads the visible files of a hidden directory that a pattern matches.
-   * Earlier versions left it out.
+   * The prefix of index names: Spark reads the visible files of a hidden directory that a pattern matches. Earlier
+   * versions had no prefix.
    */
   private val Hidden = "."
 
-  /** Bytes of an index that the driver reads: those of 500 GB of text. */
+  /** Maximum bytes of an index that the driver reads: enough for 500 GB of text. */
   private val MostBytes = 256 << 20
 
   /**
-   * Bytes of the name of an index: file systems take 255, and the name of Hadoop's checksums of a local file has five
-   * more.
+   * Maximum bytes of an index's name: file systems allow 255, and the name of Hadoop's checksum file is five bytes
+   * longer.
    */
   private val LongestName = 250
 
@@ -174,20 +174,20 @@ private[millstream] object IndexStore extends Logging {
   val PrefixLength = 37
 
   /**
-   * Lets a copy of some of a file's text be read by no more people than the file. Its group may read the copy only if
-   * the copy has the same group. Only the owner may read the copy of a file with an access control list, which would
-   * have to be copied as well: the permissions of the group are then those of other people, too, and the list may deny
-   * what others may.
+   * Gives a copy of some of a file's text to no more readers than the file has. Its group may read the copy only if the
+   * copy has the same group. Only the owner may read the copy of a file with an access control list, which would have
+   * to be copied as well: the group's permissions then apply to others, too, and the list may deny rights that others
+   * have.
    */
   private def protect(fileSystem: FileSystem, copy: Path, file: FileStatus): Unit = {
-    // From the default one of the directory.
+    // Inherited from the directory's default list.
     if (fileSystem.getFileStatus(copy).hasAcl) fileSystem.removeAcl(copy)
     def isOfGroup = fileSystem.getFileStatus(copy).getGroup == file.getGroup
     val hasGroup = isOfGroup || (try {
       fileSystem.setOwner(copy, null, file.getGroup)
       isOfGroup
     } catch {
-      // Only a member may give a file to a group.
+      // Only members may give a file to a group.
       case _: IOException => false
     })
     val mode = file.getPermission
@@ -200,8 +200,8 @@ private[millstream] object IndexStore extends Logging {
   }
 
   /**
-   * Whether a file has an access control list, if it is local: neither Hadoop nor Java sees those, but `ls`, which
-   * Hadoop also runs.
+   * Whether a file has an access control list, if it is local: neither Hadoop nor Java shows those, but `ls` does,
+   * which Hadoop also runs.
    */
   private def hasLocalAcl(path: Path): Boolean =
     isLocal(path) && Shell.execCommand(
@@ -215,7 +215,7 @@ private[millstream] object IndexStore extends Logging {
 
   private def warn(text: String): Unit = logWarning(text)
 
-  /** Tells an index from all others. */
+  /** The digest of an index. */
   def digest(index: Array[Byte]): String = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(index))
 
   /** Whether a path that a file system has qualified is local. */
@@ -223,7 +223,7 @@ private[millstream] object IndexStore extends Logging {
 
   def local(path: Path): java.nio.file.Path = Paths.get(path.toUri.getPath)
 
-  /** What names of indexes in one directory begin with: files of the same name may be in several directories. */
+  /** The prefix of index names in a shared directory: several directories may have files of the same name. */
   def prefix(directory: Path): String = s"${uuid(directory.toString)}-"
 
   private def uuid(text: String): UUID = UUID.nameUUIDFromBytes(text.getBytes(StandardCharsets.UTF_8))
@@ -234,22 +234,21 @@ private[millstream] object IndexStore extends Logging {
     if (whole.getBytes(StandardCharsets.UTF_8).length <= LongestName) whole else of(short(file.path.getName))
   }
 
-  /** What stands for a name with which that of the index would be too long. No escaped name is like it. */
+  /** The replacement for a file name that would make the index's name too long. It differs from every escaped name. */
   private def short(name: String): String = s"%~${uuid(name)}"
 
-  /** Whether the name of an index names this file, as [[fileAndTag]] tells it. */
+  /** Whether an index's name, as split by [[fileAndTag]], names this file. */
   def isOf(file: String, name: String): Boolean = file == name || file == short(name)
 
   def isShort(file: String): Boolean = file.startsWith("%~")
 
   def isHidden(name: String): Boolean = name.startsWith(Hidden)
 
-  /** The name of an index without what hides it. */
+  /** The name of an index without the hiding prefix. */
   def shown(name: String): String = name.stripPrefix(Hidden)
 
   /**
-   * Splits the name of an index, which is without what hides it and without a prefix: into the name of its file, and
-   * the tag, which has no dot.
+   * Splits the name of an index, without its prefixes, into the name of its file and the tag, which has no dot.
    */
   def fileAndTag(name: String): Option[(String, String)] = {
     val tagged = name.stripSuffix(Extension)
@@ -262,7 +261,7 @@ private[millstream] object IndexStore extends Logging {
 
   private def unescaped(name: String): String = name.replace("%3A", ":").replace("%25", "%")
 
-  /** Whether a tag has the form of those of files whose version is not known. */
+  /** Whether a tag has the form for files of unknown version. */
   def isOfTime(tag: String): Boolean = OfTime.matches(tag)
 
   private val OfTime = "[0-9]+-[0-9]+".r

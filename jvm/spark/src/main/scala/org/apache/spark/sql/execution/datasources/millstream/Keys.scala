@@ -42,7 +42,7 @@ private[sql] object Keys extends Logging {
 
   val Known: Set[String] = (OfSpark.map(_.key) ++ ListingOptions.KEYS.asScala ++ WriteOptions.KEYS.asScala).toSet
 
-  /** The session's value of a key; if it is unset there, the value with which the application was started. */
+  /** The session's value of a key; if it is unset there, the value at the start of the application. */
   def get[T](conf: SQLConf, entry: ConfigEntry[T]): T =
     if (conf.contains(entry.key)) conf.getConf(entry)
     else atStart(entry).fold(conf.getConf(entry))(entry.valueConverter)
@@ -54,7 +54,7 @@ private[sql] object Keys extends Logging {
     SparkContext.getActive.flatMap(_.getConf.getOption(entry.key))
 
   /**
-   * A key that nobody reads.
+   * An unknown key.
    *
    * @param meant the key that it is a misspelling of, if it is one
    */
@@ -77,10 +77,10 @@ private[sql] object Keys extends Logging {
   }
 
   /**
-   * Warns about Hadoop's keys that a session has with Spark's prefix, once each: only an application that starts hands
-   * them on to Hadoop.
+   * Warns about Hadoop's keys that a session has with Spark's prefix, once each: they reach Hadoop only at the start of
+   * an application.
    *
-   * @param context what the application was started with; its sessions have these settings, too
+   * @param context the application's settings at its start, which its sessions also have
    */
   def checkPrefixes(keys: Iterable[(String, String)], context: SparkContext): Unit = keys.foreach {
     case (Ours(key, name), value) if key != name && !context.conf.getOption(key).contains(value) && warned.add(key) =>
@@ -93,7 +93,7 @@ private[sql] object Keys extends Logging {
 
   private[millstream] def unknown(keys: Iterable[String]): Iterable[Unknown] = keys.collect {
     case Ours(key, name) if !Known(name) =>
-      // Of those that are equally near, one with the same letters in another order.
+      // Among equally near keys, prefers one with the same letters in another order.
       val nearest = Known.toSeq.sorted.filter(isNear(name, _)).minByOption(known =>
         (distance(name, known), known.sorted != name.sorted))
       Unknown(key, nearest.map(key.stripSuffix(name) + _))
@@ -122,7 +122,7 @@ private[sql] object Keys extends Logging {
       }.toVector
     }.last
 
-  /** What is wrong with the values of keys: the messages of those who read them. */
+  /** The errors in the values of keys: the messages of their readers. */
   private[millstream] def invalidValues(context: SparkContext): Seq[String] = {
     val readers: Seq[() => Any] =
       OfSpark.map(entry => () => context.conf.getOption(entry.key).foreach(_ => context.conf.get(entry))) ++

@@ -41,7 +41,7 @@ private final class Leaf(val path: Path, val parts: Array[DirectoryListing], blo
 
   def statuses: Array[FileStatus] = Array.tabulate(count)(status)
 
-  /** The file whose name is the first in the order of strings. */
+  /** The file whose name is the first in string order. */
   def firstByName: Option[FileStatus] =
     parts.iterator.flatMap(part => Iterator.tabulate(part.count)(part.name)).zipWithIndex.minByOption(_._1).map {
       case (_, i) => status(i)
@@ -75,7 +75,7 @@ private[millstream] final class IndexedFileStatus(
   private def plain = new FileStatus(getLen, false, 1, blockSize, getModificationTime, getPath)
 }
 
-/** The same with the places of its blocks, also created on access. */
+/** The same with the locations of its blocks, also created on access. */
 private[millstream] final class IndexedLocatedFileStatus(val listing: DirectoryListing, val entry: Int, blockSize: Long)
     extends LocatedFileStatus(
       listing.size(entry),
@@ -134,7 +134,7 @@ private final class LeafDirectories(
 
   /** The files of the directory `path`, or the file `path`. */
   def at(path: Path): Option[Leaf] = {
-    // The root of a bucket may be given without its slash, and then is not equal to the directory that was listed.
+    // The root of a bucket may be given without its slash, and then differs from the listed directory.
     val absolute = if (path.isRoot && !path.isAbsolute) new Path(path, Path.SEPARATOR) else path
     directories.get(absolute).orElse(fileRootsByPath.get(absolute))
   }
@@ -152,7 +152,7 @@ private final class LeafDirectories(
 
 private object LeafDirectories {
 
-  /** The directories of several listings; where they overlap, those of the first. */
+  /** The directories of several listings; where they overlap, the first counts. */
   def combined(parts: Seq[LeafDirectories]): LeafDirectories = {
     val directories = mutable.LinkedHashMap.empty[Path, Leaf]
     parts.foreach(_.all.foreach(leaf => directories.getOrElseUpdate(leaf.path, leaf)))

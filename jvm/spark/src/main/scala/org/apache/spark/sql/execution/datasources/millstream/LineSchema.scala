@@ -18,13 +18,13 @@ import org.apache.spark.sql.execution.datasources.text.TextFileFormat
 import org.apache.spark.sql.types.{StringType, StructType}
 
 /**
- * Infers the schemas of csv and json lines with Spark's own inference, but from the listing that is there already.
+ * Infers the schemas of csv and json lines with Spark's own inference, but from the existing listing.
  *
- * Spark infers from a Dataset of lines. For it, Spark makes a text relation whose roots are the files themselves, and
- * lists each of them again: for many files a job of up to 10,000 tasks, which takes longer than everything else. Here
- * the relation's index is a view of the first listing. Its scan is replaced like any other scan of text, so the files
- * are read natively, and many by each task. Which rows Spark takes for a sample depends on the tasks; so if a sample is
- * requested, Spark's scan stays.
+ * Spark infers from a Dataset of lines. For it, Spark creates a text relation whose roots are the files themselves, and
+ * lists each of them again: for many files a Spark job of up to 10,000 tasks, which takes longer than everything else.
+ * Here the relation's index is a view of the first listing. Its scan is replaced like any other scan of text, so the
+ * files are read natively, and many by each task. Which rows Spark samples depends on the tasks, so Spark's scan stays
+ * if a sample is requested.
  */
 private[millstream] object LineSchema {
   private val SamplesBelow = 0.99

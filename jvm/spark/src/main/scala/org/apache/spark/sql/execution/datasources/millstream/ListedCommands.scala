@@ -45,7 +45,7 @@ class ReplaceTableCommands(session: SparkSession) extends Rule[LogicalPlan] {
 }
 
 /**
- * Creates a temporary view of local files over a [[CompactFileIndex]]; any other, and any that fails, as Spark does.
+ * Creates a temporary view of local files over a [[CompactFileIndex]]; Spark creates any other, and any that fails.
  */
 private final class CreateLocalView(
     tableIdent: TableIdentifier,
@@ -116,7 +116,7 @@ private final class CreateLocalTable(table: CatalogTable, ignoreIfExists: Boolea
 
 private object ListedCommands {
 
-  /** Since 4.1, a new table keeps which columns are not null. */
+  /** Since 4.1, a new table records which columns are not null. */
   val KeepsNotNull = "spark.sql.fileSource.insert.enforceNotNull"
 
   /** The relation over local files; none if Spark is to create it, or to report why it cannot. */

@@ -94,7 +94,7 @@ private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
 
   /**
    * Whether the path is the output of a streaming query, whose files are determined by its log and not by a listing. As
-   * Spark does, it takes a log that it may not look for to be missing.
+   * in Spark, a log that the user may not look for counts as missing.
    */
   private def isStreamingOutput(fileSystem: FileSystem, paths: Seq[String]): Boolean =
     paths match {
@@ -146,8 +146,8 @@ private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
   }
 
   /**
-   * Of Parquet files whose schemas are not merged, Spark reads the one whose path is the first; it sorts all paths to
-   * find it.
+   * If schemas of Parquet files are not merged, Spark reads the file whose path is the first, for which it sorts all
+   * paths.
    */
   private def filesForSchema(format: FileFormat, index: CompactFileIndex, options: Map[String, String]) = format match {
     case _: ParquetFileFormat if !new ParquetOptions(options, conf).mergeSchema =>
@@ -164,7 +164,7 @@ private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
     }
 }
 
-/** What a relation's schema has to be good for: some types can only be read. */
+/** The intended use of a relation's schema: some types can only be read. */
 private[millstream] sealed trait SchemaUse
 
 private[millstream] object SchemaUse {

@@ -16,14 +16,14 @@ private[millstream] object LocalFiles extends Logging {
   /** The setting that a session without our file system lacks. */
   val Missing: String = s"spark.driver.extraClassPath=${jar.getPath}"
 
-  /** Who serves local files. */
+  /** The file system of local files. */
   sealed trait Server
   case object Ours extends Server
 
-  /** A class that somebody has set. */
+  /** A class set by the user. */
   final case class Chosen(className: String) extends Server
 
-  /** The class of the first file system, which was created before the jar was there. */
+  /** The class of the first file system, which was created before the jar was available. */
   final case class Early(className: String) extends Server
 
   def server(context: SparkContext): Server = {

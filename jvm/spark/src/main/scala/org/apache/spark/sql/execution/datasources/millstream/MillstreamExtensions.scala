@@ -13,7 +13,7 @@ import org.apache.spark.util.Utils
 
 /**
  * Installs Millstream's rules in every session. Spark finds this class through `META-INF/services`, so a user's
- * own `spark.sql.extensions` needs no change; naming the class there as well does no harm.
+ * own `spark.sql.extensions` needs no change; naming the class there as well is harmless.
  */
 class MillstreamExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit =

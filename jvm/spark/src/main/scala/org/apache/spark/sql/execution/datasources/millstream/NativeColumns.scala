@@ -14,13 +14,13 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /**
- * The columns of small Parquet files, decoded natively into the vectors of a reader of Spark's that is open.
+ * The columns of small Parquet files, decoded natively into the vectors of an open Spark reader.
  *
- * A file is decoded only where the result is Spark's: the native side looks at its schema, encodings and codec
- * (`millstream_parquet`), and this side at the requested columns and the settings.
+ * A file is decoded only if the result equals Spark's: the native side checks its schema, encodings and codec
+ * (`millstream_parquet`), and this side the requested columns and the settings.
  *
- * @param request the columns, as the native side reads them
- * @param batchRows most rows in a batch
+ * @param request the columns, encoded for the native side
+ * @param batchRows maximum number of rows in a batch
  */
 private final class NativeColumns(types: Seq[DataType], val request: Array[Byte], batchRows: Int) extends Serializable {
 
@@ -28,7 +28,7 @@ private final class NativeColumns(types: Seq[DataType], val request: Array[Byte]
   def suit(file: FileAhead): Boolean = file.decoded(NativeParquet.decode(_, request)).isDefined
 
   /**
-   * Decodes a file into the vectors of `batch`, which has these columns first; None if it is left to Spark's reader.
+   * Decodes a file into the vectors of `batch`, which begins with these columns; None if it is left to Spark's reader.
    */
   def batches(file: FileAhead, batch: ColumnarBatch): Option[Iterator[ColumnarBatch]] =
     file.decoded(NativeParquet.decode(_, request)).map(new DecodedBatches(_, types, batch, batchRows))
@@ -38,7 +38,7 @@ private object NativeColumns {
   private val VerifiesPages = "parquet.page.verify-checksum.enabled"
   private val Corrected = "CORRECTED"
 
-  /** Columns with these metadata are not only looked up by name, or are not null where a file does not have them. */
+  /** Columns with these metadata are looked up by more than their names, or are not null in files that lack them. */
   private val Special = Seq("parquet.field.id", "EXISTS_DEFAULT", "CURRENT_DEFAULT")
 
   /** None if a column or a setting needs Spark's reader. */
@@ -110,7 +110,7 @@ private final class DecodedBatches(decoded: Array[Byte], types: Seq[DataType], b
   }
 }
 
-/** A column at the position of `in`, which is moved behind it. */
+/** Reads a column at the position of `in`, and advances that beyond it. */
 private final class DecodedColumn(
     decoded: Array[Byte],
     in: ByteBuffer,
@@ -137,7 +137,7 @@ private final class DecodedColumn(
 
   private def offset(row: Int): Int = in.getInt(values + row * Integer.BYTES)
 
-  /** Puts the rows from `first` on into the vector. */
+  /** Writes the rows from `first` on to the vector. */
   def fill(first: Int, count: Int): Unit = {
     vector.reset()
     vector.setDictionary(null)

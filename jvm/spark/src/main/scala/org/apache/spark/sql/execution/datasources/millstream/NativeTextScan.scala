@@ -50,8 +50,8 @@ private[millstream] final case class TextFormat(
   def rowsAreLines: Boolean = !wholeFiles && separator.isEmpty
 
   /**
-   * Whether the separator begins as it ends, so that it can be told only by reading a file from its beginning: in
-   * memory as a whole.
+   * Whether the separator's beginning equals its end: then it can only be found by reading a file from its beginning,
+   * whole in memory.
    */
   def mayOverlap: Boolean = (1 until separator.length).exists(length => separator.endsWith(separator.take(length)))
 }
@@ -76,7 +76,7 @@ private object TextFormat {
 /**
  * The rows of `explode(split(line, separator))`.
  *
- * @param separator ASCII characters that mean themselves in a regular expression
+ * @param separator ASCII characters without a special meaning in a regular expression
  * @param word the column of the words
  */
 private[millstream] final case class Words(separator: String, word: Attribute) {
@@ -86,7 +86,7 @@ private[millstream] final case class Words(separator: String, word: Attribute) {
 private[millstream] object Words {
   private val Special = "\\^$.|?*+()[]{}"
 
-  /** The scan that returns the words which `generate` makes of the lines of a scan, and nothing else. */
+  /** The scan that returns only the words that `generate` makes from the lines of a scan. */
   def of(generate: GenerateExec): Option[SparkPlan] = generate match {
     case GenerateExec(
           Explode(StringSplit(
@@ -105,7 +105,7 @@ private[millstream] object Words {
     case _ => None
   }
 
-  /** A scan, without what leaves its rows as they are. */
+  /** A scan without the operators that do not change its rows. */
   private def scanOf(plan: SparkPlan): Option[NativeTextScanExec] = plan match {
     case scan: NativeTextScanExec => Some(scan)
     case ProjectExec(Seq(_: AttributeReference), child) => scanOf(child)
@@ -113,7 +113,7 @@ private[millstream] object Words {
     case _ => None
   }
 
-  /** The text that a regular expression stands for, if it stands for one, and is of ASCII. */
+  /** The literal text of a regular expression, if it is a literal in ASCII. */
   private def plain(pattern: String): Option[String] = {
     val text =
       if (pattern.length == 2 && pattern(0) == '\\' && Special.contains(pattern(1))) pattern.drop(1) else pattern
@@ -130,8 +130,7 @@ private[millstream] object Words {
  * @param asksForFile whether the plan uses the file of a row
  * @param hasLines whether rows contain the line; otherwise they only need to be counted
  * @param words if rows are the words of the lines
- * @param occurrences the column of the number of times that each row occurs, if rows that differ are returned, and
- *     nothing else
+ * @param occurrences the column of the numbers of occurrences, if only distinct rows are returned
  * @param listed the files to read; as in Spark's scan, they do not count for equality
  */
 case class NativeTextScanExec(
@@ -171,8 +170,7 @@ case class NativeTextScanExec(
   }
 
   /**
-   * The scan that returns rows which differ, if that is possible: the same row in two partitions or files must be the
-   * same.
+   * The scan that returns distinct rows, if possible: the same line in two partitions or files must be the same row.
    */
   def withOccurrences(column: Attribute): Option[NativeTextScanExec] =
     Option.when(hasLines && output.size == 1 && occurrences.isEmpty && !asksForFile && !format.wholeFiles)(

@@ -65,7 +65,7 @@ private final class OpenOrcReader(
     OrcFiles.stripesField.set(vectorized, stripes)
   }
 
-  /** The file system opens the file in memory. The length need not be asked for. */
+  /** The file system opens the file in memory. No request for its length is needed. */
   private def optionsOf(file: FileAhead): OrcFile.ReaderOptions =
     OrcFile.readerOptions(conf).filesystem(file.toPath.getFileSystem(conf)).maxLength(file.length)
 }

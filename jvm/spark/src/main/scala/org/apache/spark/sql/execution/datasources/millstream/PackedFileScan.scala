@@ -36,7 +36,8 @@ import org.apache.spark.util.SerializableConfiguration
 private[millstream] object PackedFileScan {
 
   /**
-   * Least share of a columnar file that is taken to be needed: files on S3 and HDFS are read whole up to a MiB then.
+   * Minimum share of a columnar file that is assumed to be needed: it makes files of up to a MiB on S3 and HDFS be read
+   * whole.
    */
   val LeastOfColumns: Double = 1.0 / 8
 
@@ -48,7 +49,7 @@ private[millstream] object PackedFileScan {
 
 /**
  * A scan that uses Spark's reader of the format, but packs the tasks itself, passes a configuration that is cheap to
- * copy (readers copy it for each file), and reads small files ahead before they are opened.
+ * copy (readers copy it for each file), and reads small files ahead.
  *
  * @param scan the replaced scan of Spark
  * @param local the files to read; as in Spark's scan, they do not count for equality
@@ -97,7 +98,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
       relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath))
   }
 
-  /** Whether our reader of the format takes lines that native code decodes. */
+  /** Whether our reader of the format accepts lines decoded natively. */
   private lazy val decodesLines: Boolean = SmallFile.takesLines(scan.relation) && local.haveNativeLines
 
   override protected def decodes: Boolean = decodesLines && local.nativeCodecs.nonEmpty
@@ -120,10 +121,10 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
       _.references.exists(CompactFileIndex.isOfMetadata)).flatMap(DataSourceStrategy.translateFilter(_, nested))
   }
 
-  /** The share of each file's bytes that readers need, as far as the types of the columns tell. */
+  /** The share of each file's bytes that readers need, estimated from the columns' types. */
   private def needed: Double = scan.relation.fileFormat match {
     case _: BinaryFileFormat => if (scan.requiredSchema.fieldNames.contains("content")) 1 else 0
-    // At least the footer, in a file of any size; a small file costs one request, whatever is needed of it.
+    // At least the footer, in a file of any size; a small file costs one request, whatever part of it is needed.
     case _ if isColumnar =>
       math.max(
         PackedFileScan.LeastOfColumns,
@@ -223,7 +224,7 @@ private final class TimedBatches(batches: Iterator[ColumnarBatch], rows: SQLMetr
 
 /**
  * The part of a configuration that readers need, without the more than a thousand defaults, which Hadoop's code
- * contains as well, and without the application's settings. Readers copy it for every file. Classes of others that it
+ * contains as well, and without the application's settings. Readers copy it for every file. Third-party classes that it
  * names (codecs, keys of encrypted Parquet files) get all of it.
  */
 private object SlimConfiguration {
@@ -253,10 +254,10 @@ private object SlimConfiguration {
  * Spark's scan of files with our partitions, which reads small files ahead.
  *
  * @param needed the share of each file's bytes that the readers are expected to need
- * @param showsTimes whether rows show when a file was modified, as its reader asks for it
- * @param verifies whether native code compares files with the checksums beside them
+ * @param showsTimes whether rows contain a file's modification time, as its reader requests it
+ * @param verifies whether native code compares files with the checksums next to them
  * @param conf the whole configuration, to find the file system of the files, unless they are local; it is in Hadoop's
- *     cache when the readers ask for it with a slim configuration
+ *     cache when the readers request it with a slim configuration
  */
 private final class PackedFileScanRDD(
     scan: FileSourceScanExec,
@@ -373,7 +374,7 @@ private final class FileAhead(
   /** All its bytes, if they are in memory. */
   private def bytes: Option[Array[Byte]] = Option.when(isWhole)(ahead.bytes(name)).flatMap(Option(_))
 
-  /** What a decoder makes of all its bytes; None if they are not in memory, or it returns null. */
+  /** A decoder's result for all its bytes; None if they are not in memory, or it returns null. */
   def decoded(decode: Array[Byte] => Array[Byte]): Option[Array[Byte]] =
     Option.when(isWhole)(ahead.read(name, bytes => decode(bytes))).flatMap(Option(_))
 

@@ -26,13 +26,13 @@ private[millstream] trait PackedScan extends LeafExecNode {
   /** The replaced scan of Spark. */
   def scan: FileSourceScanExec
 
-  /** What the documentation calls such a scan. */
+  /** The documentation's name for such a scan. */
   protected def kind: String
 
   /** The files to read, by partition. */
   protected def files: Seq[PartitionDirectory]
 
-  /** The file system that they are on. */
+  /** The files' file system. */
   protected def fileSystem: URI
 
   /** Whether Spark would let several tasks share a file. */
@@ -41,15 +41,15 @@ private[millstream] trait PackedScan extends LeafExecNode {
   /** Whether native code decodes some of the files. */
   protected def decodes: Boolean
 
-  /** The codec with which native code decodes a file, if it [[decodes]] some; None if it is read as it is. */
+  /** The codec with which native code decodes a file, if it [[decodes]] any; None if the file is not decoded. */
   protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec]
 
   /** Whether several tasks may share a compressed file. */
   protected def mayDivide: Boolean
 
   /**
-   * Whether rows are no more than counted. Then one task reads a large file that has no index, the first time, and
-   * makes the index meanwhile: decoding takes longer than counting.
+   * Whether rows are only counted. Then a single task reads a large file without an index the first time, and builds
+   * the index meanwhile: decoding takes longer than counting.
    */
   protected def onlyCounts: Boolean
 
@@ -74,20 +74,20 @@ private[millstream] trait PackedScan extends LeafExecNode {
     if (scan.relation.partitionSchema.isEmpty) Map.empty
     else Map("numPartitions" -> SQLMetrics.createMetric(sparkContext, "number of partitions read"))
 
-  /** Begins as the names of Spark's own scans do, by which tools find scans in event logs. */
+  /** Begins like the names of Spark's own scans, by which tools find scans in event logs. */
   override def nodeName: String = s"Scan $scanned ($kind)"
 
   /** The format, and the table if there is one. */
   private def scanned: String =
     (scan.relation.toString +: scan.tableIdentifier.map(_.unquotedString).toSeq).mkString(" ")
 
-  /** For event logs ([[DescribedScans]]): what Spark's own scan says of itself, and what ours adds. */
+  /** For event logs ([[DescribedScans]]): the metadata of Spark's own scan, and our additions. */
   def scanMetadata: Map[String, String] = scan.metadata ++ details
 
-  /** This scan in the class that was compiled. */
+  /** This scan in its compiled class. */
   protected def compiled: PackedScan
 
-  /** Kept, so that a plan that has this scan several times has one copy of it. */
+  /** Cached, so that a plan with several uses of this scan has one copy of it. */
   @transient private lazy val forExecutors = compiled
 
   /**
@@ -130,7 +130,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
     tellDriver(count, bytes)
     try {
       def decoded(file: FileStatusWithMetadata) = Option.when(decodes)(nativeCodec(file)).flatten.map { codec =>
-        // A path takes longer to make than to list a file.
+        // Creating a path takes longer than listing a file.
         val version = Option.unless(large.isEmpty)(file.getPath.toString).flatMap(large.get)
         val index = version.flatMap(indexes.get)
         Decoded(codec, version, index, makesIndex = index.isEmpty && version.exists(makesIndex))
@@ -162,7 +162,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
     }
   }
 
-  /** Whether the task that reads all of a file makes its index. */
+  /** Whether the task that reads a whole file builds its index. */
   private def makesIndex(file: CompressedFile): Boolean =
     onlyCounts && file.codec != TextCodec.BZIP2 && IndexSettings.of(conf).isEnabled && CompressedFiles.mayHaveIndex(
       file)
@@ -177,7 +177,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
     val settings = IndexSettings.of(conf)
     def estimate(file: FileStatusWithMetadata): Long =
       file.getLen * (if (nativeCodec(file).isEmpty) 1 else CompressedFiles.Ratio)
-    // bzip2 takes much longer to decode than what has indexes.
+    // bzip2 takes much longer to decode than the formats with indexes.
     def mayBeLarge(file: FileStatusWithMetadata) =
       nativeCodec(file).exists(codec =>
         file.getLen >= (if (codec == TextCodec.BZIP2) settings.minSize / 4 else settings.minSize))
@@ -207,8 +207,8 @@ private[millstream] trait PackedScan extends LeafExecNode {
   }
 
   /**
-   * The file that Spark would read first, which is the one with the longest range, and its index among all. This
-   * matters because a CSV schema is inferred from a scan of text and takes the names of columns from the first row.
+   * The file that Spark would read first, which is the one with the longest range, and its position. This matters
+   * because a CSV schema is inferred from a scan of text and takes the names of columns from the first row.
    */
   private def firstInSpark(count: Long, bytes: Long): Option[((PartitionDirectory, FileStatusWithMetadata), Int)] = {
     val longest = FilePartition.maxSplitBytes(scan.relation.sparkSession, bytes + count * conf.filesOpenCostInBytes)
@@ -254,7 +254,7 @@ private[millstream] object PackedScan {
   /** Whether archives are read as directories. */
   def readsArchives(conf: SQLConf): Boolean = conf.getConfString(ReadsArchives, "false").toBoolean
 
-  /** Whether the rows that an inference draws depend on Spark's partitions. */
+  /** Whether the rows that an inference samples depend on Spark's partitions. */
   private def isSampled(location: FileIndex): Boolean = location match {
     case files: ListedFiles => files.isSampled
     case _ => false

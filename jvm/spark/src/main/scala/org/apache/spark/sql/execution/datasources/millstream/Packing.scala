@@ -19,14 +19,14 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
  */
 private[millstream] final case class Section(partitionValues: InternalRow, end: Int)
 
-/** @param hosts where most of its bytes are; empty if that is not known */
+/** @param hosts the hosts of most of its bytes; empty if unknown */
 private[millstream] final case class ScanPartition(
     index: Int,
     ranges: FileRanges,
     sections: Array[Section],
     hosts: Seq[String]) extends Partition {
 
-  /** Whether its task makes indexes of files. */
+  /** Whether its task builds indexes of files. */
   def makesIndexes: Boolean = {
     val range = ranges.cursor()
     Iterator.continually(range.next()).takeWhile(identity).exists(_ => range.isIndexing)
@@ -34,7 +34,7 @@ private[millstream] final case class ScanPartition(
 }
 
 /**
- * Decides where tasks end that are filled one after the other and should cost about `target` each.
+ * Decides where tasks end that are filled sequentially and should cost about `target` each.
  *
  * The total cost after each task should be a multiple of the target. So a task that is somewhat too expensive makes the
  * next one cheaper, and the number of tasks is as planned.
@@ -47,7 +47,7 @@ private[millstream] final class TaskQuota(target: Long) {
   /** The remaining cost of the task. */
   def room: Long = quota - spent
 
-  /** Whether an item of this cost should go to the next task. */
+  /** Whether an item of this cost should go into the next task. */
   def overflows(cost: Long): Boolean = !isEmpty && cost > room + target / 4
 
   /** Adds an item to the task; returns whether the task is full now. */
@@ -68,7 +68,7 @@ private[millstream] final class TaskQuota(target: Long) {
 object Packing {
 
   /**
-   * Packs items, in order, into tasks that cost about `target` each; an item that costs more gets a task of its own.
+   * Packs items, in order, into tasks that cost about `target` each; an item that costs more gets a separate task.
    */
   def consecutive[T](things: Seq[T], target: Long)(cost: T => Long): Seq[Seq[T]] = {
     val quota = new TaskQuota(target)
@@ -95,9 +95,9 @@ object Packing {
 /**
  * How a compressed file is read.
  *
- * @param large its version now, if several tasks should share it
- * @param index with which they can
- * @param makesIndex whether the task that reads all of it makes the index
+ * @param large its current version, if several tasks should share it
+ * @param index the index with which they can
+ * @param makesIndex whether the task that reads the whole file builds the index
  */
 private[millstream] final case class Decoded(
     codec: TextCodec,
@@ -105,14 +105,14 @@ private[millstream] final case class Decoded(
     index: Option[NativeIndex],
     makesIndex: Boolean) {
 
-  /** Decoded bytes of a file of so many, as far as it is known. */
+  /** Decoded bytes of a file of this many bytes, as far as known. */
   def length(size: Long): Long = index.fold(size * CompressedFiles.Ratio)(_.length)
 }
 
 /**
  * Packs ranges of files, in order, into partitions that cost about `target` bytes each.
  *
- * @param fileSystem where the files are
+ * @param fileSystem the files' file system
  */
 private[millstream] final class RangePacking(fileSystem: URI, target: Long, openCost: Long) {
   private val quota = new TaskQuota(target)
@@ -135,8 +135,7 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
   /** Adds a compressed file, which is split between tasks if that is possible. */
   def addDecoded(file: FileStatusWithMetadata, how: Decoded): Unit = (how.large, how.index) match {
     case (Some(now), Some(index)) =>
-      // Which bytes of the file a part is decoded from matters for its place only, so the compression is taken for
-      // even.
+      // The compressed bytes of a part only determine its location, so uniform compression is assumed.
       def compressed(offset: Long) = (offset.toDouble / index.length * now.size).toLong
       split(index.length) { (start, length) =>
         put(file, compressed(start), compressed(start + length), length) {
@@ -153,7 +152,7 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
       }(index.cut)
     case (Some(now), None) if how.codec == TextCodec.BZIP2 =>
       split(how.length(now.size)) { (start, length) =>
-        // As many bytes are those of the file.
+        // The corresponding number of the file's bytes.
         val (first, end) = (start / CompressedFiles.Ratio, (start + length) / CompressedFiles.Ratio)
         if (end - first == now.size) addWhole(file, how)
         else if (end > first) put(file, first, end, length) {
@@ -196,14 +195,14 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
    * Adds parts of a file.
    *
    * @param add adds the part with this start and length
-   * @param cut where a part should end that begins and ends there
+   * @param cut the best end for a part with this start and end
    */
   private def split(length: Long)(add: (Long, Long) => Unit)(cut: (Long, Long) => Long = (_, end) => end): Unit = {
     var start = 0L
     while (start < length) {
       val room = quota.room - openCost
       val left = length - start
-      // A small remainder stays in this task; if the task has hardly any room, the file starts in the next one.
+      // A small remainder stays in this task; if the task is almost full, the file starts in the next one.
       if (left <= room + target / 4) {
         add(start, left)
         start = length
@@ -239,9 +238,9 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
   /**
    * Adds a range to the task, or to the next one.
    *
-   * @param start the first of the file's bytes that it needs
-   * @param end the end of them
-   * @param bytes how many it has to read, decoded ones if it is compressed
+   * @param start the first byte of the file that it needs
+   * @param end the end of these bytes
+   * @param bytes the number of bytes that it has to read, decoded if the file is compressed
    */
   private def put(file: FileStatusWithMetadata, start: Long, end: Long, bytes: Long)(add: => Unit): Unit = {
     if (quota.overflows(bytes + openCost)) endPartition()
@@ -259,7 +258,7 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
       if (bytes > 0) block.getHosts.foreach(host => bytesByHost(host) += bytes)
     }
 
-  /** As Spark does for its own partitions. */
+  /** As for Spark's own partitions. */
   private def hosts: Seq[String] =
     (bytesByHost - "localhost").toSeq.sortBy { case (host, bytes) => (-bytes, host) }.take(
       RangePacking.MostHosts).map(_._1)
@@ -286,7 +285,7 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
 private[millstream] object RangePacking {
   private val MostHosts = 3
 
-  /** The version of a file as an object store calls it; null if it is not known. */
+  /** A file's ETag; null if unknown. */
   def version(file: FileStatusWithMetadata): String = file.fileStatus match {
     case tagged: EtagSource => tagged.getEtag
     case _ => null

@@ -26,18 +26,18 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /**
- * Spark's vectorized Parquet reader takes row groups from an interface of its own until it has returned as many rows as
- * it knows of. So a further file needs Parquet's reader of that file behind the interface, with the options that Spark
- * has given to the first one (filter, codecs), and a larger number of rows.
+ * Spark's vectorized Parquet reader takes row groups from a separate interface until it has returned its known number
+ * of rows. So a further file needs Parquet's reader of that file behind the interface, with the options that Spark has
+ * given to the first one (filter, codecs), and a larger number of rows.
  *
- * Of the work that is left for a file, decoding its footer is the largest part. So row groups are converted to
- * Parquet's own form only where they are read, and without columns that are not requested.
+ * Decoding the footer is then the largest part of the work for a file. So row groups are converted to Parquet's own
+ * form only when they are read, and without columns that are not requested.
  *
- * Most files need none of that: if all requested columns are flat and of a usual type, they are decoded natively into
- * the vectors of the reader that is open ([[NativeColumns]]).
+ * Most files need none of this: if all requested columns are flat and have common types, they are decoded natively into
+ * the vectors of the open reader ([[NativeColumns]]).
  *
  * @param columns the requested columns, if files may be decoded natively
- * @param decoded the number of files that were
+ * @param decoded the number of natively decoded files
  */
 private final class ParquetFiles(columns: Option[NativeColumns], decoded: SQLMetric)
     extends ColumnarFiles[FileMetaData] {
@@ -55,8 +55,8 @@ private final class ParquetFiles(columns: Option[NativeColumns], decoded: SQLMet
 }
 
 /**
- * What Spark derives from a footer besides its row groups: the schema, whether the writer has certain flaws, and how
- * dates are to be rebased. For the last, Spark looks at metadata of its own alone.
+ * Everything that Spark derives from a footer in addition to row groups: the schema, whether the writer has certain
+ * bugs, and how to rebase dates. For the last, Spark uses only its own metadata.
  */
 private final case class ParquetKey(
     schema: java.util.List[SchemaElement],
@@ -78,8 +78,7 @@ private object ParquetKey {
 
 /**
  * @param groups the reader of the current file's row groups
- * @param native the requested columns, if the first file could be decoded natively: then all of them have vectors of
- *     their own
+ * @param native the requested columns, if the first file could be decoded natively: then each has a separate vector
  */
 private final class OpenParquetReader(
     vectorized: VectorizedParquetRecordReader,
@@ -159,8 +158,7 @@ private object ParquetFiles {
     fileReaderField.get(groupsField.get(reader)).asInstanceOf[ParquetFileReader]
 
   /**
-   * Lets Spark's reader take row groups from whichever file is the current one. The interface is private to Spark's
-   * package.
+   * Lets Spark's reader take row groups from the current file. The interface is private to Spark's package.
    */
   def setGroups(reader: VectorizedParquetRecordReader, current: () => ParquetFileReader): Unit = {
     val interface = groupsField.getType
@@ -203,8 +201,8 @@ private object ParquetFooter {
   private val Trailer = Integer.BYTES + Magic.length
 
   /**
-   * The footer of a file; None if the file does not look like Parquet, is encrypted, is unusual, or its row groups are
-   * not within it.
+   * The footer of a file; None if the file does not look like Parquet, is encrypted, is unusual, or its row groups
+   * exceed it.
    */
   def of(file: FileAhead): Option[FileMetaData] =
     for {
@@ -258,8 +256,8 @@ private object ParquetFooter {
   }
 
   /**
-   * The number of rows before each row group. By identity, because the hash of a row group is as expensive as decoding
-   * it.
+   * The number of rows before each row group. Compared by identity, because the hash of a row group is as expensive as
+   * decoding it.
    */
   def rowIndexes(footer: FileMetaData): java.util.Map[RowGroup, java.lang.Long] = {
     val indexes = new java.util.IdentityHashMap[RowGroup, java.lang.Long]
@@ -278,7 +276,7 @@ private object ParquetFooter {
     }
 }
 
-/** A file in memory; errors name it as they do if Spark has opened it. */
+/** A file in memory; errors name it as if Spark had opened it. */
 private final class ParquetFileAhead(file: FileAhead) extends InputFile {
   def path: Path = file.toPath
 

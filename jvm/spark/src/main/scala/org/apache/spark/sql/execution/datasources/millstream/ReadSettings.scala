@@ -11,7 +11,7 @@ import org.apache.spark.sql.internal.SQLConf
  *
  * @param openCostBytes cost of opening a file, in bytes, when files are packed into tasks
  * @param maxReaders maximum number of native threads with which a task reads ahead
- * @param isChosen whether somebody has set that maximum
+ * @param isChosen whether the user has set that maximum
  */
 final case class ReadSettings private (
     openCostBytes: Long,
@@ -19,15 +19,15 @@ final case class ReadSettings private (
     private val isChosen: Boolean) {
 
   /**
-   * The maximum number of native threads with which each of some tasks reads ahead. On another file system than the
-   * local one, those that run at once have `MostAtOnce` together, unless somebody has set how many a task may have: a
-   * server does not get more requests at once because a cluster is large.
+   * The maximum number of native threads with which each of some tasks reads ahead. On a file system other than the
+   * local one, concurrent tasks have `MostAtOnce` threads together, unless the user has set the number for each task: a
+   * large cluster must not send more concurrent requests to a server.
    */
   def readers(tasks: Int, isLocal: Boolean, context: SparkContext): Int =
     if (isLocal || isChosen) {
       maxReaders
     } else {
-      // A cluster that grows does so for these tasks.
+      // A dynamic cluster may grow for these tasks.
       val room = if (context.conf.get(DYN_ALLOCATION_ENABLED)) tasks
       else context.maxNumConcurrentTasks(context.resourceProfileManager.defaultResourceProfile)
       val share = ReadSettings.MostAtOnce / math.max(1, math.min(tasks, room))

@@ -9,7 +9,7 @@ import java.lang.reflect.{Field, InvocationTargetException, Method}
 private[sql] object Reflected {
 
   /**
-   * A method with one of the signatures in the supported release lines.
+   * A method that has one of several signatures in the supported release lines.
    *
    * @param signatures the parameters' types, beginning with the newest line
    * @throws NoSuchMethodError if it has none of them, because this release line of Spark is not supported
@@ -20,7 +20,7 @@ private[sql] object Reflected {
       .getOrElse(throw new NoSuchMethodError(
         s"${of.getName}.$name with ${signatures.map(_.map(_.getSimpleName).mkString("(", ", ", ")")).mkString(" or ")}"))
 
-  /** A field that a class does not publish; its value can be read and replaced. */
+  /** A private field whose value can be read and replaced. */
   def field(of: Class[_], name: String): Field = {
     val found = of.getDeclaredField(name)
     found.setAccessible(true)

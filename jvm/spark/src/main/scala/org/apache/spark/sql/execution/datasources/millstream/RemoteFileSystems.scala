@@ -9,10 +9,10 @@ import org.apache.spark.util.Utils
 /**
  * Makes Hadoop use our subclasses of its file systems for S3 and HDFS.
  *
- * Unlike that for `file:`, Hadoop does not find them in the jar by itself: a class path may lack their superclasses, or
- * have them only where Spark adds jars later (`spark.jars.packages`). So they are set once the first session is made,
- * if they load, and if nobody has chosen another class. A file system that was created before stays as it is, and so do
- * the listing and reading on it.
+ * Unlike the one for `file:`, Hadoop does not find them in the jar itself: a class path may lack their superclasses, or
+ * get them only with jars that Spark adds later (`spark.jars.packages`). So they are set when the first session has
+ * been created, if they load and no other class is configured. A file system that was created earlier stays unchanged,
+ * and so do listing and reading on it.
  */
 private[millstream] object RemoteFileSystems extends Logging {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.remote.enabled")
@@ -20,7 +20,7 @@ private[millstream] object RemoteFileSystems extends Logging {
     .booleanConf
     .createWithDefault(true)
 
-  /** A scheme, the key of Hadoop's for its class, the class by default, and ours. */
+  /** A scheme, Hadoop's key for its class, the default class, and ours. */
   private final case class Subclass(scheme: String, key: String, hadoops: String, ours: String)
 
   private val Subclasses = Seq(
@@ -35,15 +35,15 @@ private[millstream] object RemoteFileSystems extends Logging {
       "org.apache.hadoop.hdfs.DistributedFileSystem",
       "io.millstream.hadoop.hdfs.MillstreamDistributedFileSystem"))
 
-  /** Who is to serve the files of a scheme, with the class for them. */
+  /** Which file system serves a scheme, with its class. */
   private[millstream] sealed trait Server
 
-  /** @param className the class, ours */
+  /** @param className our class */
   private[millstream] final case class Ours(key: String, className: String) extends Server
   private[millstream] final case class SwitchedOff(className: String) extends Server
   private[millstream] final case class Chosen(key: String, className: String) extends Server
 
-  /** The class that is set does not load. */
+  /** The configured class does not load. */
   private[millstream] final case class Missing(key: String, className: String, reason: String) extends Server
 
   /** Hadoop's class is on the class path, but ours cannot be used with it. */
@@ -63,7 +63,7 @@ private[millstream] object RemoteFileSystems extends Logging {
     }
   }
 
-  /** Who is to serve each scheme. */
+  /** The file system of each scheme. */
   def servers(context: SparkContext): Seq[(String, Server)] =
     Subclasses.map(subclass => subclass.scheme -> server(context, subclass))
 

@@ -26,8 +26,8 @@ import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, Parti
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Replaces Spark's scans of files by ours where these return the same rows: scans of text by [[NativeTextScanExec]] if
- * it supports them, and all others by [[PackedFileScanExec]].
+ * Replaces Spark's file scans with ours where these return the same rows: text scans with [[NativeTextScanExec]] if it
+ * supports them, and all others with [[PackedFileScanExec]].
  *
  * The rule sees the physical plan before Spark inserts transitions between rows and columns, so pruning and the filters
  * above the scan are Spark's.
@@ -65,7 +65,7 @@ private[millstream] object ReplaceFileScans {
     } yield ours
 
   /**
-   * Removes a filter that a native scan decides by itself. If nothing else uses the lines, the scan does not return
+   * Removes a filter that a native scan evaluates itself. If nothing else uses the lines, the scan does not return
    * them.
    */
   private def withoutLines(project: ProjectExec): Option[SparkPlan] = project.child match {
@@ -99,12 +99,12 @@ private[millstream] final class ScanFiles(
 
   def isLocal: Boolean = ScanFiles.isLocal(fileSystem)
 
-  /** How native threads read them; local files have no choice. */
+  /** How native threads read them; for local files there is only one way. */
   def transport: Option[String] =
     Option.unless(isLocal)(new Path(fileSystem).getFileSystem(conf)).collect { case ours: Listed => ours.transport }
 
   /**
-   * Whether checksums beside the files are verified by us; other file systems than the local one verify by themselves.
+   * Whether we verify the checksums next to the files; file systems other than the local one verify themselves.
    */
   def verifiesChecksums: Boolean = isLocal && ScanFiles.verifiesChecksums(conf)
 
@@ -113,7 +113,7 @@ private[millstream] final class ScanFiles(
   /** Whether the files are uncompressed and their lines have no length limit. */
   lazy val arePlainLines: Boolean = conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && codecsOfFiles.isEmpty
 
-  /** Whether native code has the lines of the files, decoded if need be. */
+  /** Whether native code can return the files' lines, decoded if necessary. */
   lazy val haveNativeLines: Boolean =
     conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && codecsOfFiles.forall(FileCodec.textCodec(_) != null)
 
@@ -124,7 +124,7 @@ private[millstream] final class ScanFiles(
   /** The native codec of a file, if it is compressed. */
   def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = codec(file).map(FileCodec.textCodec)
 
-  /** Whether Spark would read a file by several tasks, if it does so with plain ones. */
+  /** Whether Spark would read a file with several tasks, if it does so for uncompressed ones. */
   def isSplitByHadoop(file: FileStatusWithMetadata): Boolean =
     codec(file).forall(_.isInstanceOf[SplittableCompressionCodec])
 }
@@ -155,7 +155,7 @@ private[millstream] object ScanFiles {
     }
   }
 
-  /** Whether a partition is on a file system; it may be on another one than its table. */
+  /** Whether a partition is on a file system, which may differ from its table's. */
   private def isOn(directory: PartitionDirectory, fileSystem: URI): Boolean =
     directory.files.headOption.forall { file =>
       val uri = file.getPath.toUri

@@ -6,9 +6,9 @@ import org.apache.spark.SparkContext
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
 /**
- * The requests of a scan to another file system than the local one.
+ * The requests of a scan to a file system other than the local one.
  *
- * @param all by name
+ * @param all metrics by name
  */
 private[millstream] final class RequestMetrics private (val all: Map[String, SQLMetric]) extends Serializable {
   def add(counts: RequestCounts): Unit =
@@ -34,7 +34,7 @@ private[millstream] object RequestMetrics {
   /**
    * The metrics of a scan.
    *
-   * @param files its files; null if it will not run. There are no metrics for local ones
+   * @param files its files; null if it will not run. Local files have no metrics
    */
   def of(files: ScanFiles, context: SparkContext): RequestMetrics =
     new RequestMetrics(

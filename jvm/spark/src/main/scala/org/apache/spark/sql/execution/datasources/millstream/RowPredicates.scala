@@ -16,9 +16,9 @@ import org.apache.spark.unsafe.types.UTF8String
  * The translation is exact: a translated condition holds for exactly the rows for which Spark's condition holds, so
  * rows need not be checked again (and a count needs no rows). Therefore a condition is only translated as a whole, on
  * strings of the default collation and without nulls in lists: byte for byte, or as a regular expression that means the
- * same ([[PortableRegex]]). All other conditions stay in Spark's filter above the scan. Of some of them the scan checks
- * what every matching row has, as the literal of `lower(value) LIKE '%literal%'`, so that fewer rows reach the filter.
- * The encoding is documented at `millstream_scan::Predicate::decode`.
+ * same ([[PortableRegex]]). All other conditions stay in Spark's filter above the scan. For some of them the scan
+ * checks a necessary condition, such as the literal of `lower(value) LIKE '%literal%'`, so that fewer rows reach the
+ * filter. The encoding is documented at `millstream_scan::Predicate::decode`.
  */
 private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper {
   import RowPredicates._
@@ -53,7 +53,7 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
     case _ => None
   }
 
-  /** Translates what every row has for which `condition` holds. */
+  /** Translates a necessary condition of `condition`. */
   def necessary(condition: Expression, depth: Int): Option[Array[Byte]] = condition match {
     case _ if depth > MaxDepth => None
     case Contains(OneCase(), Text(text)) => ignoringCase(text.toString)
@@ -71,13 +71,13 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
     case _ => None
   }
 
-  /** Of conditions that are checked in this order, those before the first that may fail, and that one. */
+  /** The conditions, in the order of their evaluation, up to and including the first that may fail. */
   private def upToFirstThatMayFail(conditions: Seq[Expression]): Seq[Expression] = {
     val (safe, others) = conditions.span(neverFails)
     safe ++ others.headOption
   }
 
-  /** Whether a condition has a result for every row, as far as is known here. */
+  /** Whether a condition is known to have a result for every row. */
   private def neverFails(condition: Expression): Boolean = condition match {
     case And(left, right) => neverFails(left) && neverFails(right)
     case Or(left, right) => neverFails(left) && neverFails(right)
@@ -108,12 +108,12 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
   private def either(condition: Expression, depth: Int): Option[Array[Byte]] =
     encode(condition, depth).orElse(necessary(condition, depth))
 
-  /** If the row is of ASCII, it contains the longest part of `text` that is, in upper or lower case. */
+  /** The row contains the longest ASCII part of `text` in upper or lower case, unless the row is not ASCII. */
   private def ignoringCase(text: String): Option[Array[Byte]] =
     text.split("[^\\x00-\\x7f]").maxByOption(_.length).filter(part => part.nonEmpty && part.length < MaxLiteralLength)
       .map(part => literal('i', UTF8String.fromString(part)))
 
-  /** What `substring(value, 1, characters) = text` says. */
+  /** The meaning of `substring(value, 1, characters) = text`. */
   private def beginning(text: UTF8String, characters: Int): Option[Array[Byte]] = text.numChars match {
     case `characters` => Some(literal('s', text))
     case fewer if fewer < characters => Some(literal('=', text))
@@ -129,7 +129,7 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
 
   private def whole[T](parts: Seq[Option[T]]): Option[Seq[T]] = Option.when(parts.forall(_.isDefined))(parts.flatten)
 
-  /** Translates a pattern: one whose only wildcard is `%` byte for byte, others to a regular expression. */
+  /** Translates a pattern: byte for byte if `%` is its only wildcard, otherwise to a regular expression. */
   private def like(pattern: UTF8String, escape: Char): Option[Array[Byte]] =
     exact(pattern).filter(_.forall(c =>
       c != '_' && c != escape && !(LikeSplitsPairs && Character.isSurrogate(c)))).map {
@@ -167,18 +167,18 @@ private[millstream] object RowPredicates {
   /** Invalid UTF-8 becomes this character in a string of the JVM, against which Spark matches patterns. */
   private val Replacement = '\uFFFD'
 
-  /** Spark 4.0 quotes the two halves of a character beyond U+FFFF apart, and so never finds it. */
+  /** Spark 4.0 quotes the two halves of a character beyond U+FFFF separately, and so never finds it. */
   private lazy val LikeSplitsPairs = {
     val pair = Character.toString(0x1f642)
     !StringUtils.escapeLikeRegex(pair, '\\').contains(pair)
   }
 
   /**
-   * Translates those of `conditions` that can be translated into one predicate, and what is necessary for the others.
+   * Translates those of `conditions` that can be translated, and necessary conditions of the others, into one
+   * predicate.
    *
-   * Spark checks conditions in their order. A row that an earlier one rejects never reaches those behind it; and a row
-   * for which an earlier one fails, fails the query, as an assertion should. So no condition behind one that may fail
-   * is translated.
+   * Spark checks conditions in order. A row that one rejects never reaches the following ones, and a row for which one
+   * fails makes the query fail, as an assertion should. So conditions after one that may fail are not translated.
    *
    * @param rowsAreLines whether rows contain neither LF nor CR
    * @return the encoded predicate, the conditions that it replaces, and those for which it is necessary

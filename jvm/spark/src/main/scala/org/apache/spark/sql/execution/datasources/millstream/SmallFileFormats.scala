@@ -43,7 +43,7 @@ private final class SmallCsvFormat extends CSVFileFormat {
   }
 }
 
-/** Parses lines as the reader of Spark's `CSVFileFormat` does. */
+/** Parses lines like the reader of Spark's `CSVFileFormat`. */
 private final class SmallCsvReader(
     ofSpark: PartitionedFile => Iterator[InternalRow],
     options: CSVOptions,
@@ -82,10 +82,10 @@ private final class SmallCsvReader(
  * The lines of a file for a parser that has parsed others.
  *
  * Spark has a parser for each file. A parser leaves out a byte order mark before the first line that it parses: one
- * that Hadoop has left, of UTF-16, or the second of two. With a line separator of the user's, it keeps what follows the
- * end of a record within a line (a NUL, or the separator itself, which is not found by its bytes in UTF-16) for the
- * next line. So the parser is told to begin anew in these cases; always doing so would take longer than a small file,
- * because its buffer is allocated again.
+ * that Hadoop has left, of UTF-16, or the second of two. With a user's line separator, it keeps what follows the end of
+ * a record within a line (a NUL, or the separator itself, whose bytes do not match in UTF-16) for the next line. So the
+ * parser is restarted in these cases; always doing so would take longer than parsing a small file, because its buffer
+ * is allocated again.
  */
 private final class BegunLines(
     lines: Iterator[String],
@@ -117,7 +117,8 @@ private final class BegunLines(
     }
 
   /**
-   * Whether Spark does not give a line to the parser: blank ones and comments, before a header also those after spaces.
+   * Whether Spark does not pass a line to the parser: blank lines and comments, and before a header also indented
+   * comments.
    */
   private def isPassedOver(line: String): Boolean = {
     val trimmed = line.trim
@@ -151,7 +152,7 @@ private final class SmallJsonFormat extends JsonFileFormat {
   }
 }
 
-/** Parses lines as the reader of Spark's `JsonFileFormat` does. */
+/** Parses lines like the reader of Spark's `JsonFileFormat`. */
 private final class SmallJsonReader(
     ofSpark: PartitionedFile => Iterator[InternalRow],
     options: JSONOptions,
@@ -185,8 +186,7 @@ private final class SmallJsonReader(
 }
 
 /**
- * Spark's text format for compressed files, with the lines that native code has decoded, where the native scan of text
- * is not possible.
+ * Spark's text format for compressed files, with natively decoded lines, where the native text scan is not possible.
  */
 private final class DecodedTextFormat extends TextFileFormat {
   override def buildReader(
@@ -203,7 +203,7 @@ private final class DecodedTextFormat extends TextFileFormat {
   }
 }
 
-/** Makes rows of lines as the reader of Spark's `TextFileFormat` does. */
+/** Makes rows from lines like the reader of Spark's `TextFileFormat`. */
 private final class DecodedTextReader(
     ofSpark: PartitionedFile => Iterator[InternalRow],
     separator: Option[Array[Byte]],
@@ -227,7 +227,7 @@ private final class DecodedTextReader(
 
 private object SmallFile {
 
-  /** Whether the reader of a relation takes lines that are found by us, also in a part of a file. */
+  /** Whether the reader of a relation accepts lines that we have found, even in a part of a file. */
   def takesLines(relation: HadoopFsRelation): Boolean = {
     val (conf, options) = (relation.sparkSession.sessionState.conf, relation.options)
     def isFound(separator: Option[Array[Byte]]) =

@@ -15,7 +15,7 @@ private[sql] object SparkLine extends Logging {
   private val warned = new AtomicBoolean
 
   /**
-   * None, with one warning, in a Spark whose internals differ from the supported lines; Spark then does the work
+   * None, with one warning, in a Spark whose internals differ from the supported lines'; Spark then does the work
    * itself.
    */
   def ifSupported[T](native: => Option[T]): Option[T] =
@@ -31,7 +31,7 @@ private[sql] object SparkLine extends Logging {
     }
 
   /**
-   * Fails like Spark if the format does not have a type. Since 4.2, an additional argument says whether the schema is
+   * Fails like Spark if the format does not have a type. Since 4.2, an additional argument tells whether the schema is
    * only for reading.
    */
   def verifySchema(format: FileFormat, schema: StructType, use: SchemaUse): Unit =

@@ -7,8 +7,8 @@ import org.apache.spark.sql.internal.SQLConf
 /**
  * A session's settings for synchronizations.
  *
- * @param threads calls that a task has under way at once; None for the default
- * @param directory where temporary working directories are made; None for the destination
+ * @param threads number of concurrent calls of a task; None for the default
+ * @param directory where temporary working directories are created; None for the destination
  */
 final case class SyncSettings(threads: Option[Int], directory: Option[String])
 

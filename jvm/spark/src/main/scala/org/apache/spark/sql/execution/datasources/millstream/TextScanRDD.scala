@@ -30,7 +30,7 @@ private[millstream] final case class ScanTask(
   /** Whether batches are separated by file, so that a row's file is known. */
   def byFile: Boolean = (flags & NativeScan.BY_RANGE) != 0
 
-  /** Whether rows that differ come with the number of times that each occurs. */
+  /** Whether distinct rows come with their numbers of occurrences. */
   def distinct: Boolean = (flags & NativeScan.DISTINCT) != 0
 }
 
@@ -45,8 +45,8 @@ private[millstream] final case class ScanMetrics(
 /**
  * Batches of native scans, one scan for each partition.
  *
- * @param store where indexes are kept that tasks make
- * @param conf finds the file system of the files, unless they are local and no index is made
+ * @param store where indexes built by tasks are kept
+ * @param conf finds the file system of the files, unless they are local and no index is built
  */
 private[millstream] final class TextScanRDD(
     context: SparkContext,
@@ -72,7 +72,7 @@ private[millstream] final class TextScanRDD(
   }
 }
 
-/** @param saveIndex keeps the index of a file that was made */
+/** @param saveIndex stores the new index of a file */
 private final class ScanBatches(
     partition: ScanPartition,
     files: RemoteFiles,
@@ -209,7 +209,7 @@ private final class ScanBatches(
         throw e
       case e: FileNotFoundException =>
         val path = partition.ranges.at(scan.range).uri
-        // Native code says less than Hadoop does of a local file.
+        // Native errors for a local file are less specific than Hadoop's.
         val missing =
           if (files == null) new FileNotFoundException(s"File ${new Path(new URI(path))} does not exist") else e
         throw QueryExecutionErrors.fileNotExistError(path, missing)

@@ -218,8 +218,8 @@ private final class NativeLines(
       case e: IOException
           if e.isInstanceOf[EOFException] || ranges(
             scan.range).codec.nonEmpty && !e.isInstanceOf[FileNotFoundException] =>
-        // Hadoop may find no error in a file that has become shorter, has no parts of a compressed one, and its
-        // decoders do not name it.
+        // Hadoop may find no error in a file that has shrunk, cannot read parts of a compressed one, and its decoders
+        // do not name the file.
         val message = s"${ranges(scan.range).hadoopPath}: ${e.getMessage}"
         throw (if (e.isInstanceOf[EOFException]) new EOFException(message).initCause(e)
                else new IOException(message, e))
@@ -238,7 +238,8 @@ private final class NativeLines(
 }
 
 /**
- * A job that caches its settings by prefix: otherwise a thousand settings are searched for every file that is opened.
+ * A job configuration that caches its settings by prefix: otherwise a thousand settings are searched for every file
+ * opened.
  */
 private final class JobOfManyFiles(job: JobConf) extends JobConf(job) {
   private val found = new ConcurrentHashMap[String, JavaMap[String, String]]

@@ -12,10 +12,10 @@ import org.apache.hadoop.mapred.FileSplit
  * A part of a file.
  *
  * @param fileSystem scheme and authority
- * @param size of the file, -1 if it is not known
- * @param version of the file as an object store calls it, or null
+ * @param size of the file, -1 if unknown
+ * @param version the file's ETag, or null
  * @param codec if native code decodes it; a bzip2 file is decoded in parts
- * @param index the part of its index for the range, whose bytes are decoded ones then; empty if all of it is decoded
+ * @param index the part of its index for the range, which then counts decoded bytes; empty if the whole file is decoded
  */
 private[rdd] final case class FileRange(
     fileSystem: URI,
@@ -39,7 +39,7 @@ private[rdd] final case class FileRange(
  *
  * @param count number of ranges
  * @param readers maximum number of native threads that read them ahead
- * @param hosts where most bytes are
+ * @param hosts the hosts of most of its bytes
  */
 private[rdd] final class PackedSplit private (
     first: FileRange,
@@ -106,7 +106,7 @@ private[rdd] object PackedSplit {
     ranges.foreach { range =>
       range.codec match {
         case None => packed.add(range.path, range.start, range.length, range.size, 0, range.version)
-        // It may be all of the file, whose size need not be known.
+        // It may be the whole file, whose size need not be known.
         case Some(TextCodec.BZIP2) =>
           packed.addBzip2Part(range.path, range.start, range.length, range.size, 0, range.version)
         case Some(codec) =>

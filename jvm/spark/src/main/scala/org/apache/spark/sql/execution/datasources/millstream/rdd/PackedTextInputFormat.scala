@@ -37,12 +37,12 @@ import org.apache.spark.sql.internal.SQLConf
  * Hadoop's input format for lines, which packs the splits of small files if Spark reads lines of files that Millstream
  * lists.
  *
- * Hadoop lists and splits the files. Only Spark's own RDDs that are made by `sc.textFile` or a similar call, and whose
- * users cannot see the splits, get packed ones; all other callers get Hadoop's splits.
+ * Hadoop lists and splits the files. Only Spark's own RDDs that are created by `sc.textFile` or a similar call, and
+ * whose users cannot see the splits, get packed ones; all other callers get Hadoop's splits.
  */
 class PackedTextInputFormat extends TextInputFormat {
 
-  /** The files that were listed last. */
+  /** The files of the last listing. */
   private var listed = Array.empty[FileStatus]
   private val versions = new HashMap[Path, String]
 
@@ -125,7 +125,7 @@ class PackedTextInputFormat extends TextInputFormat {
     packed.map(task => PackedSplit(task, readers, mostHosts(task, hostsOf))).toArray
   }
 
-  /** The bytes of rows in a range, as far as they are known. */
+  /** The bytes of rows in a range, as far as known. */
   private def bytes(range: FileRange): Long =
     if (range.codec.isEmpty || range.index.nonEmpty) range.length else range.length * CompressedFiles.Ratio
 
@@ -141,7 +141,7 @@ class PackedTextInputFormat extends TextInputFormat {
       ranges
     }
 
-  /** The ranges, of which those of large compressed files are divided if they have an index. */
+  /** The ranges, with large compressed files split if they have an index. */
   private def divided(ranges: Seq[FileRange], target: Long, context: SparkContext, job: JobConf): Seq[FileRange] = {
     val settings = IndexSettings.of(context)
     val large = ranges.filter(range =>
@@ -168,7 +168,7 @@ class PackedTextInputFormat extends TextInputFormat {
         yield range.copy(start = start, length = end - start, size = range.length, index = index.slice(start, end))
     }
 
-  /** Where most bytes of a task are. */
+  /** The hosts of most of a task's bytes. */
   private def mostHosts(task: Seq[FileRange], hostsOf: FileRange => Array[String]): Seq[String] = {
     val bytes = for (range <- task; host <- hostsOf(range) if host != "localhost") yield host -> range.length
     bytes.groupMapReduce(_._1)(_._2)(
@@ -193,7 +193,7 @@ private[millstream] object PackedTextInputFormat {
   /** More tasks than cores, since neither the cost of processing a line nor the later number of cores is known. */
   private val TasksPerCore = 4
 
-  /** As many as Spark takes into account. */
+  /** The number that Spark takes into account. */
   private val MostHosts = 3
 
   private val HadoopRDD = "org.apache.spark.rdd.HadoopRDD"
@@ -211,7 +211,7 @@ private[millstream] object PackedTextInputFormat {
 
   /**
    * Whether a `HadoopRDD` requests its splits on behalf of an RDD that maps its rows, as with `sc.textFile`. The call
-   * stack is the only source for this, because the input format is told nothing about its RDD.
+   * stack is the only source for this, because the input format does not learn about its RDD.
    */
   private def isCalledForLines: Boolean = {
     val rdds = callers("getPartitions")

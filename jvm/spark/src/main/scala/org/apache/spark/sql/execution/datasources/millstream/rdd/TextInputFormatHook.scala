@@ -15,8 +15,8 @@ class TextInputFormatHook extends Companion {
 /**
  * Makes Hadoop create a [[PackedTextInputFormat]] when a `TextInputFormat` is requested ([[HadoopConstructors]]).
  *
- * Callers that create an input format in another way than Spark's RDDs and Hive get Hadoop's own, and so do all callers
- * if Hadoop no longer has its cache of constructors.
+ * Callers that create an input format differently from Spark's RDDs and Hive get Hadoop's own, and so do all callers if
+ * Hadoop no longer has its cache of constructors.
  */
 private[rdd] object TextInputFormatHook extends Logging {
   def install(): Unit =

@@ -18,7 +18,7 @@ import org.apache.spark.sql.execution.datasources.millstream.SparkLine
 import org.apache.spark.util.Utils
 
 /**
- * Carries out the changes of commits in a catalog that keeps no statistics of its own: missing partitions are added.
+ * Carries out the changes of commits in a catalog without statistics: missing partitions are added.
  *
  * @param addressed database and name of the statement's table; a commit under an earlier name applies to this table
  */
@@ -186,8 +186,8 @@ private[sql] object CatalogMetastore {
   }
 
   /**
-   * A partition's specification, with columns as the table spells them; in the names of directories, Hive's are in
-   * lower case. An exact match comes first, because names of other tables may differ only in case.
+   * A partition's specification, with columns as the table spells them; in directory names, Hive writes them in lower
+   * case. An exact match comes first, because names of other tables may differ only in case.
    */
   def spec(table: CatalogTable, name: String): TablePartitionSpec = {
     val columns = table.partitionColumnNames

@@ -110,7 +110,7 @@ class DirectInsertIntoHadoopFsRelation(
     }
   }
 
-  /** Whether the path is a file; Spark has its own errors for files, and deletes some. */
+  /** Whether the path is a file; Spark reports its own errors for files, and deletes some. */
   private def isFile(fileSystem: FileSystem): Boolean =
     catalogTable.isEmpty && (try fileSystem.getFileStatus(outputPath).isFile
     catch { case _: FileNotFoundException => false })

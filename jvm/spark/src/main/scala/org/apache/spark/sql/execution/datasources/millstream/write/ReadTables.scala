@@ -126,9 +126,9 @@ private[sql] object ReadTables {
   }
 
   /**
-   * Refuses a statement if one of the paths that its query names is gone. Spark requires paths to exist when it first
-   * lists them, and fails to read a file that has been removed since; but when it lists them again it ignores missing
-   * ones, and the statement would write too few rows.
+   * Refuses a statement if one of its query's paths is gone. Spark requires paths to exist when it first lists them,
+   * and fails to read a file that has been removed since; but when it lists them again it ignores missing ones, and the
+   * statement would write too few rows.
    *
    * @param reads what the query reads by its path
    * @param listedAgain the indexes that have listed their files again
@@ -179,8 +179,8 @@ private[sql] object ReadTables {
     }
 
   /**
-   * Whether an error means that a location cannot be read either: no file system has it, its server does not answer, or
-   * access is denied.
+   * Whether an error means that a location cannot be read either: its file system is unknown, its server does not
+   * respond, or access is denied.
    */
   def isUnreachable(error: Throwable): Boolean = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).exists {
     case _: UnsupportedFileSystemException | _: ClassNotFoundException | _: UnknownHostException | _: SocketException | _: SocketTimeoutException |

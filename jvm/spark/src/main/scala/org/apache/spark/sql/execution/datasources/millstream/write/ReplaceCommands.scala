@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.command.DataWritingCommand
 import org.apache.spark.sql.execution.datasources.millstream.{Keys, SparkLine}
 
 /**
- * Replaces Spark's commands by commands that write directly.
+ * Replaces Spark's commands with commands that write directly.
  *
  * @param replaced Spark's commands, without their subclasses
  */
@@ -43,7 +43,7 @@ abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataW
     isTangled
   }
 
-  /** What a command reads is guarded whoever writes its result. */
+  /** A command's reads are guarded even if Spark writes its result. */
   private def guarded(command: DataWritingCommand, isLeft: Boolean): LogicalPlan = {
     val found = if (isLeft) None else direct(command)
     val guards = ReadTables.guard(session, command.query, root(command), hadoopConf(command))

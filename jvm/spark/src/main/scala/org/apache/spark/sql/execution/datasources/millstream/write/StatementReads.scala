@@ -145,7 +145,7 @@ private[write] final class StatementReads(session: SparkSession) {
     case _ => Nil
   }
 
-  /** Directories below the paths that may be tables: those of the files, without the levels of partition columns. */
+  /** Directories below the paths that may be tables: those of the files, without their partition directories. */
   private def tablesInside(index: FileIndex, directories: Seq[Path]): Seq[Path] = {
     val roots = index.rootPaths.map(_.toUri.getPath).toSet
     def isTop(directory: Path) = roots(directory.toUri.getPath) || directory.getParent.isRoot // see Pointer

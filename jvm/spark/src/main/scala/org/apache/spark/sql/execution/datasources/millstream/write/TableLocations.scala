@@ -93,13 +93,13 @@ private[sql] object TableLocations {
       withoutLinks(_).filter(relative(top, _).isEmpty)).asScala.flatten.toSeq.distinct
   }
 
-  /** Those of a table's directories that are not below its root, or are links to directories elsewhere. */
+  /** The directories of a table that are not below its root, or are links to directories elsewhere. */
   def outside(root: Path, directories: Seq[Path]): Seq[Path] = {
     val (below, elsewhere) = directories.partition(relative(root, _).nonEmpty)
     elsewhere ++ linkedFrom(root, below)
   }
 
-  /** Whether two paths are those of one directory. */
+  /** Whether two paths name the same directory. */
   def isSame(one: Path, other: Path): Boolean =
     one == other || withoutLinks(one).getOrElse(one) == withoutLinks(other).getOrElse(other)
 

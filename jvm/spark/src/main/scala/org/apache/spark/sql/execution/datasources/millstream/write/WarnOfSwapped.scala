@@ -21,7 +21,7 @@ import org.apache.spark.sql.execution.command.{
 /**
  * Warns if a statement finds partitions in the directories of a table whose partitions `metastore-swap` has moved.
  * These directories may contain replaced files, and those of the moved partitions are hidden. A second table on the
- * same directory is never told of the move.
+ * same directory never learns of the move.
  */
 class WarnOfSwapped(session: SparkSession) extends Rule[LogicalPlan] with Logging {
   override def apply(plan: LogicalPlan): LogicalPlan = {
