@@ -3,7 +3,7 @@ package io.millstream.hadoop.compact;
 /**
  * Properties shared by the text files that are joined.
  *
- * @param header whether the first lines are equal headers, of which the result has one
+ * @param header whether the first lines are equal headers, kept only once in the result
  * @param json whether lines are JSON values
  */
 public record JoinRule(boolean header, boolean json) {

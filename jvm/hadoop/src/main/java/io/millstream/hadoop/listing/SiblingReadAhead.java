@@ -23,8 +23,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Callers that recurse through the FileSystem API ({@code sc.textFile} over a glob, Spark's index over several
  * roots, Hadoop's Globber) list a directory and then its children one by one, and each call waits for the storage. Once
- * a caller asks for a second child, one native walk lists the following children in parallel, and they are handed out
- * as the caller arrives at them. If the caller had descended below the first child, the walk descends below the others,
+ * a caller asks for a second child, one native walk lists the following children in parallel, and they are returned as
+ * the caller arrives at them. If the caller had descended below the first child, the walk descends below the others,
  * too. For a caller that lists a single directory, nothing is listed ahead.
  *
  * <p>A listing read ahead must not hide later changes by the caller or anyone else. It is returned once, while it is at
@@ -40,7 +40,7 @@ import org.slf4j.LoggerFactory;
  * All listings are dropped at any change made through the same file system, and when none has been requested for a few
  * seconds.
  *
- * <p>The callers themselves drain the walk; this class has no thread of its own. One caller at a time drains it, and a
+ * <p>The callers themselves drain the walk; this class has no separate thread. One caller at a time drains it, and a
  * caller that finds another one draining lists its directory itself. No caller waits for storage while others wait for
  * it: a change only marks the listings as outdated, and the next or the draining caller drops them.
  */

@@ -231,7 +231,7 @@ public final class FileReadAhead implements AutoCloseable {
         return last;
     }
 
-    /** Null if the file's size differs from the listing, on which readers rely. */
+    /** Null if the file's size differs from the listing's, because readers rely on that. */
     private byte[] ofListedSize(byte[] bytes) {
         for (; passed < next; passed++) {
             handedOut.next();

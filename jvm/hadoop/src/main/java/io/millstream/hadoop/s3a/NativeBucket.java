@@ -94,12 +94,12 @@ final class NativeBucket implements AutoCloseable {
         return lists(number);
     }
 
-    /** Whether it reads objects, likewise. */
+    /** Whether it reads objects, by the same rule. */
     boolean reads() {
         return reads(number);
     }
 
-    /** Whether it writes objects, likewise. */
+    /** Whether it writes objects, by the same rule. */
     boolean writes() {
         return writes(number);
     }

@@ -92,8 +92,8 @@ public final class NativeTransfers {
     /**
      * Writes a small file as an object, replacing any object of that name.
      *
-     * @param size what is known of the file
-     * @param time what is known of the file, in nanoseconds since 1970
+     * @param size the known size of the file
+     * @param time the known time of the file, in nanoseconds since 1970
      * @param metadata user metadata of the object
      * @param checksumName name of the metadata entry for the checksum
      * @param checksum receives the CRC-32C of the contents as its only element

@@ -357,12 +357,12 @@ final class NativeTransport implements AutoCloseable {
         return bucket != null && bucket.lists() ? bucket : null;
     }
 
-    /** The native client for objects, likewise. */
+    /** The native client for objects; null as above. */
     NativeBucket reader() {
         return bucket != null && bucket.reads() ? bucket : null;
     }
 
-    /** The native client for new objects, likewise. */
+    /** The native client for new objects; null as above. */
     NativeBucket writer() {
         return bucket != null && mayWrite && bucket.writes() ? bucket : null;
     }

@@ -259,8 +259,8 @@ public final class NativeTree implements AutoCloseable {
     /**
      * Copies a file from another tree, without any of its data passing through the JVM.
      *
-     * @param size what is known of the source
-     * @param time what is known of the source, in nanoseconds since 1970
+     * @param size the known size of the source
+     * @param time the known time of the source, in nanoseconds since 1970
      * @param temporary the name of the copy until it is installed
      * @param verify whether to compare the copy with its source
      */

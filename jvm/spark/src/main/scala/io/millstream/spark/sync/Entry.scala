@@ -16,7 +16,7 @@ package io.millstream.spark.sync
  * @param special the kind of a device, pipe or socket, encoded by [[Special]]
  * @param inode identifies a file with several hard links, if these are preserved
  * @param acls checksum of access control lists, if there are any and they are preserved
- * @param xattrs checksum of other extended attributes, likewise
+ * @param xattrs checksum of other extended attributes, if there are any and they are preserved
  */
 final case class Entry(
     path: String,

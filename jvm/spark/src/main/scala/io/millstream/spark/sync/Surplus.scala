@@ -16,8 +16,9 @@ final case class SurplusEntry(step: Step, isInDeleted: Boolean, isProtected: Boo
 /**
  * Determines which entries that only the destination has may be deleted. These stay:
  *
- *  - entries that the filter protects, with their contents; - the parent directories of such entries; - the contents of
- *  directories that could not be listed in the source, or are in another file system there.
+ *  - entries that the filter protects, with their contents;
+ *  - the parent directories of such entries;
+ *  - the contents of directories that could not be listed in the source, or are in another file system there.
  */
 private[sync] final class Surplus(work: WorkingDirectory, site: Site, listings: Listings) {
   import Surplus._

@@ -15,7 +15,7 @@ final case class Problem(path: String, operation: String, message: String)
  * @param entries the source's entries
  * @param created entries that the destination did not have
  * @param kept copies by an earlier run
- * @param amended entries of which only attributes were set
+ * @param amended entries for which only attributes were set
  * @param undeleted deletions prevented by the limit
  * @param moving sources that vanished or changed
  * @param errors number of problems; `problems` has the first of them

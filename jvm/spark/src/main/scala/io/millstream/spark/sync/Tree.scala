@@ -30,7 +30,7 @@ private[sync] final case class Capabilities(
     newModes: Int = 0,
     extended: Option[String] = None)
 
-/** Attributes to give to a copy; those that are not preserved are absent. */
+/** Attributes of a copy, without those that are not preserved. */
 private[sync] final case class Attributes(
     mtime: Option[Long],
     mode: Option[Int],

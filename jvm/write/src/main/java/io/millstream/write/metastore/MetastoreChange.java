@@ -162,8 +162,8 @@ public final class MetastoreChange implements Serializable {
     /**
      * The same change without some partitions.
      *
-     * @param names of the partitions to leave out; an empty name is a table without partitions, which then stays where
-     *     and as it is
+     * @param names of the partitions to leave out; an empty name is a table without partitions, which then stays
+     *     unchanged
      * @return the change
      */
     public MetastoreChange without(Set<String> names) {

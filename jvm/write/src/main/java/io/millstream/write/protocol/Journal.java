@@ -23,7 +23,7 @@ import java.util.stream.Collectors;
 
 /**
  * The journal as one listing shows it. All entries are in a single directory, so that an NFS client sees the changes of
- * others once it has made one of its own.
+ * others after its own change.
  *
  * <pre>
  * JOB.begin          written first; removed once the job is over

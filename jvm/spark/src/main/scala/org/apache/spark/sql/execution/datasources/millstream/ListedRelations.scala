@@ -193,7 +193,7 @@ private[millstream] object ListedRelations {
   /** Whether a name is the short one of a supported format, without a search of the class path. */
   def isShortName(name: String): Boolean = Names(name.toLowerCase(Locale.ROOT))
 
-  /** Whether a format is one of Spark's own that Millstream lists and reads. */
+  /** Whether Millstream lists and reads this built-in Spark format. */
   def supports(format: FileFormat): Boolean = Formats.contains(format.getClass)
 
   /** Spark's built-in formats, if they are read through the first version of the data source API, as by default. */

@@ -217,7 +217,7 @@ private[write] final class StatementReads(session: SparkSession) {
 
 private object StatementReads {
 
-  /** Those of Spark's optimizer that bring filters to the relations, in forms that a catalog understands. */
+  /** The rules of Spark's optimizer that move filters to the relations, in forms that a catalog understands. */
   private val FilterRules =
     Seq(
       ReplaceExpressions,
