@@ -106,15 +106,15 @@ object Compact {
       spark: SparkSession,
       options: CompactOptions,
       target: Path)(action: Seq[Path] => CompactSummary): CompactSummary = {
-    val places = stagingPlaces(options, target)
-    if (options.dryRun) refuseUnfinished(places) else recover(spark, options, target)
-    action(places.filter(place => Files.isWritable(place.getParent)))
+    val directories = stagingDirectories(options, target)
+    if (options.dryRun) refuseUnfinished(directories) else recover(spark, options, target)
+    action(directories.filter(directory => Files.isWritable(directory.getParent)))
   }
 
   /** A dry run cannot tell what can be undone or removed before the earlier compaction is complete. */
-  private def refuseUnfinished(places: Seq[Path]): Unit =
-    places.find(place => NativeCompaction.hasJournal(place.toString)).foreach { place =>
-      throw new CompactFailure(s"the earlier compaction with the staging directory $place was stopped while it replaced files; without --dry-run, " +
+  private def refuseUnfinished(directories: Seq[Path]): Unit =
+    directories.find(directory => NativeCompaction.hasJournal(directory.toString)).foreach { directory =>
+      throw new CompactFailure(s"the earlier compaction with the staging directory $directory was stopped while it replaced files; without --dry-run, " +
         "this command finishes it first")
     }
 
@@ -123,8 +123,8 @@ object Compact {
       spark: SparkSession,
       options: CompactOptions,
       target: Path,
-      whatIsNot: String)(place: Path): Unit =
-    CompactTables.checkEarlier(tree(spark, options, target), place, whatIsNot)
+      whatIsNot: String)(directory: Path): Unit =
+    CompactTables.checkEarlier(tree(spark, options, target), directory, whatIsNot)
 
   /** Predicts the result from names, sizes, beginnings of files, and schemas. */
   private def look(
@@ -157,8 +157,8 @@ object Compact {
       val plan = CompactPlan(0, 0, 0, Vector.empty, 0, recovered.flatMap(_.left))
       return result(options, source, target, plan, Nil, None, recovered.map(_.outputs).sum)
     }
-    val place = usablePlace(stagingPlaces(options, target))
-    val staging = opening(place, target)
+    val directory = usableDirectory(stagingDirectories(options, target))
+    val staging = opening(directory, target)
     var finished = false
     try {
       if (!options.inPlace && holdsOthers(target)) throw notEmpty(target)
@@ -167,7 +167,7 @@ object Compact {
       val planned = planner(spark, options, source).plan()
       CompactResult.warnings(options, planned, spark.sparkContext.hadoopConfiguration).foreach(tell)
       if (!options.inPlace) CompactResult.foretell(planned, source.toString, target.toString).foreach(tell)
-      val out = place.resolve(NativeCompaction.OUT)
+      val out = directory.resolve(NativeCompaction.OUT)
       val site = Site(options.header, options.codec)
       val tasks =
         new LocalTasks(spark, site, out.toString, spark.sparkContext.hadoopConfiguration, s"Millstream compact $source")
@@ -285,23 +285,23 @@ object Compact {
     new CompactFailure(s"$target: exists and is not empty; choose another destination, or empty it")
 
   /** Possible staging directories: inside the tree or, for a compaction in place, also next to it. */
-  private def stagingPlaces(options: CompactOptions, target: Path): Seq[Path] = {
+  private def stagingDirectories(options: CompactOptions, target: Path): Seq[Path] = {
     val inside = target.resolve(StagingName)
-    val beside =
+    val sibling =
       Option(target.getParent).filter(_ => options.inPlace).map(_.resolve(s".${target.getFileName}$StagingName"))
-    beside.filter(_.getFileName.toString.getBytes.length <= MaxName).toSeq :+ inside
+    sibling.filter(_.getFileName.toString.getBytes.length <= MaxName).toSeq :+ inside
   }
 
-  private def usablePlace(places: Seq[Path]): Path = places match {
-    case Seq(beside, inside) =>
-      val (parent, root) = (beside.getParent, inside.getParent)
-      if (Files.isWritable(parent) && Files.getFileStore(parent) == Files.getFileStore(root)) beside else inside
-    case _ => places.last
+  private def usableDirectory(directories: Seq[Path]): Path = directories match {
+    case Seq(sibling, inside) =>
+      val (parent, root) = (sibling.getParent, inside.getParent)
+      if (Files.isWritable(parent) && Files.getFileStore(parent) == Files.getFileStore(root)) sibling else inside
+    case _ => directories.last
   }
 
-  private def opening(place: Path, target: Path): NativeCompaction =
+  private def opening(directory: Path, target: Path): NativeCompaction =
     try {
-      new NativeCompaction(place.toString)
+      new NativeCompaction(directory.toString)
     } catch {
       case e: IOException => throw new CompactFailure(s"$target: cannot open the staging directory: ${e.getMessage}")
     }
@@ -311,12 +311,12 @@ object Compact {
 
   /** Finishes what an earlier compaction committed. */
   private def recover(spark: SparkSession, options: CompactOptions, target: Path): Seq[Recovered] =
-    stagingPlaces(options, target).filter(Files.isDirectory(_)).flatMap { place =>
-      val staging = opening(place, target)
+    stagingDirectories(options, target).filter(Files.isDirectory(_)).flatMap { directory =>
+      val staging = opening(directory, target)
       try {
         val done = Option.when(staging.isCommitted) {
-          if (options.inPlace) checkEarlier(spark, options, target, "finished")(place)
-          val left = CompactLeft.read(place.resolve(NativeCompaction.OUT))
+          if (options.inPlace) checkEarlier(spark, options, target, "finished")(directory)
+          val left = CompactLeft.read(directory.resolve(NativeCompaction.OUT))
           val applied = finishing(staging, target)
           Recovered(applied.outputs, left ++ applied.left.asScala)
         }

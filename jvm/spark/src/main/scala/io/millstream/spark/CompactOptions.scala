@@ -115,7 +115,7 @@ object CompactOptions {
       format,
       codec,
       firstLinesOf(isTrue("header"), isTrue("no-header")),
-      settings.get("lines").fold(Set.empty[String])(endingsOf),
+      settings.get("lines").fold(Set.empty[String])(extensionsOf),
       isTrue("copy-left"),
       isTrue("dry-run"),
       settings.get("table"),
@@ -183,7 +183,7 @@ object CompactOptions {
     seconds
   }
 
-  private def endingsOf(text: String): Set[String] = text.toLowerCase(Locale.ROOT).split(',').map(_.trim).map {
+  private def extensionsOf(text: String): Set[String] = text.toLowerCase(Locale.ROOT).split(',').map(_.trim).map {
     case ending @ Ending() => ending
     case other => throw new CompactFailure(s"$other: not a file name extension; write extensions like .dat,.tbl")
   }.toSet

@@ -258,7 +258,7 @@ private[spark] object CompactPlanner {
     def isData: Boolean = DatasetNames.isData(name)
   }
 
-  private def endingOf(codec: Option[String], codecs: CompressionCodecFactory): String =
+  private def codecExtension(codec: Option[String], codecs: CompressionCodecFactory): String =
     codec.fold("")(Codec.ofHadoop(_, codecs).getDefaultExtension)
 
   /** Files that can be merged with each other. */
@@ -288,7 +288,7 @@ private[spark] object CompactPlanner {
     override def recoding: Making = Recode(codec)
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
       Family.codecOf(name, codecs) != codec
-    override def suffix(codecs: CompressionCodecFactory): String = extension + endingOf(codec, codecs)
+    override def suffix(codecs: CompressionCodecFactory): String = extension + codecExtension(codec, codecs)
   }
 
   /** @param linesCodec Hadoop's name of the codec for output lines */
@@ -302,11 +302,11 @@ private[spark] object CompactPlanner {
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
       fromParquet != toParquet || options.codec.nonEmpty
     override def suffix(codecs: CompressionCodecFactory): String =
-      if (toParquet) ".parquet" else ".txt" + endingOf(linesCodec, codecs)
+      if (toParquet) ".parquet" else ".txt" + codecExtension(linesCodec, codecs)
   }
 
   private object Family {
-    private val NoEnding =
+    private val NoExtension =
       Unknown("the text after the last dot of the name is not a file name extension, as in data.csv.1, data.csv~ or data.2024-01-01; if " +
         "these files consist of lines, rename them so that they have an extension (data.1.csv) or no dot")
 
@@ -335,7 +335,7 @@ private[spark] object CompactPlanner {
     /** Why files with this extension are not joined; None if they are. */
     private def whyNotLines(ending: String, options: CompactOptions): Option[Unknown] =
       if (options.lines(ending)) None
-      else if (ending.nonEmpty && !Word.matches(ending)) Some(NoEnding)
+      else if (ending.nonEmpty && !Word.matches(ending)) Some(NoExtension)
       else if (!OfLines(ending)) Some(
         Unknown(
           s"$ending is not a known extension of files that consist of lines; if these do, add --lines=$ending (lines=[\"$ending\"])"))

@@ -154,9 +154,9 @@ private[spark] object FormatsWork {
           case _: AccessDeniedException => "permission denied"
           case _ => CompactTasks.oneLine(e)
         }
-        val cure =
+        val fix =
           s"choose a directory with $option that exists, can be written to and has space, or a smaller --sample"
-        throw new FormatsFailure(s"$path: cannot write the sample: $reason; $cure")
+        throw new FormatsFailure(s"$path: cannot write the sample: $reason; $fix")
     }
 
   private def deleteTree(root: Path): Unit = if (Files.exists(root)) {

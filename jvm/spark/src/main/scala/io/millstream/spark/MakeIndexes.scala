@@ -43,14 +43,14 @@ object MakeIndexes {
         settings.get("min-size").map(JavaUtils.byteStringAsBytes),
         isTrue("dry-run"))
       val outcomes = if (isTrue("prune")) job.prune(paths) else job.make(paths)
-      outcomes.foreach(tell(_, isJson, isTrue("verbose")))
+      outcomes.foreach(report(_, isJson, isTrue("verbose")))
       if (outcomes.exists(_.problem.nonEmpty)) 1 else 0
     } finally {
       spark.stop()
     }
   }
 
-  private def tell(outcome: IndexOutcome, isJson: Boolean, isVerbose: Boolean): Unit = {
+  private def report(outcome: IndexOutcome, isJson: Boolean, isVerbose: Boolean): Unit = {
     outcome.problem.foreach(problem =>
       System.err.println(s"millstream: cannot ${outcome.action} '${outcome.path}': $problem"))
     if (isJson) println(json(outcome))

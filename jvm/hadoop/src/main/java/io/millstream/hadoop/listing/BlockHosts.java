@@ -23,8 +23,8 @@ final class BlockHosts {
 
     private int files;
     private long[] offsets = new long[FIRST_CAPACITY];
-    /** For each block, the index of its hosts. */
-    private int[] places = new int[FIRST_CAPACITY];
+    /** For each block, the index of its set of hosts. */
+    private int[] hostSets = new int[FIRST_CAPACITY];
 
     private int blocks;
 
@@ -33,10 +33,10 @@ final class BlockHosts {
         for (BlockLocation block : located) {
             if (blocks == offsets.length) {
                 offsets = Arrays.copyOf(offsets, 2 * blocks);
-                places = Arrays.copyOf(places, 2 * blocks);
+                hostSets = Arrays.copyOf(hostSets, 2 * blocks);
             }
             offsets[blocks] = block.getOffset();
-            places[blocks] = place(block);
+            hostSets[blocks] = hostSet(block);
             blocks++;
         }
         if (files == fileEnds.length) {
@@ -45,17 +45,17 @@ final class BlockHosts {
         fileEnds[files++] = blocks;
     }
 
-    private int place(BlockLocation block) throws IOException {
+    private int hostSet(BlockLocation block) throws IOException {
         List<String> key = new ArrayList<>(Arrays.asList(block.getHosts()));
         key.addAll(Arrays.asList(block.getNames()));
-        Integer place = known.get(key);
-        if (place == null) {
-            place = names.size();
-            known.put(key, place);
+        Integer index = known.get(key);
+        if (index == null) {
+            index = names.size();
+            known.put(key, index);
             names.add(block.getNames());
             hosts.add(block.getHosts());
         }
-        return place;
+        return index;
     }
 
     /** The blocks of a file, in order. */
@@ -66,7 +66,7 @@ final class BlockHosts {
             int block = first + i;
             long end = block + 1 < fileEnds[file] ? offsets[block + 1] : size;
             located[i] = new BlockLocation(
-                    names.get(places[block]), hosts.get(places[block]), offsets[block], end - offsets[block]);
+                    names.get(hostSets[block]), hosts.get(hostSets[block]), offsets[block], end - offsets[block]);
         }
         return located;
     }

@@ -99,28 +99,28 @@ final class KeyCuts {
      * @param until null for the end
      */
     double progress(String from, String at, String until) {
-        double start = from == null ? 0 : place(from);
-        double end = until == null ? 1 : place(until);
-        return end <= start ? 1 : Math.min(1, Math.max(0, (place(at) - start) / (end - start)));
+        double start = from == null ? 0 : position(from);
+        double end = until == null ? 1 : position(until);
+        return end <= start ? 1 : Math.min(1, Math.max(0, (position(at) - start) / (end - start)));
     }
 
     /** The relative position of a key among all possible ones, 0 to 1. */
-    private double place(String key) {
+    private double position(String key) {
         if (!known.isEmpty()) {
             return (double) insertion(key) / (known.size() + 1);
         }
         int size = Math.max(2, alphabet.cardinality());
-        double place = 0;
+        double position = 0;
         double weight = 1;
         int depth = 0;
         for (int i = prefix.length(); i < key.length() && depth < DEPTH; i++) {
             char c = key.charAt(i);
             if (alphabet.get(c)) {
                 weight /= size;
-                place += weight * alphabet.get(0, c).cardinality();
+                position += weight * alphabet.get(0, c).cardinality();
                 depth++;
             }
         }
-        return place;
+        return position;
     }
 }

@@ -65,15 +65,15 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
     else throw new IOException(s"its name is not valid UTF-8, which ${fs.getUri.getScheme}: cannot represent")
 
   override def list(directory: String)(take: Entry => Unit): Unit = {
-    val place = at(directory)
-    val found = fs.listStatusIterator(place)
+    val hadoopPath = at(directory)
+    val found = fs.listStatusIterator(hadoopPath)
     while (found.hasNext) {
       val status = found.next()
-      if (status.getPath == place) throw new IOException(s"$place is no longer a directory")
+      if (status.getPath == hadoopPath) throw new IOException(s"$hadoopPath is no longer a directory")
       val name = status.getPath.getName
       val path = Paths.child(directory, name)
       // S3A turns a key with `..` into a path elsewhere.
-      if (!Option(status.getPath.getParent).exists(_.toUri.getPath == place.toUri.getPath))
+      if (!Option(status.getPath.getParent).exists(_.toUri.getPath == hadoopPath.toUri.getPath))
         take(Entry(directory, Kind.Failed, message = Some(HasOthers)))
       else if (isExpressible(name)) listed(path, status).foreach(take)
       else take(Entry(path, Kind.Failed, message = Some(IsInexpressible)))
@@ -107,11 +107,11 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
   private def checksum(text: String): String =
     HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(Utf8)))
 
-  private def listAt(place: Path): Seq[AclEntry] = fs.getAclStatus(place).getEntries.asScala.toSeq
+  private def listAt(hadoopPath: Path): Seq[AclEntry] = fs.getAclStatus(hadoopPath).getEntries.asScala.toSeq
 
   /** The extended attributes that can be set; others follow from an entry's location. */
-  private def xattrsAt(place: Path): Map[String, Array[Byte]] =
-    fs.getXAttrs(place).asScala.toMap.filter { case (name, _) =>
+  private def xattrsAt(hadoopPath: Path): Map[String, Array[Byte]] =
+    fs.getXAttrs(hadoopPath).asScala.toMap.filter { case (name, _) =>
       name.startsWith("user.") || name.startsWith("trusted.")
     }
       .map { case (name, value) => name -> Option(value).getOrElse(Array.emptyByteArray) }
@@ -122,21 +122,23 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
   /**
    * Gives an entry the access control list and the extended attributes of another, as far as they are preserved.
    */
-  private def carry(place: Path, path: String, source: Tree): Unit = source.whole match {
+  private def copyExtended(hadoopPath: Path, path: String, source: Tree): Unit = source.whole match {
     case from: HadoopTree =>
       lazy val original = from.fs.getFileStatus(from.at(path))
       if (extras.acls && original.hasAcl) {
-        fs.setAcl(place, AclUtil.getAclFromPermAndEntries(original.getPermission, from.listAt(from.at(path)).asJava))
-      } else if (extras.acls && fs.getFileStatus(place).hasAcl) {
-        fs.removeAcl(place)
-        fs.setPermission(place, original.getPermission)
+        fs.setAcl(
+          hadoopPath,
+          AclUtil.getAclFromPermAndEntries(original.getPermission, from.listAt(from.at(path)).asJava))
+      } else if (extras.acls && fs.getFileStatus(hadoopPath).hasAcl) {
+        fs.removeAcl(hadoopPath)
+        fs.setPermission(hadoopPath, original.getPermission)
       }
       if (extras.xattrs) {
-        val (wanted, found) = (from.xattrsAt(from.at(path)), xattrsAt(place))
+        val (wanted, found) = (from.xattrsAt(from.at(path)), xattrsAt(hadoopPath))
         wanted.foreach { case (name, value) =>
-          if (!found.get(name).exists(_.sameElements(value))) fs.setXAttr(place, name, value)
+          if (!found.get(name).exists(_.sameElements(value))) fs.setXAttr(hadoopPath, name, value)
         }
-        found.keys.filterNot(wanted.contains).foreach(fs.removeXAttr(place, _))
+        found.keys.filterNot(wanted.contains).foreach(fs.removeXAttr(hadoopPath, _))
       }
     case _ =>
   }
@@ -159,7 +161,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
 
   override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged =
     new Staged {
-      private val place = at(path)
+      private val hadoopPath = at(path)
       private val hidden = at(Paths.child(Paths.parent(path), temporary()))
       private var isInstalled = false
 
@@ -173,8 +175,8 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
         out.close()
         check.foreach(check => Using.resource[InputStream, Unit](fs.open(hidden))(check))
         set(hidden, attributes)
-        carry(hidden, path, source)
-        renaming.fold(replace(hidden, place))(_.rename(hidden, place, Options.Rename.OVERWRITE))
+        copyExtended(hidden, path, source)
+        renaming.fold(replace(hidden, hadoopPath))(_.rename(hidden, hadoopPath, Options.Rename.OVERWRITE))
         isInstalled = true
         None
       }
@@ -186,16 +188,16 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
     }
 
   /** For a moment neither the old nor the new file exists. */
-  private def replace(hidden: Path, place: Path): Unit = {
+  private def replace(hidden: Path, hadoopPath: Path): Unit = {
     val found =
-      try Some(fs.getFileStatus(place))
+      try Some(fs.getFileStatus(hadoopPath))
       catch {
         case _: FileNotFoundException => None
       }
     // A rename to a directory may move the file into it.
     if (found.exists(_.isDirectory)) throw new IOException("a directory is in its place")
-    if (found.nonEmpty) fs.delete(place, false)
-    if (!fs.rename(hidden, place)) throw new IOException("the file system did not rename the copy")
+    if (found.nonEmpty) fs.delete(hadoopPath, false)
+    if (!fs.rename(hidden, hadoopPath)) throw new IOException("the file system did not rename the copy")
   }
 
   override def makeDirectory(path: String): Unit =
@@ -206,14 +208,14 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
 
   override def setAttributes(path: String, attributes: Attributes, source: Option[Tree]): Unit = {
     set(at(path), attributes)
-    source.foreach(carry(at(path), path, _))
+    source.foreach(copyExtended(at(path), path, _))
   }
 
-  private def set(place: Path, attributes: Attributes): Unit = {
+  private def set(hadoopPath: Path, attributes: Attributes): Unit = {
     if (attributes.owner.nonEmpty || attributes.group.nonEmpty)
-      fs.setOwner(place, attributes.owner.orNull, attributes.group.orNull)
-    attributes.mode.foreach(mode => fs.setPermission(place, new FsPermission((mode & 0x3ff).toShort)))
-    attributes.mtime.foreach(mtime => fs.setTimes(place, NANOSECONDS.toMillis(mtime), -1))
+      fs.setOwner(hadoopPath, attributes.owner.orNull, attributes.group.orNull)
+    attributes.mode.foreach(mode => fs.setPermission(hadoopPath, new FsPermission((mode & 0x3ff).toShort)))
+    attributes.mtime.foreach(mtime => fs.setTimes(hadoopPath, NANOSECONDS.toMillis(mtime), -1))
   }
 
   override def delete(path: String): Deleted =

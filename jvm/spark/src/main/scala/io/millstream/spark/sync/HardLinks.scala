@@ -59,7 +59,7 @@ private[sync] object HardLinks {
   def of(names: Seq[LinkCandidate], rules: Rules): Seq[Step] = {
     val (apart, together) = names.partition(isApart(_, rules))
     val counts = together.flatMap(inodeOf).groupBy(identity).map { case (inode, names) => inode -> names.length }
-    val ordered = together.map(name => if (name.isShared) anew(name, rules) else name)
+    val ordered = together.map(name => if (name.isShared) replacing(name, rules) else name)
       .sortBy(name => (isMade(name), -inodeOf(name).fold(0)(counts), name.entry.path))
     val steps = ordered.headOption.toSeq.flatMap { first =>
       val ofFirst = first.step.orElse(Decision.staying(first.entry, first.found, rules))
@@ -76,7 +76,7 @@ private[sync] object HardLinks {
 
   private def inodeOf(name: LinkCandidate): Option[String] = name.found.flatMap(_.inode)
 
-  private def anew(name: LinkCandidate, rules: Rules): LinkCandidate = if (isMade(name)) name
+  private def replacing(name: LinkCandidate, rules: Rules): LinkCandidate = if (isMade(name)) name
   else {
     val changes = name.step.fold(Decision.lettersOfCopy(name.entry, name.found.get, rules))(_.changes)
     name.copy(step = Some(Step(

@@ -89,10 +89,10 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
   override def stage(path: String, attributes: Attributes, checksum: Option[String], source: Tree): Staged =
     new Staged {
       private var isInstalled = false
-      private val place = at(path)
+      private val objectPath = at(path)
 
       override val out: OutputStream = {
-        val builder = fs.createFile(place).overwrite(true).recursive().opt(Quick, true)
+        val builder = fs.createFile(objectPath).overwrite(true).recursive().opt(Quick, true)
         metadata(attributes).foreach { case (name, value) => builder.opt(s"$Header$name", value) }
         checksum.foreach(checksum => builder.opt(s"$Header$Checksum", checksum))
         builder.build()
@@ -101,7 +101,7 @@ private[sync] final class ObjectTree(private val fs: FileSystem, root: Path, tem
       override def install(check: Option[InputStream => Unit]): Option[String] = {
         out.close()
         isInstalled = true
-        check.foreach(check => scala.util.Using.resource[InputStream, Unit](fs.open(place))(check))
+        check.foreach(check => scala.util.Using.resource[InputStream, Unit](fs.open(objectPath))(check))
         None
       }
 

@@ -170,9 +170,9 @@ private[spark] final class Synchronization(
     try run(work)
     finally {
       work.remove()
-      if (place == destination && !options.dryRun) settle(tree, wanted)
+      if (place == destination && !options.dryRun) restoreTime(tree, wanted)
       // The time of the directory for temporary files does not matter.
-      else if (!here.contains(place)) settle(tree, before)
+      else if (!here.contains(place)) restoreTime(tree, before)
     }
   }
 
@@ -191,7 +191,7 @@ private[spark] final class Synchronization(
       } finally {
         try {
           tree.deleteTree(site.names.working)
-          settle(tree, wanted)
+          restoreTime(tree, wanted)
         } catch {
           // A failure here does not affect the result.
           case e: java.io.IOException =>
@@ -230,7 +230,7 @@ private[spark] final class Synchronization(
     else tops.get(Destination).filter(_ => !isChanged)
 
   /** Restores the time of a tree's root, which temporary files in it have changed. */
-  private def settle(tree: Tree, like: Option[Entry]): Unit =
+  private def restoreTime(tree: Tree, like: Option[Entry]): Unit =
     try {
       if (tree.capabilities.amends)
         like.flatMap(_.mtime).foreach(mtime => tree.setAttributes("", Attributes(Some(mtime), None, None, None)))
@@ -334,7 +334,7 @@ private[spark] final class Synchronization(
     lazy val givesAway = keeps && probes.fold(site.openDestination().seemsToGiveAway)(_.mayGiveAway(""))
     val hasOwners = from.hasOwners && to.hasOwners && (options.owner || options.group) && givesAway
     // Probes in the destination have changed its time.
-    probes.filter(_ => !options.dryRun).foreach(_ => settle(site.openDestination(), tops.get(Destination)))
+    probes.filter(_ => !options.dryRun).foreach(_ => restoreTime(site.openDestination(), tops.get(Destination)))
     Rules(
       Preserved(
         modes = if (options.perms && keeps) from.modes & to.modes else 0,

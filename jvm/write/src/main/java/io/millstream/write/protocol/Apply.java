@@ -116,7 +116,7 @@ final class Apply {
             CommitRecord rest = record.without(publication.without());
             withdraw(publication.withdrawn());
             if (record.isSwap()) {
-                tellMetastore(rest);
+                updateMetastore(rest);
                 if (rest.hasReplaced() && untold.isEmpty()) {
                     table.store().replace(Journal.replaced(job), Journal.NOTHING);
                 }
@@ -424,7 +424,7 @@ final class Apply {
                     + " could not be exchanged, because the job's begin entry is gone");
         }
         mixed.addAll(exchanges.mixed());
-        tellMetastore(rest);
+        updateMetastore(rest);
         List<OldFile> elsewhere =
                 old.stream().filter(file -> !exchanges.concerns(file)).toList();
         phases.time(
@@ -443,7 +443,7 @@ final class Apply {
                         .filter(file -> seen.contains(file) || !isInTarget(file.directory()))
                         .toList();
         phases.time(Phase.DELETE, () -> delete(old));
-        tellMetastore(rest);
+        updateMetastore(rest);
     }
 
     private boolean isInTarget(String directory) {
@@ -515,7 +515,7 @@ final class Apply {
                 : table.root().toString();
     }
 
-    private void tellMetastore(CommitRecord rest) throws IOException {
+    private void updateMetastore(CommitRecord rest) throws IOException {
         if (rest.change() == null) {
             return;
         }

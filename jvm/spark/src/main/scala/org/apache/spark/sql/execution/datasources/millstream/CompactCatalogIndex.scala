@@ -69,8 +69,10 @@ private object CompactCatalogFileIndex {
 
   /** The file system of all partitions, if it is a single one that Millstream lists. */
   def fileSystem(paths: Seq[Path], conf: Configuration): Option[Listed] = {
-    def place(path: Path) = (path.toUri.getScheme, path.toUri.getAuthority)
-    Option.when(paths.nonEmpty && paths.forall(place(_) == place(paths.head)))(paths.head).flatMap(listed(_, conf))
+    def fileSystemOf(path: Path) = (path.toUri.getScheme, path.toUri.getAuthority)
+    Option.when(paths.nonEmpty && paths.forall(fileSystemOf(_) == fileSystemOf(paths.head)))(paths.head).flatMap(listed(
+      _,
+      conf))
   }
 
   /** The file system of a path, if Millstream lists it. */
@@ -214,7 +216,7 @@ class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
       table.storage.locationUri.exists(location =>
         CompactCatalogFileIndex.listed(new Path(location), spark.sessionState.newHadoopConf()).nonEmpty)
 
-  /** The index that replaces one of Spark's, the same for all its uses. */
+  /** The replacement for a Spark index, the same for all its uses. */
   private def compact(index: CatalogFileIndex): CompactCatalogFileIndex = {
     val catalog = spark.sessionState.catalog
     val id = index.table.identifier

@@ -42,7 +42,7 @@ private[millstream] object CompressedFiles extends Logging {
     "it has no point at which decoding could start; rewrite it with `millstream recompress`, or as several files"
 
   /** Files known not to be splittable. */
-  private val undivided = rememberedFiles()
+  private val notSplittable = rememberedFiles()
 
   /** Files whose indexes the tasks of counting queries were to build. */
   private val counted = rememberedFiles()
@@ -73,7 +73,7 @@ private[millstream] object CompressedFiles extends Logging {
     if (settings.isEnabled) {
       val store = IndexStore(settings.directory)
       val (divisible, others) = files.partition(mayHaveIndex)
-      tell(others.map(_.path), Indivisible)
+      report(others.map(_.path), Indivisible)
       val found = load(divisible, store, conf)
       counted.removeAll(found.keySet.asJava)
       val missing = divisible.filterNot(found.contains)
@@ -87,7 +87,7 @@ private[millstream] object CompressedFiles extends Logging {
 
   /** Returns no indexes, and logs why. */
   def withoutIndexes(files: Seq[CompressedFile], why: String): Map[CompressedFile, Array[Byte]] = {
-    tell(files.map(_.path), why)
+    report(files.map(_.path), why)
     Map.empty
   }
 
@@ -110,16 +110,16 @@ private[millstream] object CompressedFiles extends Logging {
   }
 
   /** Whether a file has an index or may get one, as far as known. */
-  def mayHaveIndex(file: CompressedFile): Boolean = file.codec.hasIndex && !undivided.contains(file)
+  def mayHaveIndex(file: CompressedFile): Boolean = file.codec.hasIndex && !notSplittable.contains(file)
 
-  private def tell(files: Seq[Path], why: String): Unit = {
+  private def report(files: Seq[Path], why: String): Unit = {
     files.take(MostNamed).foreach(file => logInfo(s"One task reads all of $file: $why"))
     if (files.length > MostNamed) logInfo(s"The same applies to ${files.length - MostNamed} more files")
   }
 
   /** Keeps an index that a task has made. If that fails, the task's rows are correct anyway. */
   def save(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Unit =
-    keep(file, index, store, conf).tell(file)
+    keep(file, index, store, conf).report(file)
 
   /** Whether a path has a version other than the planned one. Reads by ETag have failed in that case. */
   private def hasChanged(file: CompressedFile, conf: Configuration): Boolean = file.version.isEmpty && {
@@ -165,8 +165,8 @@ private[millstream] object CompressedFiles extends Logging {
             files.map(_ => Kept(None))
         }
       val results = files.zip(made)
-      results.foreach { case (file, result) => result.tell(file) }
-      undivided.addAll(results.collect { case (file, Undivided) => file }.asJava)
+      results.foreach { case (file, result) => result.report(file) }
+      notSplittable.addAll(results.collect { case (file, Undivided) => file }.asJava)
       val digests = results.collect { case (file, Kept(Some(digest))) => file -> digest }.toMap
       val kept = load(results.collect { case (file, Kept(_)) => file }, store, conf, digests)
       kept ++ results.collect { case (file, Made(index, _)) => file -> Recent(index, isKept = false) }
@@ -246,12 +246,12 @@ private[millstream] object CompressedFiles extends Logging {
   }
 
   sealed trait Result {
-    def tell(file: CompressedFile): Unit
+    def report(file: CompressedFile): Unit
   }
 
   /** @param failure why the index is not stored */
   final case class Made(index: Array[Byte], failure: Option[String]) extends Result {
-    override def tell(file: CompressedFile): Unit = failure.foreach { why =>
+    override def report(file: CompressedFile): Unit = failure.foreach { why =>
       logWarning(
         s"The index of ${file.path} is not kept, so the next application makes it again: $why; set ${IndexSettings.Directory.key} " +
           "to a writable directory")
@@ -260,15 +260,15 @@ private[millstream] object CompressedFiles extends Logging {
 
   /** The index is in the store. */
   private final case class Kept(digest: Option[String]) extends Result {
-    override def tell(file: CompressedFile): Unit = ()
+    override def report(file: CompressedFile): Unit = ()
   }
 
   case object Undivided extends Result {
-    override def tell(file: CompressedFile): Unit = logWarning(s"One task reads all of ${file.path}: $Indivisible")
+    override def report(file: CompressedFile): Unit = logWarning(s"One task reads all of ${file.path}: $Indivisible")
   }
 
   final case class Unreadable(failure: String) extends Result {
-    override def tell(file: CompressedFile): Unit = logWarning(s"No index of ${file.path} can be made: $failure")
+    override def report(file: CompressedFile): Unit = logWarning(s"No index of ${file.path} can be made: $failure")
   }
 
   /** @param isKept whether it was in the store */

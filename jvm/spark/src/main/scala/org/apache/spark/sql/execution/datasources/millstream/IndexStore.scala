@@ -55,14 +55,14 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
   def path(file: CompressedFile): Path = {
     directory match {
       case None => new Path(new Path(file.path.getParent, IndexStore.Beside), IndexStore.name("", file))
-      case Some(place) => new Path(place, IndexStore.name(IndexStore.prefix(file.path.getParent), file))
+      case Some(shared) => new Path(shared, IndexStore.name(IndexStore.prefix(file.path.getParent), file))
     }
   }
 
   /** Whether there is an index of a file, which may be damaged. */
   def contains(file: CompressedFile, conf: Configuration): Boolean = {
-    val place = path(file)
-    try place.getFileSystem(conf).exists(place)
+    val indexPath = path(file)
+    try indexPath.getFileSystem(conf).exists(indexPath)
     catch {
       case _: IOException => false
     }
@@ -77,16 +77,16 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
   def load(file: CompressedFile, conf: Configuration, made: Option[String] = None): Option[Array[Byte]] =
     try {
       val fileSystem = path(file).getFileSystem(conf)
-      val place = fileSystem.makeQualified(path(file))
-      requireNoLink(place)
-      val isTrusted = IndexOwners.mayBeUsed(place, file.path, conf)
+      val indexPath = fileSystem.makeQualified(path(file))
+      requireNoLink(indexPath)
+      val isTrusted = IndexOwners.mayBeUsed(indexPath, file.path, conf)
       if (isTrusted || made.nonEmpty) {
-        IndexStore.read(fileSystem, place).filter { bytes =>
+        IndexStore.read(fileSystem, indexPath).filter { bytes =>
           (isTrusted || made.contains(IndexStore.digest(bytes))) &&
           Option(NativeIndex.of(bytes)).exists(index => Using.resource(index)(_.size == file.size))
         }
       } else {
-        IndexStore.warn(s"The index $place is not used: it belongs to neither the owner of ${file.path}, nor the user of this application, " +
+        IndexStore.warn(s"The index $indexPath is not used: it belongs to neither the owner of ${file.path}, nor the user of this application, " +
           "nor the superuser")
         None
       }
@@ -98,9 +98,10 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
    * The owner of the data could let other users' indexes be written elsewhere, or be taken from there. A configured
    * directory may be a link.
    */
-  private def requireNoLink(place: Path): Unit =
-    if (directory.isEmpty && IndexStore.isLocal(place) && Files.isSymbolicLink(IndexStore.local(place.getParent)))
-      throw new IOException(s"${place.getParent} is a symbolic link")
+  private def requireNoLink(indexPath: Path): Unit =
+    if (directory.isEmpty && IndexStore.isLocal(indexPath) && Files.isSymbolicLink(
+        IndexStore.local(indexPath.getParent)))
+      throw new IOException(s"${indexPath.getParent} is a symbolic link")
 
   /**
    * Stores an index. Readers never see a part of it, and only users who may read the file may read it, because it
@@ -110,19 +111,19 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
    */
   def save(file: CompressedFile, index: Array[Byte], conf: Configuration): Unit = {
     val fileSystem = path(file).getFileSystem(conf)
-    val place = fileSystem.makeQualified(path(file))
-    requireNoLink(place)
+    val indexPath = fileSystem.makeQualified(path(file))
+    requireNoLink(indexPath)
     // An object exists only when it is complete.
     val isWhole = fileSystem.getScheme == "s3a"
-    val first = if (isWhole) place else new Path(place.getParent, s".${UUID.randomUUID()}")
+    val first = if (isWhole) indexPath else new Path(indexPath.getParent, s".${UUID.randomUUID()}")
     try {
       Using.resource(fileSystem.create(first, true)) { out =>
         if (!isWhole) IndexStore.protect(fileSystem, first, file.path.getFileSystem(conf).getFileStatus(file.path))
         out.write(index)
       }
       if (!isWhole) {
-        if (IndexStore.isLocal(place)) removeOfOthers(fileSystem, place, file, conf)
-        replace(fileSystem, first, place)
+        if (IndexStore.isLocal(indexPath)) removeOfOthers(fileSystem, indexPath, file, conf)
+        replace(fileSystem, first, indexPath)
       }
     } finally {
       if (!isWhole) fileSystem.delete(first, false)
@@ -133,10 +134,16 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
    * Hadoop writes into a local file that it cannot replace, and in a shared directory another user may have created
    * that file to read the data.
    */
-  private def removeOfOthers(fileSystem: FileSystem, place: Path, file: CompressedFile, conf: Configuration): Unit = {
-    def isThere = Files.exists(IndexStore.local(place), LinkOption.NOFOLLOW_LINKS)
-    if (isThere && !IndexOwners.mayBeUsed(place, file.path, conf) && !fileSystem.delete(place, false) && isThere)
-      throw new IOException(s"$place belongs to another user and cannot be removed")
+  private def removeOfOthers(
+      fileSystem: FileSystem,
+      indexPath: Path,
+      file: CompressedFile,
+      conf: Configuration): Unit = {
+    def isThere = Files.exists(IndexStore.local(indexPath), LinkOption.NOFOLLOW_LINKS)
+    if (isThere && !IndexOwners.mayBeUsed(indexPath, file.path, conf) && !fileSystem.delete(
+        indexPath,
+        false) && isThere)
+      throw new IOException(s"$indexPath belongs to another user and cannot be removed")
   }
 
   /** Renames a file, to a name that a damaged index may have. On HDFS, a rename does not replace a file. */
@@ -207,9 +214,9 @@ private[millstream] object IndexStore extends Logging {
     isLocal(path) && Shell.execCommand(
       Shell.getGetPermissionCommand :+ local(path).toString: _*).takeWhile(_ != ' ').endsWith("+")
 
-  private def read(fileSystem: FileSystem, place: Path): Option[Array[Byte]] = {
-    val bytes = Using.resource(fileSystem.open(place))(_.readNBytes(MostBytes + 1))
-    if (bytes.length > MostBytes) warn(s"The index $place is not used: an index has at most ${MostBytes >> 20} MiB")
+  private def read(fileSystem: FileSystem, indexPath: Path): Option[Array[Byte]] = {
+    val bytes = Using.resource(fileSystem.open(indexPath))(_.readNBytes(MostBytes + 1))
+    if (bytes.length > MostBytes) warn(s"The index $indexPath is not used: an index has at most ${MostBytes >> 20} MiB")
     Option.when(bytes.length <= MostBytes)(bytes)
   }
 

@@ -127,7 +127,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
       (n + 1, sum + file.getLen)
     }
     val (large, indexes) = openIndexes(count, openCost)
-    tellDriver(count, bytes)
+    reportToDriver(count, bytes)
     try {
       def decoded(file: FileStatusWithMetadata) = Option.when(decodes)(nativeCodec(file)).flatten.map { codec =>
         // Creating a path takes longer than listing a file.
@@ -232,7 +232,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
     wanted.map(share).getOrElse(conf.filesMaxPartitionNum.fold(suitable)(most => math.max(suitable, share(most))))
   }
 
-  private def tellDriver(count: Long, bytes: Long): Unit = {
+  private def reportToDriver(count: Long, bytes: Long): Unit = {
     metrics("numFiles").set(count)
     metrics("filesSize").set(bytes)
     metrics.get("numPartitions").foreach(_.set(files.length))

@@ -153,7 +153,7 @@ private final class ScanBatches(
     if (found) input.incRecordsRead(scan.occurrences)
     delivered = 0
     account()
-    if (task.byFile) tellFile(found)
+    if (task.byFile) setInputFile(found)
     if (found) {
       enterSection()
     } else {
@@ -173,7 +173,7 @@ private final class ScanBatches(
     batch = emptyBatch
   }
 
-  private def tellFile(found: Boolean): Unit =
+  private def setInputFile(found: Boolean): Unit =
     if (!found) {
       InputFileBlockHolder.unset()
     } else if (scan.range != current) {

@@ -131,7 +131,8 @@ private[rdd] object PackedLineReader {
     NativeLibrary.isLoaded && NotNative.forall(job.get(_) == null) && (!isLocal || ScanFiles.verifiesChecksums(job))
 
   /** Sets the file for `input_file_name()` and similar functions. */
-  def tellFile(range: FileRange): Unit = InputFileBlockHolder.set(range.hadoopPath.toString, range.start, range.length)
+  def setInputFile(range: FileRange): Unit =
+    InputFileBlockHolder.set(range.hadoopPath.toString, range.start, range.length)
 }
 
 private object NoLines extends Lines {
@@ -140,7 +141,7 @@ private object NoLines extends Lines {
 }
 
 private final class HadoopLines(range: FileRange, reader: RecordReader[LongWritable, Text]) extends Lines {
-  PackedLineReader.tellFile(range)
+  PackedLineReader.setInputFile(range)
 
   override def next(key: LongWritable, value: Text): Boolean = reader.next(key, value)
   override def close(): Unit = reader.close()
@@ -202,7 +203,7 @@ private final class NativeLines(
     bytesRead = scan.bytesRead
     if (found && scan.range != range) {
       range = scan.range
-      PackedLineReader.tellFile(ranges(range))
+      PackedLineReader.setInputFile(ranges(range))
     }
     found
   }

@@ -73,7 +73,7 @@ class PackedTextInputFormat extends TextInputFormat {
     PackedTextInputFormat.isEnabled(context) && !context.conf.get(IGNORE_CORRUPT_FILES) &&
       PackedTextInputFormat.isCalledForLines && PackedTextInputFormat.isPlain(job, context) &&
       splits.nonEmpty && splits.map { case split: FileSplit =>
-        PackedTextInputFormat.place(split.getPath)
+        PackedTextInputFormat.fileSystemOf(split.getPath)
       }.distinct.length == 1 &&
       splits.head.asInstanceOf[FileSplit].getPath.getFileSystem(job).isInstanceOf[ListedFileSystem]
 
@@ -205,7 +205,7 @@ private[millstream] object PackedTextInputFormat {
   private val OfTheJob = Set(INPUT_DIR, NUM_INPUT_FILES, MRJobConfig.WORKING_DIR)
 
   /** Scheme and authority. */
-  private def place(path: Path): (String, String) = (path.toUri.getScheme, path.toUri.getAuthority)
+  private def fileSystemOf(path: Path): (String, String) = (path.toUri.getScheme, path.toUri.getAuthority)
 
   private def isEnabled(context: SparkContext): Boolean = ReadSettings.get(context, Enabled)
 
