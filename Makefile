@@ -1,4 +1,4 @@
-# The one door. `make demo` and `make test` work on a fresh Debian 12 machine: they install what is missing (testbed/setup) and
+# The entry point. `make demo` and `make test` work on a fresh Debian 12 machine: they install what is missing (testbed/setup) and
 # build what is out of date. See CONTRIBUTING.md for what each target is for.
 
 SHELL := /bin/bash
@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 PYTHON  ?= python3
 QUICK   ?=
-# The Spark that tests, demo and benches run, and the oldest line that is supported.
+# The Spark that tests, demo and benches run, and the oldest supported line.
 release_of = $(shell awk -F'\t' '$$3 == "$(1)" { print $$2 }' testbed/spark-versions.tsv)
 SPARK     := $(call release_of,newest)
 SPARK_OLD := $(call release_of,oldest)
@@ -37,7 +37,7 @@ build/THIRD-PARTY-LICENSES: packaging/third-party-licenses packaging/crates.py C
 	packaging/third-party-licenses > $@.new
 	mv $@.new $@
 
-# Everything is built from one of two profiles of cargo: `release` is what users get and benches measure, `checked` is what
+# Everything is built with one of two cargo profiles: `release` is what users get and benches measure, `checked` is what
 # tests run (Cargo.toml).
 # $(1): the profile; $(2): where native code, wheel and environments go; $(3): the modules' build directory
 define variant
@@ -68,7 +68,7 @@ $(2)/venv-%/ready: $(2)/wheel.stamp python/requirements-test.txt
 endef
 MAVEN := mvn -B -q -f jvm/pom.xml
 MAVEN_checked := -Pchecked
-# Those that tests need, so that cargo does not compile everything once with and once without them.
+# The features that tests need, so that cargo does not compile everything once with and once without them.
 FEATURES_checked := --features millstream-vfs/contract,millstream-wire/vectors
 WHEELS_release := python/dist
 WHEELS_checked := build/checked/dist
@@ -99,7 +99,7 @@ test:
 	@tests/timed --begin
 	@status=0; $(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target test-parts || status=$$?; tests/timed --show; exit $$status
 
-# What takes longest comes early.
+# The longest come early.
 test-parts: test-format test-spark test-rust test-spark-old test-jvm test-spark-remote test-buckets test-tools test-beds test-gnu
 
 test-format: build/venv-format/ready
@@ -132,7 +132,7 @@ test-gnu: checked-tools
 test-jvm: jvm/spark/target/checked/millstream-spark.jar
 	tests/timed $@ testbed/in-memory bash -c '$(MAVEN) -Pchecked verify "-Dtest.tmp=$${TMPDIR:-/tmp}"'
 
-# A share of the cases, which changes with every commit; all of them are in the groups spark-4.3-N and spark-4.0-N.
+# A share of the cases, another one with every commit; the groups spark-4.3-N and spark-4.0-N run all of them.
 SHARE := auto/4
 SHARE_REMOTE := auto/60
 SHARE_OLD := auto/12
@@ -174,7 +174,7 @@ test-group: checked-tools $(CHECKED)/ready $(CHECKED_OLD)/ready
 test-all: test
 	tests/groups run $$(tests/groups list | cut -d' ' -f1)
 
-# What is published, in dist, installed and run in clean root directories.
+# The release artifacts, in dist, installed and run in clean root directories.
 package: release $(CHECKED)/ready
 	build/venv-package/bin/python -m unittest discover -s tests/packaging -p 'slow_*.py' -v
 
@@ -183,7 +183,7 @@ release: build/venv-package/ready build/THIRD-PARTY-LICENSES
 	testbed/setup build package
 	build/venv-package/bin/python packaging/release
 
-# Of these, the .deb and the .rpm of the tools alone, in build/packages.
+# Only the .deb and the .rpm of the tools, in build/packages.
 packages: build/venv-package/ready
 	testbed/setup build package
 	build/venv-package/bin/python packaging/build

@@ -1,6 +1,7 @@
 """The charts of docs/benchmarks.md: a bar for each ratio, on a logarithmic axis, as SVG.
 
-A bar begins at 1, where rival and ours are equally fast, and goes left where the rival wins. A tick shows the target.
+A bar begins at 1, where rival and Millstream are equally fast, and extends to the left where the rival wins. A tick
+shows the target.
 """
 
 import math

@@ -1,10 +1,10 @@
-/* copy_floor - copies the directories and files of a tree by a plain loop of open, fstat, create, copy, utimens and close.
+/* copy_floor - copies the directories and files of a tree in a plain loop: open, fstat, create, copy, utimens, close.
 
        copy_floor SOURCE DESTINATION THREADS
 
-   The least that any program must do to copy them: no comparison, no owners, no times of directories, no temporary names,
-   no progress. The threads share a stack of directories; a directory is one thread's, which makes its subdirectories in the
-   destination before it puts them on the stack. Run by bench/sync, which compiles it. */
+   The minimum that any program must do to copy them: no comparison, no owners, no times of directories, no temporary
+   names, no progress. The threads share a stack of directories; one thread handles a directory, and makes its
+   subdirectories in the destination before it puts them on the stack. Run by bench/sync, which compiles it. */
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -29,7 +29,7 @@ static int source_root, destination_root;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct directory *stack;
-static size_t unfinished; /* directories on the stack or in work */
+static size_t unfinished; /* directories on the stack or in progress */
 
 static void push(char *path) {
   struct directory *directory = malloc(sizeof *directory);
@@ -42,7 +42,7 @@ static void push(char *path) {
   pthread_mutex_unlock(&lock);
 }
 
-/* The path of a directory that nobody has begun; NULL when all are finished. */
+/* The path of a directory that no thread has begun; NULL when all are finished. */
 static char *pop(void) {
   char *path = NULL;
   pthread_mutex_lock(&lock);

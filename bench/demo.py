@@ -5,8 +5,7 @@
 Cuts the documentation and the Python sources of this machine into 100,000 small files, then lists, searches and
 measures that tree on a slow mount (latfs: every request takes 0.5 ms, as on a filer) and on the local disk, has Spark
 count its lines and those of small objects on a local S3 server that takes 20 ms a request, and has Spark overwrite the
-partitions of a Hive table; each time stock first, then Millstream. Prints what was gained. Nothing is asserted about
-time.
+partitions of a Hive table; each time stock first, then Millstream. Prints the speedups; asserts nothing about time.
 """
 
 import argparse
@@ -26,7 +25,7 @@ from latency_mount import LatencyMount
 from remote_bed import DELAY_MS, PROBE, Data, bed
 
 TOOLS = REPOSITORY / "target" / "release"
-# What is replaced, and ours; {} is the tree.
+# The usual command, and ours; {} is the tree.
 COMMANDS = [
     (["find", "{}"], ["pfind", "{}"]),
     (["ls", "-lR", "{}"], ["pls", "-lR", "{}"]),
@@ -38,7 +37,7 @@ OBJECTS = 1_000
 
 
 def timed(command, bed):
-    """Wall time of a command on a bed, in seconds."""
+    """Wall time of a command in a test environment, in seconds."""
     with bed as mounted:
         words = [str(mounted.path) if word == "{}" else word for word in command]
         run = run_command(words)
@@ -60,7 +59,7 @@ def compare_tools(title, make_bed):
 
 
 def spark_job(script, *arguments):
-    """One Spark application of its own; returns its figures."""
+    """Runs one Spark application; returns its figures."""
     result = subprocess.run([sys.executable, script, *map(str, arguments)], capture_output=True, text=True)
     if result.returncode:
         sys.exit(f"{result.stderr}\ndemo: the Spark job {' '.join(map(str, (script.name, *arguments)))} failed")
@@ -107,7 +106,7 @@ def compare_spark(directory, files):
 
 
 def count_objects(way):
-    """Counts the lines of small objects on S3 in an application of its own."""
+    """Counts the lines of small objects on S3 in a separate application."""
     with bed(Data(f"files:{OBJECTS},bytes:20"), pyspark.__version__) as s3:
         figures = spark_job(PROBE, "count", way, s3.path)
     if figures["rows"] != OBJECTS:
@@ -138,7 +137,7 @@ def compare_s3():
 
 
 def overwrite(way, make_bed):
-    """Seconds that one application takes to overwrite a table's partitions on a bed of its own."""
+    """Seconds that one application takes to overwrite a table's partitions in a separate test environment."""
     with tempfile.TemporaryDirectory(dir=scratch_directory()) as directory, make_bed(Path(directory)) as bed:
         figures = spark_job(INSERT_JOB, way, bed.path, PARTITIONS)
     if figures["kept"] or figures["files"] != PARTITIONS or figures["is_direct"] != (way == "millstream"):

@@ -12,9 +12,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Commits an overwrite of as many files as it writes, over a store in memory (that of the protocol's tests): what is
- * left is the driver's own work. Prints what the second of two commits cost, as JSON. Run by
- * bench/direct_commit_probe.py.
+ * Commits an overwrite of as many files as it writes, on the in-memory store of the protocol's tests: only the driver's
+ * own work remains. Prints the cost of the second of two commits, as JSON. Run by bench/direct_commit_probe.py.
  */
 final class DirectCommitProbe {
   private static final int FILES_A_PARTITION = 100;
@@ -42,7 +41,7 @@ final class DirectCommitProbe {
     long cpuStart;
     try (DirectJob job = DirectJob.begin(table, id, "")) {
       CommitPlan plan = new CommitPlan(written(store, id, files), Overwrite.touched());
-      // Garbage collection is no part of the commit: what it takes is measured, and taken off.
+      // Garbage collection is not part of the commit: its time is measured and subtracted.
       long[] lookedNs = {0, 0};
       start = System.nanoTime();
       cpuStart = cpuNs();
@@ -77,7 +76,7 @@ final class DirectCommitProbe {
     return written;
   }
 
-  /** What all threads of this JVM have used, those of its compiler and collector included. */
+  /** The CPU time of all threads of this JVM, including those of its compiler and collector. */
   private static long cpuNs() {
     return ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
   }

@@ -1,14 +1,14 @@
-"""Writes a table once in a fresh JVM, after warming it, and prints what the write cost, as JSON. Run by
+"""Writes a table once in a fresh JVM, after warming it, and prints the cost of the write, as JSON. Run by
 bench/direct-writes.
 
     direct_writes_probe.py WAY STATEMENT FORMAT FILES ROWS BED
     direct_writes_probe.py prepare STATEMENT FORMAT FILES ROWS BED
 
 WAY is one of `WAYS`, STATEMENT one of `STATEMENTS`, FORMAT one of `FORMATS`; FILES files of ROWS rows are written.
-BED is a directory with bed.json (`WriteBed` of bench/direct-writes). `prepare` makes what the others find there: the
-tables `target` and `warm`, which has 30 files. Before the measured statement it has run ten times on `warm`, without
-the bed's delay: after two, a third of our CPU time is the JVM's compiler's, and a driver that writes tables is not a
-new one. The requests are those of the statement; the rows and their sum are what a reader finds afterwards.
+BED is a directory with bed.json (`WriteBed` of bench/direct-writes). `prepare` makes the tables
+`target` and `warm`, which has 30 files. Before the measured statement it runs ten times on `warm`, without the
+environment's delay: after two runs, the JIT compiler still takes a third of our CPU time, and drivers that write tables
+are seldom new. Only the statement's requests count; the rows and their sum are read afterwards.
 """
 
 import json
@@ -29,8 +29,8 @@ from bed_jars import hadoop_cloud_jar, hadoop_native_directory, s3a_jars
 from metastore_bed import DerbyMetastore
 
 WARM_FILES, WARM_RUNS = 30, 10
-FILES_PER_TASK = 5  # when each is in a partition of its own
-OLD, NEW = 0, 1 << 40  # the first numbers of old and of new rows
+FILES_PER_TASK = 5  # when each is in a separate partition
+OLD, NEW = 0, 1 << 40  # the first number of the old rows, and of the new ones
 STATEMENTS = {
     "overwrite": "INSERT OVERWRITE TABLE {table} PARTITION (part) SELECT id, v, part FROM rows",
     "into": "INSERT INTO TABLE {table} PARTITION (part) SELECT id, v, part FROM rows",
@@ -66,7 +66,7 @@ WAYS_WITH_HADOOP_CLOUD = {"magic", "tuned"}
 
 
 class Table:
-    """A table of the bed; written are rows that begin with a number, by a statement or, for `write`, to its path."""
+    """A table; rows that begin with a number are written by a statement or, for `write`, to its path."""
 
     def __init__(
         self, spark: SparkSession, name: str, statement: str, format_name: str, files: int, rows: int, root: str
@@ -132,7 +132,7 @@ def start(way: str, bed: Path, facts: dict) -> SparkSession:
 
 
 def ask(facts: dict, what: str, body: bytes | None = None) -> str:
-    """The answer of the S3 bed, if it is one."""
+    """The answer of the S3 server, if there is one."""
     if not facts["endpoint"]:
         return ""
     with urllib.request.urlopen(f"{facts['endpoint']}/__bed/{what}", data=body) as answer:

@@ -1,4 +1,4 @@
-"""Counts lines by `grep -c` on two cores and prints what that cost, as JSON. Run by bench/spark-read.
+"""Counts lines with `grep -c` on two cores and prints the cost, as JSON. Run by bench/spark-read.
 
 grep_probe.py WORD DIRECTORY
 """

@@ -1,10 +1,10 @@
-"""What the benchmark programs share: trees, beds, measuring, tables and the JSON behind docs/benchmarks.md.
+"""Shared by the benchmark programs: trees, test environments, measuring, tables, the JSON behind docs/benchmarks.md.
 
-A bench is a list of `Contest`s. In a contest several commands do the same work on the same bed, in turn,
-for some rounds; of each command's runs the one with the median wall time is shown, with the fastest and
-slowest beside it. A command that takes over a minute runs once, and one that takes over five is stopped.
+A bench is a list of `Contest`s. In a contest several commands do the same work in the same environment, in turn,
+for some rounds; for each command the run with the median wall time is shown, together with the fastest and
+the slowest. A command that takes over a minute runs once, and one that takes over five is stopped.
 `Check`s turn the runs into ratios with a target; higher is better in every one. A command that fails, or
-prints another number of lines than its rival, scores 0, and the bench ends with an error.
+prints a different number of lines than its rival, scores 0, and the bench ends with an error.
 """
 
 import argparse
@@ -30,9 +30,9 @@ TESTBED = REPOSITORY / "testbed"
 RIVALS = REPOSITORY / "build" / "rivals" / "bin"  # those that testbed/setup builds
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LOCALE = "C.UTF-8"  # for every command, so that sorting costs the same everywhere
-LONG_RUN_S = 60  # what takes longer is not repeated
-LIMIT_S = 300  # what takes longer is stopped
-# Two runs of one program differ by so much here; a claim of "never slower" is one of "not slower beyond noise".
+LONG_RUN_S = 60  # longer runs are not repeated
+LIMIT_S = 300  # longer runs are stopped
+# Two runs of one program differ by so much here; "never slower" means "not slower beyond noise".
 NOISE = 0.95
 
 
@@ -40,14 +40,14 @@ NOISE = 0.95
 
 
 def scratch_directory() -> Path:
-    """Where the trees are kept from run to run."""
+    """The directory that keeps the trees between runs."""
     directory = Path(os.environ.get("MILLSTREAM_BENCH_DIR") or REPOSITORY / "build" / "bench")
     directory.mkdir(parents=True, exist_ok=True)
     return directory
 
 
 def make_once(name: str, make: Callable[[Path], None]) -> Path:
-    """The path of scratch item `name`; `make(path)` is called when it is not there yet."""
+    """The path of scratch item `name`; `make(path)` is called if it does not exist yet."""
     path = scratch_directory() / name
     if not path.exists():
         partial = path.with_name(f"{name}.partial")
@@ -62,7 +62,7 @@ def make_once(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def make_tree(kind: str, path: Path, *numbers: int) -> None:
-    """By testbed/mktree, which takes `numbers` after the directory."""
+    """Makes a tree with testbed/mktree, which takes `numbers` after the directory."""
     subprocess.run([TESTBED / "mktree", kind, path, *map(str, numbers)], check=True)
 
 
@@ -72,7 +72,7 @@ def tree(kind: str, *numbers: int) -> Path:
 
 
 def ext4_image(source: Path, name: str, inodes: int, megabytes: int) -> Path:
-    """An ext4 image that holds a copy of `source`, made once."""
+    """An ext4 image with a copy of `source`, made once."""
     return make_once(
         name,
         lambda path: subprocess.run(
@@ -87,7 +87,7 @@ def ext4_image(source: Path, name: str, inodes: int, megabytes: int) -> Path:
 
 
 class LocalDirectory:
-    """A bed for warm runs: the directory itself."""
+    """An environment for warm runs: the directory itself."""
 
     statistics = None
 
@@ -124,7 +124,7 @@ class Run:
     lines: int | None = None  # of output; None when it went to /dev/null
     requests: int | None = None
     max_in_flight: int | None = None
-    stopped: bool = False  # was not done when its time was over: it takes more than all this
+    stopped: bool = False  # was not done when its time was over: its true cost is higher
 
 
 def count_lines(path: Path) -> int:
@@ -170,7 +170,7 @@ def run_command(command: list[str], output: Path | None = None, limit_s: float =
 
 
 def fields_of(pid: int) -> list[str]:
-    """What /proc tells of a process, from its state on."""
+    """The fields of /proc/PID/stat, from the state on."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
@@ -181,7 +181,7 @@ def cpu_s(pid: int) -> float:
 
 
 def tree_cpu_s(root: int) -> float:
-    """The same of a process and all below it, those that have ended included."""
+    """The same for a process and all its descendants, including those that have ended."""
     parents, ticks = {}, {}
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         try:
@@ -210,11 +210,11 @@ cases that `--case` chooses make data.
 
 @dataclass(frozen=True)
 class Contender:
-    """A command; {} in its words becomes the bed's path."""
+    """A command; {} in its words becomes the environment's path."""
 
     label: str
     command: list[Word]
-    # Does only a part of the work, as no tool could do less: it has no answer that would be compared.
+    # Does only the part of the work that no tool can avoid: it has no answer to compare.
     is_floor: bool = False
 
     def on(self, path: Path) -> list[str]:
@@ -233,7 +233,7 @@ class Result:
 
     @property
     def is_long(self) -> bool:
-        """Whether it is not to run again."""
+        """Whether it should not run again."""
         return any(run.wall_s > LONG_RUN_S for run in self.runs)
 
     @property
@@ -279,7 +279,7 @@ WIDE_SLOTS = 16
 
 
 def with_slots(label: str) -> str:
-    """The label of the same contender with more task slots: behind latency, stock Spark has one request in flight for
+    """The label of the same contender with more task slots: with latency, stock Spark has one request in flight for
     each of its slots.
     """
     return f"{label}, {WIDE_SLOTS} slots"
@@ -295,14 +295,14 @@ def memory_check(name: str, limit_mb: float, ours: str) -> Check:
 
 @dataclass(frozen=True)
 class Contest:
-    """Commands that do the same work on the same bed."""
+    """Commands that do the same work in the same environment."""
 
     name: str
     title: str
     contenders: list[Contender]
     checks: list[Check]
     rounds: int
-    # Opened anew for every run when cold, once for all when warm. `None`: `measure` does it all.
+    # Opened for every run when cold, once for all when warm. `None`: `measure` does it all.
     bed: Callable[[], AbstractContextManager] | None = None
     warm: bool = False
     measure: Callable[["Contest"], list[Result]] | None = None
@@ -322,7 +322,7 @@ def result_label(job: str, contender: str) -> str:
 
 
 def results_of(contest: Contest) -> list[Result]:
-    """Without runs yet; job by job."""
+    """Empty results for each job."""
     return [
         Result(result_label(job, contender.label), is_floor=contender.is_floor)
         for job, contender in itertools.product(contest.jobs, contest.contenders)
@@ -334,9 +334,9 @@ def progress(contest: Contest, label: str, run: Run) -> None:
 
 
 def measure_cold(contest: Contest) -> list[Result]:
-    """A fresh bed for every run; the output is kept in memory, and its lines counted afterwards.
+    """Uses a fresh environment for every run; the output is kept in memory, and its lines are counted afterwards.
 
-    A bed whose `answer` is not None has found it in what the command left behind; it stands in place of the lines.
+    If an environment's `answer`, found in the command's result, is not None, it replaces the number of lines.
     """
     results = results_of(contest)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
@@ -358,7 +358,7 @@ def measure_cold(contest: Contest) -> list[Result]:
 
 
 def measure_warm(contest: Contest) -> list[Result]:
-    """One bed for all; an untimed first run of each command warms the caches and has its lines counted."""
+    """One environment for all; an untimed first run of each command warms the caches, and its lines are counted."""
     results = results_of(contest)
     with contest.bed() as bed, tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         for contender, result in zip(contest.contenders, results, strict=True):
@@ -375,14 +375,14 @@ def measure_warm(contest: Contest) -> list[Result]:
 
 Answer = tuple[
     Run, int | None
-]  # the run, whose `lines` are the rows that a job found; their sum if it adds something up
+]  # the run, whose `lines` are the number of rows that a job found, or their sum if it adds something up
 NO_ANSWER = Run(wall_s=0, cpu_s=0, rss_mb=0, status=1), None
 
 
 def run_probes(command: list[str]) -> dict[str, Answer]:
-    """Runs a command that measures its jobs itself; a line of JSON says what each cost, the last one of the job's.
+    """Runs a command that measures its jobs itself and prints their costs as lines of JSON; a job's last line counts.
 
-    No job of a command that fails has an answer.
+    If the command fails, none of its jobs has an answer.
     """
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": LOCALE})
     costs = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -406,7 +406,7 @@ def answer_of(cost: dict) -> Answer:
 
 
 def checked(contest: Contest, result: Result, answer: Answer, expected: dict[str, tuple], job: str) -> Run:
-    """The run, which has failed if its answer is not that of the job's first one, in `expected`; a floor has none."""
+    """The run, failed if its answer differs from that of the job's first run, in `expected`; a floor has none."""
     run, run_sum = answer
     if run.status or run.stopped or result.is_floor:
         return run
@@ -418,7 +418,7 @@ def checked(contest: Contest, result: Result, answer: Answer, expected: dict[str
 
 
 def measure_probes(contest: Contest) -> list[Result]:
-    """The contenders, which are probes, in turn; the bed is opened anew for each run."""
+    """Runs the contenders, which are probes, in turn, each in a newly opened environment."""
     results = results_of(contest)
     expected: dict[str, tuple] = {}
     for _ in range(contest.rounds):
@@ -491,7 +491,7 @@ def table_row(result: Result) -> list[str]:
 
 
 def faults(contest: Contest, results: list[Result]) -> list[str]:
-    """Whatever makes the figures of a contest worthless, a line each."""
+    """The reasons why the figures of a contest are worthless, a line each."""
     found = [f"{contest.name}: {result.label} failed" for result in results if result.failed]
     by_label = {result.label: result for result in results}
     for check in contest.checks:
@@ -534,7 +534,7 @@ def parse_arguments(description: str, argv: list[str]) -> argparse.Namespace:
 
 
 def command_line(name: str, contest: Contest, options: argparse.Namespace) -> str:
-    """What makes these results again."""
+    """The command that reproduces these results."""
     return " ".join(
         [
             f"bench/{name}",
@@ -548,7 +548,7 @@ def command_line(name: str, contest: Contest, options: argparse.Namespace) -> st
 def report_of(
     name: str, contest: Contest, results: list[Result], options: argparse.Namespace, machine: dict[str, str]
 ) -> dict:
-    """What docs/benchmarks.md shows of a contest."""
+    """The data of a contest that docs/benchmarks.md shows."""
     return {
         "bench": name,
         "name": contest.name,

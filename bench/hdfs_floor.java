@@ -18,9 +18,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
 
 /**
- * Lists the files below a directory of HDFS, and reads each with one call on 16 threads: what HDFS's own client needs,
- * without Spark. Prints what the second data set of a bed cost, after the first one has been read three times, as JSON.
- * Run by bench/spark-remote, with a bed's file of facts.
+ * Lists the files below an HDFS directory, and reads each with one call on 16 threads: the cost of the HDFS client
+ * alone, without Spark. Reads the first data set of a bed three times, then prints the cost of the second, as JSON. Run
+ * by bench/spark-remote, with the JSON file that describes the bed.
  */
 final class HdfsFloor {
   private static final int THREADS = 16;
@@ -48,7 +48,7 @@ final class HdfsFloor {
     return found.group(1);
   }
 
-  /** How many bytes the files have. */
+  /** The total size of the files. */
   private static long bytes(Path root) throws IOException, InterruptedException {
     FileSystem fileSystem = root.getFileSystem(new Configuration());
     List<Path> files = new ArrayList<>();

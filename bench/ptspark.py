@@ -1,11 +1,11 @@
-"""The published way to synchronise two trees with plain PySpark, written down as a rival for bench/sync.
+"""The published way to synchronise two trees with plain PySpark, as a rival for bench/sync.
 
     ptspark.py SOURCE DESTINATION
 
-Both trees are listed at once: the upper directories by the driver, what is below them by os.walk and os.stat in tasks.
+Both trees are listed at once: the upper directories by the driver, the rest by os.walk and os.stat in tasks.
 The listings become DataFrames, an outer join on the relative path finds what is new or has changed, and tasks copy it
-by shutil.copy2. Running it again continues where it was interrupted. The published script joins on the base name, which
-takes files of different directories for the same one.
+with shutil.copy2. A second run continues where the first was interrupted. The published script joins on the base name,
+which confuses files of different directories.
 """
 
 import os
@@ -89,7 +89,7 @@ def main(source: str, destination: str) -> None:
 
 
 def stop(spark: SparkSession) -> None:
-    """Waits for the JVM to end, so that what it has cost is counted."""
+    """Waits for the JVM to end, so that its cost is counted."""
     gateway = spark.sparkContext._gateway
     spark.stop()
     gateway.shutdown()

@@ -1,9 +1,9 @@
-/* read_floor - reads all files of a directory by a plain loop of open, read and close, and prints what that cost, as JSON.
+/* read_floor - reads all files of a directory in a plain loop of open, read and close, and prints the cost, as JSON.
 
        read_floor DIRECTORY THREADS
 
-   The least that any program must do to read them: no lines, no rows. Large files are shared among the threads in parts.
-   Run by bench/spark-read, which compiles it. */
+   The minimum that any program must do to read them: no lines, no rows. Large files are shared among the threads in
+   parts. Run by bench/spark-read, which compiles it. */
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -37,7 +37,7 @@ static void add(const char *name, off_t start) {
   parts[count++] = (struct part){strdup(name), start};
 }
 
-/* Sizes are asked for only where there are few files, which may be large: a tiny one is a single part in any case. */
+/* Sizes are needed only if there are few files, which may be large: a tiny one is a single part in any case. */
 static void list(void) {
   DIR *stream = fdopendir(dup(directory));
   if (!stream) err(1, "opendir");

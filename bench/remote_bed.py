@@ -30,12 +30,12 @@ CSV_BYTES = 23_000  # the records of a Parquet file of about 10 KB
 @dataclass(frozen=True)
 class Bed:
     path: Path
-    statistics = None  # the probe counts, the job alone
+    statistics = None  # the probe counts, and only the job
 
 
 @dataclass(frozen=True)
 class Data:
-    """A data set and a small one of its kind for warming up: rules of synthetic buckets, or real objects."""
+    """A data set, and a small similar one for warming up: rules of synthetic buckets, or real objects."""
 
     rule: str = ""
     warm: str = "files:40,bytes:20"
@@ -79,7 +79,7 @@ def listed_objects(prefixes: int, files: int) -> Path:
 
 
 def set_etag(file: Path) -> None:
-    """Puts an object's ETag where versitygw keeps it."""
+    """Stores an object's ETag as versitygw does."""
     os.setxattr(file, "user.etag", hashlib.md5(file.read_bytes()).hexdigest().encode())
 
 
@@ -122,7 +122,7 @@ def compressed_objects(name: str, source: Path, warm: Path) -> Path:
 
 
 def hdfs_floor() -> list[Word]:
-    """A command that reads what a file of facts names by HDFS's client alone."""
+    """A command that reads the data sets of the given JSON file with the HDFS client alone."""
     return ["java", "-cp", lambda: ":".join(map(str, client_jars())), str(REPOSITORY / "bench" / "hdfs_floor.java")]
 
 
@@ -138,7 +138,7 @@ class Hdfs:
 
     @contextmanager
     def bed(self, delay_ms: float):
-        """The filled cluster, whose name node answers this much later."""
+        """The filled cluster, with this delay of the name node's answers."""
         cluster = self.cluster()
         cluster.set_delay(delay_ms)
         url = cluster.url if delay_ms else cluster.direct_url
@@ -155,7 +155,7 @@ class Hdfs:
         self._cluster = self._running.enter_context(HdfsBed())
         atexit.register(self._running.close)
         trees = {f"{self._cluster.url}/data": str(self._data()), f"{self._cluster.url}/warm": str(tree("csv", 40, 4))}
-        # The last block of a file is waited for, at first for 400 ms.
+        # The client waits for the last block of a file, at first for 400 ms.
         conf = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}
         with written({"conf": conf, "trees": trees}) as facts:
             subprocess.run([str(self._python), str(PROBE), "fill", "stock", str(facts)], check=True)
@@ -164,7 +164,7 @@ class Hdfs:
 
 @contextmanager
 def written(facts: dict):
-    """A file with what the probe is told."""
+    """A file with the facts for the probe."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(facts, file)
         file.flush()

@@ -1,6 +1,4 @@
-"""Test environments that are made anew for each run: a directory, an ext4 of its own, and either one seen through
-latfs.
-"""
+"""Test environments made for each run: a directory, a separate ext4, and either one seen through latfs."""
 
 import shutil
 import subprocess
@@ -32,7 +30,7 @@ class Scratch(AbstractContextManager):
         self._holder = tempfile.TemporaryDirectory(dir=scratch_directory(), prefix="scratch.")
         self.path = Path(self._holder.name)
         self._prepare(self.path)
-        # What is still to be written of it would otherwise be written during the run, and be of unequal size.
+        # Otherwise unwritten data, more or less of it, would be written during the run.
         subprocess.run(["sync"], check=True)
         return self
 
@@ -43,9 +41,9 @@ class Scratch(AbstractContextManager):
 class FreshDisk(Scratch):
     """The same on an ext4 made for the run.
 
-    ext4 does not give out an inode number again soon after it was released, and looks for another one: where many files
-    have just been removed, creating one takes up to a third of a millisecond. On a disk that several runs share, each
-    would pay for the removal of the one before.
+    ext4 does not reuse an inode number soon after its release, and searches for another one: after many files have been
+    removed, creating one takes up to a third of a millisecond. On a disk that several runs share, each would pay for
+    the removals of the previous one.
     """
 
     def __enter__(self):
@@ -68,8 +66,8 @@ class FreshDisk(Scratch):
 
 
 class ThroughLatfs:
-    """Mixed into one of these, shows it through latfs: each of its entries is a mount of its own, since a filer's
-    exports are.
+    """A mixin that shows one of these through latfs: each of its entries is a separate mount, like the exports of a
+    filer.
     """
 
     def __enter__(self):

@@ -2,7 +2,7 @@
 figures as a JSON object.
 
 WAY: `stock` or `millstream`, the same code with Millstream and its direct writes switched on. DIRECTORY is for the
-table, whose old rows are there before the clock runs.
+table, whose old rows are written before the clock starts.
 """
 
 import json
@@ -35,7 +35,7 @@ def rows(value, parts):
 
 
 def create(name, parts):
-    """A table whose old rows are in files that are written without it."""
+    """A table whose old rows are in files written without Millstream."""
     location = f"{directory}/{name}"
     rows("old", parts).write.partitionBy("part").text(location)
     spark.sql(
@@ -45,7 +45,7 @@ def create(name, parts):
 
 
 def overwrite(name, parts):
-    """Whether it was direct."""
+    """Whether the write was direct."""
     rows("new", parts).createOrReplaceTempView("rows")
     done = spark.sql(f"insert overwrite table {name} partition (part) select v, part from rows")
     return "DirectInsertInto" in done._jdf.queryExecution().commandExecuted().toString()
@@ -53,7 +53,7 @@ def overwrite(name, parts):
 
 create("warm", 3)
 create("sales", partitions)
-overwrite("warm", 3)  # the JVM and the metastore are warm, as in a session that has run something
+overwrite("warm", 3)  # warms the JVM and the metastore
 start = time.perf_counter()
 is_direct = overwrite("sales", partitions)
 end = time.perf_counter()

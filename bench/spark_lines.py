@@ -22,7 +22,7 @@ if way != "stock":
     builder = millstream.enable(builder)
 spark = builder.getOrCreate()
 spark.sparkContext.setLogLevel("ERROR")
-spark.range(1000).count()  # the JVM and the scheduler are warm, as in a session that has run something
+spark.range(1000).count()  # warms the JVM and the scheduler
 
 start = time.perf_counter()
 if way == "read_text":

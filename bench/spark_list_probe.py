@@ -1,5 +1,5 @@
-"""Creates one DataFrame in a fresh JVM and prints what that cost, as JSON. Run by bench/spark-list with a Spark's
-Python.
+"""Creates one DataFrame in a fresh JVM and prints the cost as JSON. Run by bench/spark-list with the Python of a
+Spark environment.
 
 spark_list_probe.py DIRECTORY stock|stock-SLOTS|file-system|millstream|millstream-SLOTS
 """
@@ -23,12 +23,12 @@ def main(directory: str, way: str) -> None:
     way, conf = way_and_slots(way)
     spark = session(way, "6g", conf)
     if way == "file-system":
-        # The same rule in other words: whatever is not the default, the index leaves to Spark's own.
+        # The same rule, spelled differently: the file index leaves anything but the default to Spark.
         spark.conf.set("spark.sql.files.ignoredPathSegmentRegex", "^[._].*")
     with tempfile.TemporaryDirectory() as small:
         Path(small, "sub").mkdir()
         Path(small, "sub", "file").touch()
-        create(spark, small)  # both rivals meet their classes loaded, neither its code compiled
+        create(spark, small)  # loads the classes of both rivals, but compiles the code of neither
     jvm = jvm_pid(spark)
     heap_before, cpu_before = live_heap_mb(spark), cpu_s(jvm)
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What the Spark probes share: a session with or without Millstream, and its JVM."""
+"""Shared by the Spark probes: a session with or without Millstream, and its JVM."""
 
 import os
 import re
@@ -23,9 +23,9 @@ def way_and_slots(way: str) -> tuple[str, dict[str, str]]:
 def session(way: str, memory: str, conf: dict[str, str] | None = None) -> SparkSession:
     """`way`: `stock`, or Millstream on, with the jar in the wheel or that of $MILLSTREAM_BENCH_JAR.
 
-    `conf` adds settings, or replaces those that are here.
+    `conf` adds settings, or replaces those set here.
     """
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # another Python's workers would be refused
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark refuses workers of another Python version
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     builder = builder.config(

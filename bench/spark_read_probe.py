@@ -1,14 +1,13 @@
-"""Does jobs in a fresh JVM, after warming it, and prints what each cost, as a line of JSON. Run by bench/spark-read
-with a Spark's Python.
+"""Runs jobs in a fresh JVM, after warming it, and prints the cost of each as a line of JSON. Run by bench/spark-read
+with the Python of a Spark environment.
 
     spark_read_probe.py JOB[,JOB...] stock|tuned|millstream[-CORES] MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
 
-JOB is a function of `JOBS` (`_below` at its end: with the files of subdirectories), a name of spark_everyday.py, or
-`pattern-PARTITIONS`; `tuned` is stock with the settings of `TUNED`; CORES is 2 if it is not given; MEMORY is the
-driver's. WARM_UP is the directory over which all jobs are done before, TIMES times each. Several jobs are ordinary
-ones, and each that is done in less than a second is done `REPEATS` times; the one with the median wall time counts.
-A job that is not done after LIMIT_S seconds is stopped, and no other begins. Counted is what this process, the JVM,
-its Python workers and the commands that they start use.
+JOB is a function of `JOBS` (with the suffix `_below`: including files in subdirectories), a name of spark_everyday.py,
+or `pattern-PARTITIONS`; `tuned` is stock with the settings of `TUNED`; CORES is 2 by default; MEMORY is the driver's.
+All jobs first run over the directory WARM_UP, TIMES times each. If there are several jobs, each that takes less than a
+second runs `REPEATS` times; the run with the median wall time counts. A job is stopped after LIMIT_S seconds, and no
+other begins. The cost includes this process, the JVM, its Python workers and the commands that they start.
 """
 
 import functools
@@ -82,7 +81,7 @@ def rlike_matching(spark: SparkSession, directory: str) -> Answer:
 
 
 def words(spark: SparkSession, directory: str) -> Answer:
-    """Of all words, how often each occurs: how many there are, and the sum."""
+    """A word count: the number of distinct words, and the sum of the counts."""
     split = spark.read.text(directory).select(functions.explode(functions.split("value", " ")).alias("word"))
     return tuple(split.groupBy("word").count().agg(functions.count("word"), functions.sum("count")).first())
 
@@ -115,7 +114,7 @@ def path_tenth(spark: SparkSession, directory: str) -> Answer:
 
 
 def create_table(spark: SparkSession, directory: str) -> None:
-    """With all its partitions; nothing of it is listed yet when the next query comes."""
+    """Creates the table with all its partitions; nothing of it is listed yet when the next query comes."""
     spark.sql("drop table if exists records")
     spark.sql(f"create table records ({RECORD}, part INT) using parquet partitioned by (part) location '{directory}'")
     spark.sql("msck repair table records")
@@ -162,7 +161,7 @@ def lines_of(name: str) -> Iterator[str]:
 
 
 def pattern(spark: SparkSession, directory: str, partitions: int) -> Answer:
-    """The published way round slow listings: names from a command, each file read in Python."""
+    """The published workaround for slow listings: names from a command, each file read in Python."""
     found = subprocess.run(["find", directory, "-type", "f"], capture_output=True, text=True, check=True)
     names = found.stdout.splitlines()
     return spark.sparkContext.parallelize(names, min(partitions, len(names))).flatMap(lines_of).count(), None
@@ -215,7 +214,7 @@ JOBS = {
 }
 JOBS |= {f"first_{job.__name__}": job for job in (count, matching)}
 PREPARATIONS = {"table_tenth": create_table, "first_count": forget_indexes, "first_matching": forget_indexes}
-"""What is done before a job, over the same directory, and is no part of it."""
+"""The preparation of a job, over the same directory, which is not part of it."""
 
 
 def job_named(name: str) -> Callable[[SparkSession, str], Answer]:
@@ -235,7 +234,7 @@ def prepare(spark: SparkSession, name: str, directory: str) -> None:
 
 
 def cost_of(spark: SparkSession, name: str, directory: str, limit_s: float) -> dict:
-    """Does the job once. At the limit the JVM is killed."""
+    """Runs the job once. At the time limit the JVM is killed."""
     job = job_named(name)
     prepare(spark, name, directory)
     heap_before, cpu_before = live_heap_mb(spark), tree_cpu_s(os.getpid())
@@ -271,8 +270,8 @@ def main(jobs: str, way: str, memory: str, warm_up: str, times: str, directory: 
             prepare(spark, name, warm_up)
             job_named(name)(spark, warm_up)
             if name.startswith("first_"):
-                # The session finds the index that the job has made. If it did not, it would take it that the job cannot
-                # keep one.
+                # The session finds the index that the job has made. Otherwise it would conclude that the job cannot keep
+                # one.
                 job_named(name)(spark, warm_up)
     for name in names:
         cost = cost_of(spark, name, directory, float(limit_s))

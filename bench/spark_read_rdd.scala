@@ -1,6 +1,6 @@
-// sc.textFile(directory).filter(_.contains("BALTIMORE")).count() in spark-shell: the lines stay in the JVM, as they
-// would not in PySpark. Run by bench/spark-read; the directory comes in MILLSTREAM_BENCH_INPUT, how often the job is
-// done before in MILLSTREAM_BENCH_WARM_UPS; what it cost goes out as JSON.
+// sc.textFile(directory).filter(_.contains("BALTIMORE")).count() in spark-shell: unlike in PySpark, the lines stay in
+// the JVM. Run by bench/spark-read; MILLSTREAM_BENCH_INPUT is the directory, MILLSTREAM_BENCH_WARM_UPS the number of
+// runs before the measured one; prints the cost as JSON.
 {
   val directory = sys.env("MILLSTREAM_BENCH_INPUT")
   val process = java.lang.management.ManagementFactory.getOperatingSystemMXBean

@@ -1,5 +1,5 @@
-"""Writes files of records, in a format that only Spark writes, by stock Spark. Run by bench/spark-read with a Spark's
-Python.
+"""Writes files of records in a format that only Spark writes, with stock Spark. Run by bench/spark-read with the Python
+of a Spark environment.
 
     spark_record_files.py FORMAT TEMPLATES DIRECTORY FILES PARTITIONS
 

@@ -1,4 +1,4 @@
-"""Runs one job on S3 in a fresh JVM and prints what it cost, as JSON. Run by bench/spark-remote with a Spark's Python.
+"""Runs one job on S3 in a fresh JVM and prints the cost as JSON. Run by bench/spark-remote with Spark's Python.
 
     spark_remote_probe.py JOB stock|millstream BED SETTING=VALUE...
 
@@ -29,9 +29,7 @@ LIMIT_S = 300
 
 
 def list_files(spark: SparkSession, url: str) -> Callable[[], int]:
-    """Creates the DataFrame. How many files it has found is asked afterwards, since Spark makes a string of each path
-    for that.
-    """
+    """Creates the DataFrame. The number of files is determined later: Spark makes a string of each path for it."""
     frame = spark.read.option("recursiveFileLookup", "true").text(url)
     return lambda: len(frame._jdf.inputFiles())
 
@@ -53,7 +51,7 @@ def parquet(spark: SparkSession, url: str) -> int:
 
 
 def compact(spark: SparkSession, url: str) -> int:
-    """Few files of the same lines in a new directory. Stock Spark writes as many as there are cores, in the JVM alone."""
+    """Merges into a few files in a new directory. Stock Spark writes one file per core, without Python."""
     target = f"s3a://{BUCKET}/{uuid.uuid4()}"
     if millstream.jar.find_class(spark, "io.millstream.spark.Compact"):
         millstream.compact(spark, url, target, header=False)
@@ -118,9 +116,9 @@ JOBS = {
     "count-gz": count_gz,
     "count-plain": count_plain,
 }
-# What must be there before a job.
+# The preparation of each job.
 PREPARE = {"catalog": create_table, "count-gz": count_gz}
-# How often a job runs on the small data set before it is measured, where it is not three times.
+# How many times a job runs on the small data set before it is measured, if not three times.
 WARM_UPS = {"count-gz": 20, "count-plain": 20}
 
 
@@ -130,7 +128,7 @@ def requests(endpoint: str) -> dict[str, int]:
 
 
 def control(facts: dict, what: str) -> None:
-    """Tells the bed something, if it can be told."""
+    """Sends a request to the environment's control endpoint, if it has one."""
     if facts["endpoint"]:
         urllib.request.urlopen(f"{facts['endpoint']}/__bed/{what}", data=b"").close()
 

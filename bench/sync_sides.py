@@ -9,7 +9,7 @@ from scratch import FreshDisk, ThroughLatfs
 
 CHANGED_EVERY = 100
 DAY_NS = 86_400 * 10**9
-SIDECARS = ".*.crc"  # the checksums that Hadoop's local file system leaves beside files
+SIDECARS = ".*.crc"  # the checksums that Hadoop's local file system leaves next to files
 
 
 def leave_empty(source: Path, destination: Path) -> None:
@@ -21,7 +21,7 @@ def copy_all(source: Path, destination: Path) -> None:
 
 
 def copy_older(source: Path, destination: Path) -> None:
-    """A copy in which one file of a hundred, all over the tree, is an earlier and shorter version."""
+    """A copy in which every hundredth file, all over the tree, is an earlier and shorter version."""
     copy_all(source, destination)
     files = sorted(path for path in destination.rglob("*") if path.is_file())
     for file in files[::CHANGED_EVERY]:
@@ -51,7 +51,7 @@ def different_contents(source: Path, destination: Path) -> int:
 
 
 def different_entries(source: Path, destination: Path) -> int:
-    """How many entries of two trees do not have the same name, size and time in both."""
+    """The number of entries that do not have the same name, size and time in both trees."""
     return len(entries(source) ^ entries(destination))
 
 
@@ -66,12 +66,12 @@ def untimed_differences(source: Path, destination: Path) -> int:
 
 
 def cache(source: Path) -> None:
-    """Reads all of it, so that it is in the page cache for all contenders alike."""
+    """Reads the whole tree, so that it is in the page cache for all contenders."""
     subprocess.run(f"find '{source}' -type f -print0 | xargs -0 cat > /dev/null", shell=True, check=True)
 
 
 class Sides(FreshDisk):
-    """`from`, the source, and `to`, the destination, on a disk made for the run; `answer` is in how much they differ
+    """`from`, the source, and `to`, the destination, on a disk made for the run; `answer` is the number of differences
     after it.
     """
 

@@ -1,7 +1,7 @@
-"""The cases of bench/sync from and to S3, by psync and by `psync --spark`, and of the latter on a slow tree, from HDFS,
-and with a driver of 1 GB.
+"""The cases of bench/sync from and to S3, with psync and `psync --spark`, and those of the latter on a slow tree, from
+HDFS, and with a driver of 1 GB.
 
-Every contender is a process of its own, so the start of a JVM and of Spark is a part of its time. S3 is testbed/s3
+Every contender is a separate process, so its time includes the start of a JVM and of Spark. S3 is testbed/s3
 on this machine with a delay, HDFS is Hadoop's MiniDFSCluster. Rivals:
 
     rclone, s5cmd           with one of the best numbers of transfers; no HEAD requests where an option avoids them
@@ -10,7 +10,7 @@ on this machine with a delay, HDFS is Hadoop's MiniDFSCluster. Rivals:
                             processes
     PTSpark                 the published way with plain PySpark, bench/ptspark.py
 
-distcp keeps no times of files here, and leaves sidecars with checksums: where it takes part, names, sizes and
+distcp does not preserve file times here, and leaves sidecars with checksums: where it takes part, names, sizes and
 contents are compared.
 """
 
@@ -58,7 +58,7 @@ FILE_BYTES = 1 << 20
 LINKED_BYTES = 1_000
 DISTINCT_FILES = 100  # the others are links to them, so that the data set needs no room, and is in the page cache
 DRIVER_MB = 1024
-LIMIT_S = 2_400  # what takes longer than this shows the targets by its bound
+LIMIT_S = 2_400  # for longer runs, this bound already meets the targets
 # Of 32, 64, 128 and 256, which differed by little on 500 objects; of 2, 8 and 32 maps on 4,000 local files.
 RCLONE_TRANSFERS = "64"
 S5CMD_WORKERS = "64"
@@ -79,7 +79,7 @@ class Sizes:
 
 
 def linked_files(path: Path, files: int, directories: int, size: int, suffix: str = "") -> list[Path]:
-    """Makes a tree of that many files, spread evenly, of which DISTINCT_FILES are no links; returns those."""
+    """Makes a tree of that many files, spread evenly, of which DISTINCT_FILES are not links; returns those."""
     bytes_of = random.Random(size).randbytes
     distinct = []
     for directory in range(directories):
@@ -136,7 +136,7 @@ class BucketSides(Sides):
 
     @property
     def destination(self) -> Path:
-        """Where it is on this machine: an object is a file of the server's."""
+        """The directory on this machine: the server stores an object as a file."""
         return self.path / "objects" / BUCKET / "to" if self._upload else super().destination
 
 
@@ -184,7 +184,7 @@ def python() -> Path:
 
 
 def jar() -> Path:
-    """Ours: $MILLSTREAM_BENCH_JAR, or that of the wheel."""
+    """Our jar: $MILLSTREAM_BENCH_JAR, or the one in the wheel."""
     if given := os.environ.get("MILLSTREAM_BENCH_JAR"):
         return Path(given).resolve()
     return next(
@@ -214,7 +214,7 @@ def distcp(label: str, source: str, destination: str, *, libhadoop: bool, kind: 
         "mapreduce.framework.name": "local",
         "mapreduce.local.map.tasks.maximum": DISTCP_MAPS,
         "hadoop.tmp.dir": "{}/hadoop",
-        # By default it looks every 5 s whether the job has ended.
+        # By default it checks every 5 s whether the job has ended.
         "mapreduce.client.completion.pollinterval": "100",
         "mapreduce.client.progressmonitor.pollinterval": "100",
     }
@@ -336,7 +336,7 @@ class SparkSyncs:
 
     def nested(self, name: str, fill: Callable[[Path, Path], None], job: str) -> Contest:
         files, directories = self.sizes.nested
-        # Without libhadoop it is slower, and would take the better part of an hour.
+        # Without libhadoop it would take most of an hour.
         rival, ptspark, ours = (
             self.distcps("file://{}/from", "file://{}/to")[1],
             self.ptspark(),
@@ -400,11 +400,11 @@ class SparkSyncs:
         )
 
     def contests(self) -> list[Contest]:
-        """Those that are chosen: jars are looked up only for them."""
+        """The selected cases: jars are looked up only for these."""
         return [make(name) for name, make in self._chosen().items()]
 
     def missing(self) -> list[str]:
-        """What the chosen cases need."""
+        """The requirements of the selected cases."""
         wanted = {
             python(): f"make build/venv-{NEWEST}/ready",
             jar(): f"make build/venv-{NEWEST}/ready",
@@ -430,7 +430,7 @@ def distcp_checks(rivals: list[Contender], ours: Contender) -> list[Check]:
 
 
 def measure_driver(contest: Contest) -> list[Result]:
-    """As `measure_cold`, with the peak memory of the process that the command becomes, and not that of what it starts."""
+    """As `measure_cold`, with the peak memory of the process that the command becomes, without its children."""
     results = results_of(contest)
     for _ in range(contest.rounds):
         for contender, result in zip(contest.contenders, results, strict=True):
@@ -456,7 +456,7 @@ def run_watched(command: list[str]) -> Run:
 
 
 def own_peak_kb(pid: int) -> int:
-    """The most memory that a process has had since it began its program; 0 if it has ended."""
+    """The peak memory of a process since it began its program; 0 if it has ended."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OWN = "Apache-2.0"
-# What may be linked into a program that is given away under Apache-2.0. Anything else ends the build.
+# Licences that may be linked into a program distributed under Apache-2.0. Anything else fails the build.
 ALLOWED = {
     OWN,
     "Apache-2.0 WITH LLVM-exception",
@@ -25,7 +25,7 @@ ALLOWED = {
     "Unlicense",
 }
 
-# What is linked beside the crates: from Rust's toolchain, and from zig's into what is shipped (native.py).
+# Linked in addition to the crates: from the Rust toolchain, and for releases from that of zig (native.py).
 STANDARD_LIBRARY, UNWINDER = "MIT OR Apache-2.0", "Apache-2.0 WITH LLVM-exception"
 
 
@@ -64,12 +64,12 @@ def linked_crates():
 
 
 def expression(crate):
-    """The crate's licence as SPDX writes it; cargo still reads an older notation."""
+    """The crate's licence in SPDX notation; cargo still accepts an older notation."""
     return (crate["license"] or "").replace("/", " OR ").replace("  ", " ")
 
 
 def alternatives(expression):
-    """The sets of licences of which a user of the work keeps one, whole."""
+    """The sets of licences; a user of the work must comply with all of one set."""
     words = re.findall(r"[()]|[^\s()]+", expression)[::-1]
 
     def either():

@@ -1,4 +1,4 @@
-"""The native code that is shipped: the tools and the library for the JVM, compiled for systems older than this one.
+"""The native code of releases: the tools and the library for the JVM, compiled for systems older than this one.
 
 cargo-zigbuild compiles them; its zig carries the symbol lists of every glibc. `make` builds for this machine instead,
 which is faster and enough for tests.
@@ -24,10 +24,10 @@ TOOLS_CRATE, LIBRARY_CRATE = "millstream-cli", "millstream-jni"
 
 @dataclass(frozen=True)
 class Workspace:
-    """What cargo knows.
+    """Facts from cargo.
 
     Attributes:
-        version: of all that is shipped.
+        version: the version of the release.
         tools: their names.
         binaries: where `compile_native` leaves the tools and the library.
     """
@@ -50,10 +50,10 @@ def workspace():
 
 
 def compile_native():
-    # cargo finds cargo-zigbuild, and that finds the python with zig, beside the one that runs this.
+    # cargo finds cargo-zigbuild, and that the python with zig, next to the one that runs this.
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     cargo_home = os.environ.get("CARGO_HOME", Path.home() / ".cargo")
-    # Messages of panics name source files: those of crates as on no machine in particular.
+    # Panic messages name source files: keep this machine's paths out of those of crates.
     flags = f"{os.environ.get('RUSTFLAGS', '')} --remap-path-prefix={cargo_home}=/cargo".strip()
     environment = {**os.environ, "PATH": path, "RUSTFLAGS": flags, "CARGO_PROFILE_RELEASE_STRIP": "symbols"}
     crates = ("--package", TOOLS_CRATE, "--package", LIBRARY_CRATE, "--bins", "--lib")
@@ -61,7 +61,7 @@ def compile_native():
 
 
 def source_date():
-    """The time of the commit in seconds, which packages and archives give to their files, so that a second build makes
+    """The time of the commit in seconds, which files in packages and archives get, so that a second build makes
     the same bytes.
     """
     given = os.environ.get("SOURCE_DATE_EPOCH")

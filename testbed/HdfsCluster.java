@@ -16,11 +16,11 @@ import org.apache.hadoop.security.UserGroupInformation;
 
 /**
  * HdfsCluster PORT DIRECTORY HOSTS [kerberos]: a name node, and a data node for each of the host names HOSTS, in this
- * JVM. The host names are what the name node tells clients of blocks; the nodes are on this machine all the same.
+ * JVM. The name node gives clients these host names for blocks, although all nodes are on this machine.
  *
  * <p>With {@code kerberos}, there is also a key distribution center. DIRECTORY then has krb5.conf, a keytab of the user
- * {@code reader}, and core-site.xml for clients. DIRECTORY/http is where the name node tells its metrics. The file
- * DIRECTORY/ready ends the start. DIRECTORY/stop-N stops the data node N, and is gone once it has stopped.
+ * {@code reader}, and core-site.xml for clients. DIRECTORY/http has the address of the name node's metrics. The file
+ * DIRECTORY/ready appears when the cluster is ready. DIRECTORY/stop-N stops data node N, and is removed afterwards.
  */
 public final class HdfsCluster {
   private static final String SERVICE = "hdfs/localhost";
@@ -47,7 +47,7 @@ public final class HdfsCluster {
     stopOnDemand(List.copyOf(cluster.getDataNodes()), directory);
   }
 
-  /** Stops data nodes until this process is ended. The name node takes a stopped one for alive for ten minutes. */
+  /** Stops data nodes until this process is ended. The name node considers a stopped one alive for ten minutes. */
   private static void stopOnDemand(List<DataNode> nodes, Path directory) throws Exception {
     while (true) {
       Thread.sleep(50);
@@ -61,7 +61,7 @@ public final class HdfsCluster {
     }
   }
 
-  /** Lets everybody write, except to /private. */
+  /** Lets all users write, except to /private. */
   private static void open(DistributedFileSystem fileSystem) throws Exception {
     fileSystem.setPermission(new org.apache.hadoop.fs.Path("/"), new FsPermission("777"));
     org.apache.hadoop.fs.Path secret = new org.apache.hadoop.fs.Path("/private");
@@ -83,7 +83,7 @@ public final class HdfsCluster {
     Map<String, String> ofClients = Map.of(
         "hadoop.security.authentication", "kerberos",
         "dfs.namenode.kerberos.principal", SERVICE + realm,
-        // Who may renew tokens, which Hadoop wants to know although nobody does.
+        // The renewer of tokens, which Hadoop requires although none is renewed.
         "yarn.resourcemanager.principal", SERVICE + realm,
         "dfs.data.transfer.protection", "authentication");
     Configuration client = new Configuration(false);

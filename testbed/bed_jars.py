@@ -1,4 +1,4 @@
-"""Jars that Maven fetches for the beds, once, by the poms in jars/."""
+"""Jars for the test environments, which Maven fetches once, by the poms in jars/."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from service import ServiceError, built_by_one, checked
 from spark_versions import line_of
 
 POMS = Path(__file__).resolve().parent / "jars"
-# What Spark has beside Hadoop's client, so that there are no two versions on a class path.
+# The jars that Spark has in addition to Hadoop's client, so that a class path has no two versions.
 SPARK_HAS = "io.netty,org.slf4j,commons-codec,commons-logging,org.apache.httpcomponents"
 
 # The newest Hadoop for which there is a libhadoop.so.
@@ -19,7 +19,7 @@ LIBHADOOP = "nativelib/Linux-amd64/libhadoop.so"
 
 
 def maven(directory: Path, goal: str, *options: str) -> None:
-    """Fills `directory`, or leaves none."""
+    """Fills `directory`; removes it on failure."""
     partial = directory.with_name(f"{directory.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     if not shutil.which("mvn"):
@@ -53,7 +53,7 @@ def jar_of(artifact: str) -> Path:
 
 
 def hadoop_native_directory() -> Path:
-    """Where a libhadoop.so is that Hadoop 3.4 loads; Hadoop 3.5 does not take it, and publishes none."""
+    """The directory of a libhadoop.so for Hadoop 3.4; Hadoop 3.5 does not load it, and publishes none."""
     jar = jar_of("io.trino.hadoop:hadoop-apache:3.3.5-3")
     with zipfile.ZipFile(jar) as archive:
         archive.extract(LIBHADOOP, jar.parent)
@@ -61,26 +61,26 @@ def hadoop_native_directory() -> Path:
 
 
 def s3a_jars(spark_version: str) -> list[Path]:
-    """S3A for a Spark, as its Hadoop's version wants it."""
+    """S3A for the Hadoop version of a Spark."""
     return jars_by_pom("s3a", f"hadoop-{line_of(spark_version).hadoop}", SPARK_HAS)
 
 
 def hadoop_cloud_jar(spark_version: str) -> Path:
-    """With it on the class path, Spark from 4.1 on writes to S3 by the magic committer."""
+    """With it on the class path, Spark from 4.1 on writes to S3 with the magic committer."""
     return jar_of(f"org.apache.spark:spark-hadoop-cloud_2.13:{line_of(spark_version).hadoop_cloud}")
 
 
 def avro_jar(spark_version: str) -> Path:
-    """The format `avro`; Spark has the library itself."""
+    """The format `avro`; Spark contains the library."""
     return jar_of(f"org.apache.spark:spark-avro_2.13:{line_of(spark_version).avro}")
 
 
 def iceberg_jar(spark_version: str) -> Path | None:
-    """Iceberg's catalogs and tables, with what they need."""
+    """Iceberg's catalogs and tables, with their dependencies."""
     artifact = line_of(spark_version).iceberg
     return artifact and jar_of(f"org.apache.iceberg:{artifact}")
 
 
 def distcp_jars(hadoop_version: str) -> list[Path]:
-    """What runs org.apache.hadoop.tools.DistCp in one JVM."""
+    """The jars that run org.apache.hadoop.tools.DistCp in one JVM."""
     return jars_by_pom("distcp", f"hadoop-{hadoop_version}")

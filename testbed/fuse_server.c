@@ -29,11 +29,11 @@ static struct {
     const struct server_options *options;
     const struct operation *operations;
     int device;      // /dev/fuse
-    int wake_event;  // interrupts the receiver's wait when the hang switch is turned
+    int wake_event;  // interrupts the receiver's wait when the hang switch changes
     pthread_t main_thread;
     atomic_bool hanging;
 
-    // Replies that wait for their time, oldest first.
+    // Replies that are not due yet, oldest first.
     pthread_mutex_t queue_lock;
     pthread_cond_t queue_filled;
     struct queued_reply *queue_head, **queue_tail;
@@ -62,7 +62,7 @@ static void write_statistics(void) {
     const char *path = server.options->statistics_file;
     char temporary[4096];
     FILE *out = stderr;
-    if (path) { // written aside and renamed, so that a reader never sees half a line
+    if (path) { // written to another file and renamed, so that a reader never sees half a line
         snprintf(temporary, sizeof temporary, "%s.new", path);
         out = fopen(temporary, "w");
         if (!out)

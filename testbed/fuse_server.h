@@ -10,7 +10,7 @@
 //
 // The delay is constant, so the queue is a plain list in order of arrival. No thread sleeps per
 // request, and N requests in flight take one delay, not N. No reply is sent before it is due.
-// Requests that a file server would not see (releasing a directory, the empty answer that ends a
+// Requests that a file server would not see (releasing a directory, the empty reply that ends a
 // listing, extended attributes, which NFSv3 lacks) are answered at once and not counted in the total.
 #ifndef FUSE_SERVER_H
 #define FUSE_SERVER_H

@@ -5,7 +5,7 @@ manager.
     with HdfsBed(kerberos=True) as bed:                      # clients need bed.client() and bed.login()
 
 `client_jars()` returns the jars that a client needs; Spark contains them already. A relay between
-clients and the name node allows ending a program at an exact call, and delays answers:
+clients and the name node can end a program at an exact call, and delay answers:
 
     bed.at_call("rename", 2, kill)     # kill() at the third rename from now on, which the name node does not receive
     bed.set_delay(2)                   # the name node answers 2 ms later from now on, however many calls are under way
@@ -78,7 +78,7 @@ class Relay:
                     frame = calls.read(int.from_bytes(head))
                     if action := self._action_at(method_of(frame)):
                         action()
-                        return  # not forwarded: it would be carried out although its sender is dead
+                        return  # not forwarded: it would be executed although its sender is dead
                     server.sendall(head + frame)
             except OSError:
                 return  # one side has closed, so close the other
@@ -145,8 +145,8 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 class HdfsBed:
     """`bed.url` is hdfs://HOST:PORT; the files are deleted with the cluster. The user who starts it is the superuser;
-    with Kerberos, everybody who has logged in may write, except to /private. At `bed.direct_url` is the name node
-    itself, without the relay that delays and loses calls, and costs CPU time.
+    with Kerberos, all users who have logged in may write, except to /private. `bed.direct_url` is the name node itself,
+    without the relay, which delays and loses calls and costs CPU time.
     """
 
     def __init__(self, hosts: tuple[str, ...] = (), kerberos: bool = False):
@@ -176,7 +176,7 @@ class HdfsBed:
         self.direct_url = f"hdfs://127.0.0.1:{port}"
 
     def client(self) -> tuple[dict[str, str], str]:
-        """The environment and an option of the JVM with which clients know of Kerberos."""
+        """The environment variables and the JVM option that make clients use Kerberos."""
         return {
             "HADOOP_CONF_DIR": str(self._scratch)
         }, f"-Djava.security.krb5.conf={self._scratch / 'client-krb5.conf'}"
@@ -186,17 +186,15 @@ class HdfsBed:
         return {"spark.kerberos.principal": "reader", "spark.kerberos.keytab": str(self._scratch / "reader.keytab")}
 
     def at_call(self, method: str, skip: int, action: Callable[[], None]) -> None:
-        """Does something when a call of this name node's protocol comes, after `skip` of them; once. The call is lost,
-        with its connection.
-        """
+        """Performs an action once, at a call of this name, after `skip` of them. The call and its connection are lost."""
         self._relay.at_call(method, skip, action)
 
     def at_no_call(self) -> None:
-        """Takes back what was to be done at a call that has not come."""
+        """Cancels the action for a call that has not come."""
         self._relay.at_no_call()
 
     def calls(self) -> int:
-        """How many calls the name node has answered, those of its data node included, which are some each second."""
+        """The number of calls that the name node has answered, including a few per second from its data nodes."""
         metrics = f"http://{(self._scratch / 'http').read_text()}/jmx?qry=Hadoop:service=NameNode,name=RpcActivityForPort{self._port}"
         with urllib.request.urlopen(metrics) as answer:
             return sum(int(bean["RpcProcessingTimeNumOps"]) for bean in json.load(answer)["beans"])
@@ -206,8 +204,8 @@ class HdfsBed:
         self._relay.delay_s = delay_ms / 1000
 
     def damage_blocks(self, longer_than: int) -> int:
-        """Changes a byte in the middle of each block of more than so many bytes, on the data nodes' disks; returns how
-        many there are.
+        """Changes a byte in the middle of each block larger than that many bytes, on the data nodes' disks; returns the
+        number of these blocks.
         """
         blocks = [
             path
@@ -223,7 +221,7 @@ class HdfsBed:
         return len(blocks)
 
     def stop_data_node(self, number: int) -> None:
-        """Ends a data node. The name node is not told, and clients ask the data node for blocks as before."""
+        """Stops a data node. The name node is not notified, and clients still request blocks from the data node."""
         demand = self._scratch / f"stop-{number}"
         demand.touch()
         self._server.wait_until(lambda: not demand.exists(), STOPPED_WITHIN_S)

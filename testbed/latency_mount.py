@@ -108,7 +108,7 @@ class LatencyMount(_Mount):
 
     Without `links`, as on exFAT, no file gets a second name; `prepared` answers listings from memory, which halves the
     server's CPU; `hang_after` makes the mount stop answering after so many requests. Without `quota`, closing a file
-    fails. With `failures`, what has the attribute user.latfs.eio fails with EIO when it is read, written or listed.
+    fails. With `failures`, files and directories with the attribute user.latfs.eio fail with EIO.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class LatencyMount(_Mount):
 
 
 class SyntheticMount(_Mount):
-    """One directory of `count` empty files that exist only as answers."""
+    """One directory of `count` generated empty files, which are stored nowhere."""
 
     def __init__(self, count: int):
         super().__init__(["manyfs", str(count)])

@@ -7,11 +7,11 @@
 //   -n  no READDIRPLUS
 //   -l  no hard links: LINK is answered with EPERM, as by exFAT and many FUSE file systems
 //   -p  prepare the answers to all listings before mounting
-//   -q  closing a file fails with EDQUOT, as on NFS for a user whose quota is used up: only then the client has sent the data
-//   -e  what has the attribute user.latfs.eio fails with EIO: a file when it is read beyond its first 4 KiB or written, a
-//       directory when it is listed to its end, so that some of its names may be seen
+//   -q  closing a file fails with EDQUOT, as on NFS for a user over quota: the client sends the data only then
+//   -e  entries with the attribute user.latfs.eio fail with EIO: a file when it is read beyond its first 4 KiB or
+//       written, a directory when it is listed to its end, so that some of its names may be seen
 //   -x  stop answering after that many requests
-//   -s  statistics go there (default: standard error), at unmount and on SIGUSR1
+//   -s  file for statistics (default: standard error), at unmount and on SIGUSR1
 //
 // Each request that an NFS client would send to its server costs one delay; fuse_server.h explains
 // this and the signals. Objects are addressed by file handle, as in an NFS server, so that no
@@ -141,7 +141,7 @@ static int open_to_change(uint64_t node, int flags) {
 
 // ---- attributes ----
 
-// The kernel's own 32 bits for a device: 12 of the minor number's bits lie above the major number.
+// The kernel's 32-bit encoding of a device: 12 of the minor number's bits lie above the major number.
 static uint32_t encode_device(dev_t device) {
     uint32_t low = minor(device);
     return (low & 0xff) | major(device) << 8 | (low & ~0xffu) << 12;
@@ -298,7 +298,7 @@ static int serve_statfs(const struct fuse_in_header *header, const void *body, s
 
 // ---- names ----
 
-// Gives an object that was created as root to the caller, and replies with its entry.
+// Gives an object created as root to the caller, and replies with its entry.
 static int adopt(int dir_fd, const char *name, const struct fuse_in_header *header, struct reply *reply) {
     if (header->uid || header->gid)
         if (fchownat(dir_fd, name, header->uid, header->gid, AT_SYMLINK_NOFOLLOW))
@@ -405,7 +405,7 @@ static int serve_rename2(const struct fuse_in_header *header, const void *body, 
 
 // ---- failures ----
 
-// Whether a file or a directory is one that fails (-e).
+// Whether a file or a directory must fail (-e).
 static bool is_failing(int fd) { return has_failures && fgetxattr(fd, "user.latfs.eio", NULL, 0) >= 0; }
 
 // ---- file contents ----
@@ -495,7 +495,7 @@ struct directory {
     const struct listing *prepared;
     int fd;
     uint64_t offset;  // of the entry at `next`
-    size_t next, end; // what is left of `buffer`
+    size_t next, end; // the rest of `buffer`
     char buffer[] __attribute__((aligned(8)));
 };
 
@@ -511,7 +511,7 @@ static void format_dirent(struct fuse_dirent *to, const struct dirent64 *from, s
     memcpy(to->name, from->d_name, name_bytes);
 }
 
-// Appends ENTRY with its attributes. Node 0 tells the kernel to look it up when it is needed: right
+// Appends ENTRY with its attributes. Node 0 makes the kernel look it up when it is needed: right
 // for the dots, and for a name that has just vanished.
 static void format_direntplus(struct fuse_direntplus *to, const struct dirent64 *entry, size_t name_bytes,
                               int dir_fd) {
@@ -547,7 +547,7 @@ static struct listing *read_listing(uint64_t node, int fd) {
     struct listing *listing = grow(NULL, sizeof *listing);
     *listing = (struct listing){.node = node};
     for (ssize_t bytes; (bytes = getdents64(fd, buffer, sizeof buffer)) > 0;) {
-        // Attributes take at most 8 times the room of the bare entry.
+        // With attributes, an entry takes at most 8 times the space.
         listing = grow(listing, sizeof *listing + listing->bytes + 8 * bytes);
         for (ssize_t at = 0; at < bytes;) {
             const struct dirent64 *entry = (const void *)(buffer + at);

@@ -1,4 +1,4 @@
-"""A Hive metastore's database for Spark: embedded Derby, or a PostgreSQL server of its own. Context managers with
+"""A Hive metastore's database for Spark: embedded Derby, or a separate PostgreSQL server. Context managers with
 `spark_conf()`.
 
 Spark runs the metastore itself in its driver; this is the metastore's database. Derby allows one driver at a time.
@@ -18,8 +18,8 @@ from service import Server, ServiceError, checked, free_port
 DRIVER = "org.postgresql:postgresql:42.7.7"
 OWNER = "postgres"  # Debian's user for the server, which refuses to run as root
 READY_WITHIN_S = 60
-# All tables of the metastore are created when it starts: if a table with a foreign key were created on first use, it
-# would wait forever for the transaction that needs it. Derby has no such problem.
+# All tables of the metastore are created when it starts: creating a table with a foreign key on first use would wait
+# forever for the transaction that needs it. Derby has no such problem.
 MODEL_PACKAGE = "org.apache.hadoop.hive.metastore.model"
 MODELS = [
     "MDatabase",

@@ -27,12 +27,11 @@ from service import Server, ServiceError, accepts, built_by_one, checked, free_p
 PROXY_SOURCES = Path(__file__).resolve().parent / "s3proxy"
 VERSITYGW_VERSION = "1.8.0"
 VERSITYGW_NEEDS_GO = (1, 25)
-# For machines with an older Go: a release that the module proxy offers as a module, which any Go can
-# download.
+# For machines with an older Go: a release that any Go can download as a module from the module proxy.
 TOOLCHAIN = "golang.org/toolchain@v0.0.1-go1.25.4.linux-" + {"aarch64": "arm64"}.get(os.uname().machine, "amd64")
 ACCESS_KEY, SECRET_KEY, BUCKET, REGION = "millstream", "millstream-secret", "bed", "us-east-1"
 READY_WITHIN_S = 60
-NO_SERVER = "http://127.0.0.1:9"  # the port of a service that discards everything, which nobody runs
+NO_SERVER = "http://127.0.0.1:9"  # the port of the discard service, which nobody runs
 
 
 def go_version(go: str) -> tuple[int, ...]:
@@ -72,7 +71,7 @@ def build(stores: bool = True) -> tuple[Path, Path]:
 
 class S3Bed:
     """`data` is a directory for the objects, which is kept; without it they are deleted at the end. `log` gets a line
-    for each request. `synthetic` are buckets that can only be read, and the rules of their keys
+    for each request. `synthetic` are read-only buckets, and the rules of their keys
     (testbed/s3proxy/synthetic.go); if the bed `stores` nothing, there are no other buckets, and no versitygw. With
     `tls`, the endpoint is https, and clients must trust the file `certificate`. With `versions`, buckets may keep the
     versions of their objects, once a client has asked for it.
@@ -159,16 +158,16 @@ class S3Bed:
         self._ask(f"delay?us={round(delay_ms * 1000)}", b"")
 
     def set_bandwidth(self, total_bytes_per_s: int = 0, connection_bytes_per_s: int = 0) -> None:
-        """Limits the bodies of GetObject from now on, in total and for each connection; 0 is no limit."""
+        """Limits the bandwidth of GetObject from now on, in total and for each connection; 0 means no limit."""
         self._ask(f"bandwidth?total={total_bytes_per_s}&connection={connection_bytes_per_s}", b"")
 
     def set_rate(self, requests_per_s: float = 0) -> None:
-        """Turns away requests above this rate from now on, with 503; 0 is no limit."""
+        """Refuses requests above this rate from now on, with 503; 0 means no limit."""
         self._ask(f"rate?requests={requests_per_s}", b"")
 
     @property
     def refused(self) -> int:
-        """The number of requests turned away since the rate was set."""
+        """The number of requests refused since the rate was set."""
         return int(self._ask("refused"))
 
     def statistics(self) -> Statistics:
@@ -192,7 +191,7 @@ class S3Bed:
         return int(self._ask("struck"))
 
     def limit(self, *rules: dict, token_ms: int = 0, stated_ms: int = 0) -> None:
-        """Replaces the rules about what buckets require of requests, and how long tokens are good, as
+        """Replaces the rules about the headers that buckets require, and how long tokens are valid, as
         s3proxy/access.go describes them; `limit()` ends all rules.
         """
         self._ask("access", json.dumps({"rules": rules, "token_ms": token_ms, "stated_ms": stated_ms}).encode())
@@ -202,7 +201,7 @@ class S3Bed:
         return json.loads(self._ask("credentials", b""))
 
     def revoke_credentials(self, bucket: str) -> None:
-        """Ends those that have been used for a bucket."""
+        """Revokes the credentials that have been used for a bucket."""
         self._ask(f"revoke?bucket={bucket}", b"")
 
     def tokens(self) -> dict[str, int]:

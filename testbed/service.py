@@ -3,7 +3,7 @@
 A service is a context manager with `settings()`, the names and values with which a program connects
 to it. The kernel kills its processes when the thread that started them ends, however that happens,
 so none is left behind. If one dies by itself, the program that started it also ends, with the
-cause: otherwise, clients would retry for minutes, in every test.
+cause: otherwise, clients would retry for minutes in every test.
 """
 
 import ctypes
@@ -98,7 +98,7 @@ class Server:
             os.kill(os.getpid(), signal.SIGUSR2)
 
     def error(self, what: str) -> ServiceError:
-        """With the end of its log."""
+        """An error with the end of the server's log."""
         return ServiceError(f"{self.name}: {what}\n{self.log.read_text(errors='replace')[-2000:]}")
 
     def stop(self, number: int = signal.SIGKILL, within_s: float = 30) -> None:

@@ -1,4 +1,4 @@
-"""The Spark versions of spark-versions.tsv, by what tests and benches use them for."""
+"""The Spark versions of spark-versions.tsv, by their use in tests and benches."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ TABLE = Path(__file__).resolve().with_name("spark-versions.tsv")
 
 @dataclass(frozen=True)
 class SparkLine:
-    """One supported line; what is not released for it is None."""
+    """One supported line; versions not released for it are None."""
 
     line: str
     release: str

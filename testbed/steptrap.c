@@ -1,7 +1,8 @@
 // steptrap.c - a library for LD_PRELOAD that stops or kills a process at a step: before the Nth call that matches a pattern.
 //
-// STEP_TRAP names the file that is shared with testbed/step_trap.py. A step is a call that changes a directory, written as its name and
-// the path that is created, renamed to or removed, such as "link /table/.direct-writes/J.commit". The pattern is one of fnmatch(3).
+// STEP_TRAP names the file shared with testbed/step_trap.py. A step is a call that changes a directory, written as its
+// name and the path that is created, renamed to or removed, such as "link /table/.direct-writes/J.commit". The pattern
+// is for fnmatch(3).
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,7 @@ HEAP = "512m"
 
 
 class YarnBed:
-    """`directory` has the configuration for clients, and the logs of containers somewhere below `logs`; both go with
+    """`directory` has the configuration for clients, and the logs of containers below `logs`; both are removed with
     the cluster.
     """
 

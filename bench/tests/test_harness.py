@@ -53,7 +53,7 @@ def fixed(check, *results):
 
 
 def program(name):
-    """A program of bench/ as a module; its file has no ending."""
+    """A program of bench/ as a module; its file has no extension."""
     loader = importlib.machinery.SourceFileLoader(name, str(Path(__file__).resolve().parent.parent / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)
@@ -121,7 +121,7 @@ class Charts(unittest.TestCase):
 
 
 class Probes(unittest.TestCase):
-    """A probe that says what it cost, in place of one that starts Spark."""
+    """A probe that reports a cost without starting Spark."""
 
     def measured(self, *costs, rounds=1):
         contenders = [Contender(f"contender {i}", ["echo", f"noise\n{cost}"]) for i, cost in enumerate(costs)]

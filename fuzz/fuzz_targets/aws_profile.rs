@@ -1,5 +1,5 @@
 #![no_main]
-//! Any text is a file of profiles, of which a section is found or not.
+//! Any text is a valid profiles file, in which a section is found or not.
 
 use libfuzzer_sys::fuzz_target;
 

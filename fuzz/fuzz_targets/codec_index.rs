@@ -1,5 +1,5 @@
 #![no_main]
-//! Any bytes are either an index or an error, never a panic, and a file that is not the index's gives no byte.
+//! Any bytes are either an index or an error, never a panic; with an index of another file, no byte is decoded.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_codec::fuzz_index;

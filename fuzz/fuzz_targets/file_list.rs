@@ -1,5 +1,5 @@
 #![no_main]
-//! Any list of files is valid or refused, never a panic; a listed path that is met is not missing.
+//! Any list of files is valid or refused, never a panic; a listed path that has been met is not missing.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_rsync_rules::Separator;

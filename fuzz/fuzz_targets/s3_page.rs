@@ -1,5 +1,5 @@
 #![no_main]
-//! Parsing any bytes as an answer of S3 never panics.
+//! Parsing any bytes as an S3 response never panics.
 
 use libfuzzer_sys::fuzz_target;
 

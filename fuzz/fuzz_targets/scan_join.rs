@@ -1,5 +1,5 @@
 #![no_main]
-//! Joining files of any bytes keeps their lines.
+//! Joining files with any contents keeps their lines.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_scan::fuzz_join;

@@ -1,5 +1,5 @@
 #![no_main]
-//! The lines of any bytes are the same however they are counted, split and searched.
+//! Any bytes have the same lines however they are counted, split and searched.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_scan::fuzz_lines;

@@ -1,4 +1,4 @@
-"""Whether a session's JVM has Millstream's jar."""
+"""Checks whether a session's JVM has Millstream's jar."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 JAR_PLACEHOLDER = "@JAR@"
 # The jar where it has to be a path.
 PATH_PLACEHOLDER = "@JAR_PATH@"
-# Spark's scheme for files that are on every machine.
+# Spark's scheme for files present on every machine.
 ON_EVERY_MACHINE = re.compile(r"local:(?://)?(?=/)")
 FILE_SYSTEM_CLASS = "io.millstream.hadoop.MillstreamLocalFileSystem"
 SETTING = re.compile(r"(?P<key>[^\s=:]+)\s*[=:]?\s*(?P<value>.*)")
-# Settings that are lists, with their separators: our value is appended to the user's own.
+# Settings that are lists, with their separators: our value is appended to the user's.
 LISTS = {"spark.driver.extraClassPath": ":", "spark.executor.extraClassPath": ":", "spark.jars": ","}
 
 

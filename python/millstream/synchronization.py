@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# What needs no escape in a setting: printable ASCII.
+# Characters that need no escape in a setting: printable ASCII.
 _PLAIN = bytes(set(range(0x20, 0x7F)) - {ord("%")})
 
 
@@ -27,12 +27,12 @@ class SyncError(RuntimeError):
 
 @dataclass(frozen=True)
 class SyncProblem:
-    """Something that could not be done.
+    """An error of a synchronization.
 
     Attributes:
         path: the path below source and destination.
-        operation: what failed.
-        message: why.
+        operation: the operation that failed.
+        message: the reason.
     """
 
     path: str
@@ -54,7 +54,7 @@ class SyncSummary:
         copied_files: files whose contents were copied.
         copied_bytes: their total size.
         kept: files that an earlier run with this checkpoint had copied.
-        amended: entries of which only attributes were set.
+        amended: entries for which only attributes were set.
         deleted: entries that were deleted.
         undeleted: entries that were not deleted because of `max_delete`.
         moving: files that vanished or changed while they were copied.
@@ -96,8 +96,8 @@ class SyncSummary:
 
 
 def _rules(**sequences: Sequence[str | bytes]) -> dict[str, str]:
-    """Settings for rules and patterns, in their order: each is a letter for its kind and its text, of which bytes are
-    escaped as in URLs.
+    """Settings for rules and patterns, in their order: each is a letter for its kind, and its text, with bytes escaped
+    as in URLs.
     """
     rules: list[bytes] = []
     for name, kind in (("filters", b"f"), ("include", b"+"), ("exclude", b"-")):

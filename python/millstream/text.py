@@ -86,7 +86,7 @@ def pure_read_text(
     if warn_without_jar(spark):
         strings = getattr(frame._jdf, "as")(sc._jvm.org.apache.spark.sql.Encoders.STRING())
         return RDD(strings.javaRDD(), sc, UTF8Deserializer())
-    # Only functions of the standard library, so that executors do not need this package.
+    # Only standard library functions, so that executors do not need this package.
     pieces = RDD(sc._jvm.io.millstream.spark.PythonLines.joined(frame._jdf, partitions is None), sc, NoOpSerializer())
     return pieces.map(operator.methodcaller("decode")).flatMap(operator.methodcaller("split", "\n"))
 
@@ -109,13 +109,13 @@ def lines(spark: SparkSession, path: str | os.PathLike[str], partitions: int | N
 
 
 def is_connected(spark: SparkSession) -> bool:
-    """Whether it is a Spark Connect session, which has no JVM of its own."""
+    """Whether it is a Spark Connect session, which has no JVM."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def warn_without_millstream_on_server(spark: SparkSession, frame: DataFrame) -> None:
     """Warns if neither the server's settings nor its plan for the lines mention Millstream."""
-    # No text as the default: a server that knows the key takes a default only if it is a boolean.
+    # The default is no string, because a server that knows the key accepts only a boolean.
     has_settings = spark.conf.get(KEY, None) is not None
     if not has_settings and not any(node in frame._explain_string() for node in OURS_IN_PLANS):
         warnings.warn(

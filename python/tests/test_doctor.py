@@ -29,14 +29,14 @@ def block():
 
 
 def configured(directory, *lines, without=()):
-    """Puts the conf block, without the lines of some keys, and more lines into a directory of Spark's configuration."""
+    """Writes the conf block, without the lines of some keys, and more lines to a Spark configuration directory."""
     kept = [line for line in block().splitlines() if line.split(" ")[0] not in without]
     (directory / "spark-defaults.conf").write_text("".join(f"{line}\n" for line in [*kept, *lines]))
     return directory
 
 
 def to_fix(done):
-    """What has to be fixed, with the finding and its cure."""
+    """The checks that failed, with the finding and its fix."""
     assert done.returncode in (0, 1), done.stderr
     found = [check for check in json.loads(done.stdout) if not check["ok"]]
     assert done.returncode == (1 if found else 0)
@@ -158,7 +158,7 @@ QUICK_START = """
 
 
 def diagnosed(tmp_path, builder, before=""):
-    """The screen, and what has to be fixed."""
+    """The output, and the checks that failed."""
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(QUICK_START).format(builder=builder, before=before))
     environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path / "no-conf"), "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -217,7 +217,7 @@ def test_disabled_switches_and_custom_committers_are_reported(tmp_path):
 
 
 def remote_file_systems(tmp_path, *options):
-    """What is said of s3a and hdfs, with the conf block and these options."""
+    """The checks of s3a and hdfs, with the conf block and these options."""
     done = doctor(configured(tmp_path), "--json", *options)
     found = {diagnosis["what"]: diagnosis for diagnosis in json.loads(done.stdout)}
     assert done.returncode == (0 if all(diagnosis["ok"] for diagnosis in found.values()) else 1), done.stderr

@@ -45,7 +45,7 @@ def test_wheel_and_jar_carry_the_licences(name, text):
 
 
 def test_the_licences_are_those_of_the_locked_crates():
-    """Crates that are only used for building or testing are not linked."""
+    """Crates used only for building or testing are not linked."""
     (listed,) = (file.read_text() for file in files("millstream") if str(file).endswith("THIRD-PARTY-LICENSES"))
     found = set(re.findall(r"^  (\S+) (\S+): ", listed, re.MULTILINE))
     locked = {

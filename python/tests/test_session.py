@@ -123,7 +123,7 @@ def test_spark_connect_is_left_alone_with_a_warning(monkeypatch):
 
 
 def run_python(tmp_path, code, *command):
-    """Runs a program in a process of its own; returns its output."""
+    """Runs a program in a separate process; returns its output."""
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(code))
     run = subprocess.run(

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// access limits requests as S3 does: a rule demands a header of them, which may be the token of temporary credentials.
+// access restricts requests as S3 does: a rule requires a header, which may be the token of temporary credentials.
 //
-// The server behind the proxy knows no temporary credentials. The proxy makes them, checks the signatures of requests
-// that have a token, and signs these anew with the server's keys. It is also a Security Token Service, whose AssumeRole
-// hands them out. Real clients renew credentials minutes before the service says that they end; `stated_ms` is what it
-// says, and `token_ms` is how long they are good in fact, so that tests need not wait for minutes.
+// The server behind the proxy does not support temporary credentials. The proxy makes them, checks the signatures of
+// requests with a token, and signs these again with the server's keys. It is also a Security Token Service, whose
+// AssumeRole issues them. Real clients renew credentials minutes before their stated expiry; `stated_ms` is the stated
+// lifetime, and `token_ms` the actual one, so that tests need not wait for minutes.
 type access struct {
 	accessKey, secretKey string
 
@@ -35,8 +35,8 @@ type accessRules struct {
 	StatedMs int64        `json:"stated_ms"` // 0: an hour
 }
 
-// An accessRule refuses requests to a bucket, of the operations or of all, which lack the header or have another value
-// than `value`, if it is given. Tokens and signatures that are not good are refused with the codes of S3.
+// An accessRule refuses requests to a bucket, for some operations or all, that lack the header or have a value other
+// than `value`, if it is given. Invalid tokens and signatures are refused with S3's error codes.
 type accessRule struct {
 	Bucket     string   `json:"bucket"`
 	Operations []string `json:"operations"`
@@ -133,7 +133,7 @@ func (a *access) writeTokens(w http.ResponseWriter, _ *http.Request) {
 }
 
 // admit is the rule that refuses a request, and the code of its error; nil if it is allowed. A request with a token is
-// signed anew.
+// signed again.
 func (a *access) admit(operation string, r *http.Request) (*accessRule, string) {
 	bucket, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	a.mutex.Lock()

@@ -13,8 +13,8 @@ import (
 // A reply that is late, because its goroutine was woken late or its client read late, catches up for this long.
 const catchUp = 20 * time.Millisecond
 
-// bandwidth limits the bodies of GetObject, in total and for each connection. A body is written in pieces, each as soon as
-// both paces allow it; so a limit costs a sleep for every 128 KB.
+// bandwidth limits the bodies of GetObject, in total and for each connection. A body is written in pieces, each as soon
+// as both limits allow it; so a limit costs a sleep for every 128 KB.
 type bandwidth struct {
 	totalRate, connectionRate atomic.Int64 // bytes/s; 0: no limit
 	total                     pace
@@ -27,7 +27,7 @@ type pace struct {
 	replies int
 }
 
-// begin starts a reply. Time without any is not saved up.
+// begin starts a reply. Idle time is not saved up.
 func (p *pace) begin() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // A fault hits requests of one operation, or of all, whose path and query contain texts: it lets `skip` of them pass and
-// then hits `count` of them, or all, or every `every`th. What it does to them:
+// then hits `count` of them, or all, or every `every`th. Its action:
 //
 //	answer    an S3 error with this status and code, or any status with this body; with these headers
 //	drop      the connection is closed without a reply

@@ -7,9 +7,8 @@ import "sort"
 //	set/dir=0000/part-00000.txt   with directories
 //	set/part-0000000.txt          without
 //
-// Numbers have leading zeros, so the order of keys is that of their numbers. No key is stored: a key is computed from its
-// index, an index is found by binary search, and the keys that share their first bytes are a range whose bounds are
-// arithmetic.
+// Numbers have leading zeros, so keys are in the order of their numbers. No key is stored: a key is computed from its
+// index, an index is found by binary search, and keys that share their first bytes are a range with computed bounds.
 type keyspace struct {
 	head, middle, tail    string
 	dirs, files           int // files of each directory
@@ -70,7 +69,7 @@ func (k *keyspace) search(key string) (int, bool) {
 	return index, index < k.size() && string(k.appendKey(scratch[:0], index)) == key
 }
 
-// sharing is the range of the keys whose first `length` bytes are those of the key with this index.
+// sharing is the range of the keys that share their first `length` bytes with the key with this index.
 func (k *keyspace) sharing(index, length int) (first, end int) {
 	fixed := length - len(k.head)
 	if free := min(k.dirDigits-fixed, k.dirDigits); free > 0 {

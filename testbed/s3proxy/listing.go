@@ -14,8 +14,8 @@ import (
 
 const maxKeysOfPage = 1000
 
-// A listing is a ListObjectsV2 request to a synthetic bucket. The keys that it has yet to name are a range of indices;
-// a continuation token is that range.
+// A listing is a ListObjectsV2 request to a synthetic bucket. Its remaining keys are a range of indices; a continuation
+// token is that range.
 type listing struct {
 	bucket     *syntheticBucket
 	query      url.Values
@@ -44,7 +44,7 @@ func newListing(bucket *syntheticBucket, query url.Values) (*listing, error) {
 	return l, nil
 }
 
-// A token has characters that a client must encode in a URL, as those of S3 have.
+// As in S3, a token has characters that a client must encode in a URL.
 const tokenFormat = "1+/%d-%d="
 
 func (l *listing) token() string { return fmt.Sprintf(tokenFormat, l.first, l.end) }
@@ -91,8 +91,8 @@ func (l *listing) cut(key []byte) int {
 	return 0
 }
 
-// A page is a reply in the making. S3 sends the head first, which needs the number of keys, and common prefixes after
-// all keys.
+// A page is an unfinished reply. S3 sends the head first, which needs the number of keys, and common prefixes after all
+// keys.
 type page struct {
 	head           bytes.Buffer
 	keys, prefixes []byte
@@ -121,7 +121,7 @@ func (b *syntheticBucket) list(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fill takes as many keys and common prefixes off the listing as a page has.
+// fill takes the keys and common prefixes of one page from the listing.
 func (p *page) fill(l *listing) {
 	p.head.Reset()
 	p.keys, p.prefixes, p.count = p.keys[:0], p.prefixes[:0], 0
@@ -175,7 +175,7 @@ func appendName(to, name []byte, encoded bool) []byte {
 	return append(to, name...)
 }
 
-// urlEncoded is a name as replies with encoding-type=url have it.
+// urlEncoded is a name as encoded in replies with encoding-type=url.
 func urlEncoded(name string) string { return strings.ReplaceAll(url.QueryEscape(name), "%2F", "/") }
 
 // addHead adds what is before the keys; the listing has the range that remains.

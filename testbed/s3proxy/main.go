@@ -1,6 +1,7 @@
 // s3proxy is a proxy in front of an S3 server on the same machine: it delays every request, counts requests by
 // operation, and makes chosen ones fail. It examines only methods, paths and queries, so requests and signatures pass
-// unchanged, except those with temporary credentials (access.go). Synthetic buckets, which need no disk, it serves itself (synthetic.go).
+// unchanged, except those with temporary credentials (access.go). The proxy itself serves synthetic buckets, which need
+// no disk (synthetic.go).
 //
 //	s3proxy -server http://127.0.0.1:7070 [-listen 127.0.0.1:0] [-log FILE] [-tls FILE] [-synthetic BUCKET=RULE]...
 //
@@ -15,13 +16,13 @@
 //	POST /__bed/bandwidth?total=N&connection=N
 //	                          limits the bodies of GetObject in total and for each connection, in bytes/s; 0: no limit
 //	POST /__bed/rate?requests=N
-//	                          turns away requests above so many in a second, with 503; 0: no limit (rate.go)
-//	GET  /__bed/refused       the number of requests turned away since then
+//	                          refuses requests above that many per second, with 503; 0: no limit (rate.go)
+//	GET  /__bed/refused       the number of requests refused since then
 //	POST /__bed/faults        replaces the faults by a JSON list of others (fault.go)
 //	POST /__bed/access        replaces the rules about tokens and other headers that buckets require (access.go)
 //	POST /__bed/credentials   makes temporary credentials
 //	POST /__bed/revoke?bucket=NAME
-//	                          ends those that have been used for a bucket
+//	                          revokes those that have been used for a bucket
 //	GET  /__bed/tokens        how many there are and how many were used, and how many requests the rules have refused
 //	GET  /__bed/held          the number of requests that faults are holding now
 //	GET  /__bed/struck        the number of requests that the faults have hit

@@ -60,7 +60,7 @@ const chunkBytes = 128 << 10
 
 var chunks = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
 
-// bodyBuffers are chunks for the bodies of the server's replies.
+// bodyBuffers are for the bodies of the server's replies.
 type bodyBuffers struct{}
 
 func (bodyBuffers) Get() []byte       { return chunks.Get().(*[chunkBytes]byte)[:] }
@@ -103,7 +103,7 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, http.StatusServiceUnavailable, "SlowDown", "above the rate of the bed")
 		return
 	}
-	// On arrival: a token that ends while its request is served is good.
+	// On arrival: a token that expires while its request is served is valid.
 	if rule, code := p.access.admit(operation, r); rule != nil {
 		time.Sleep(time.Duration(p.delay.Load()))
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -126,7 +126,7 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve has the reply made and sent, at the bandwidth that its body has.
+// serve makes and sends the reply, at the bandwidth limit of its body.
 func (p *proxy) serve(operation string, w http.ResponseWriter, r *http.Request) {
 	if operation == "GetObject" {
 		reply := p.bandwidth.begin(w, r)

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Requests that may come at once are what this time allows.
+// A burst may have as many requests as the rate allows in this time.
 const burst = 100 * time.Millisecond
 
-// rate is how many requests in a second are served; S3 turns away those above it with 503. What was not used is saved up for a burst.
+// rate limits the requests served per second; like S3, it refuses others with 503. Unused capacity is saved
+// up for a burst.
 type rate struct {
 	mutex   sync.Mutex
 	most    float64 // in a second; 0: no limit
@@ -20,7 +21,7 @@ type rate struct {
 	refused int
 }
 
-// admits tells whether a request is served.
+// admits is whether a request is served.
 func (r *rate) admits() bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Signatures of requests, version 4, in the Authorization header. Bodies are covered as far as X-Amz-Content-Sha256 names
-// their hash; those whose chunks are signed one by one cannot be signed anew.
+// Signatures of requests, version 4, in the Authorization header. Bodies are covered if X-Amz-Content-Sha256 has their
+// hash; those whose chunks are signed one by one cannot be signed again.
 type signature struct {
 	accessKey, scope string
 	headers          []string // their names, in lower case
@@ -32,12 +32,12 @@ func signatureOf(r *http.Request) *signature {
 	return &signature{found[1], found[2], strings.Split(found[3], ";"), found[4]}
 }
 
-// isBy says whether the signature was made with this secret.
+// isBy is whether the signature was made with this secret.
 func (s *signature) isBy(secretKey string, r *http.Request) bool {
 	return hmac.Equal([]byte(s.value), []byte(s.with(secretKey, r)))
 }
 
-// signAnew signs a request with other keys and without its token, for a server that knows no tokens.
+// signAnew signs a request with other keys and without its token, for a server that does not support tokens.
 func (s *signature) signAnew(accessKey, secretKey string, r *http.Request) {
 	r.Header.Del(tokenHeader)
 	other := &signature{accessKey: accessKey, scope: s.scope}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A syntheticBucket has keys and contents that follow a rule, so that a bucket of any size needs no disk. It can be read
-// and listed, by anyone: signatures are not checked. Every line of an object is its key, cut at the front or filled up
-// with dots.
+// A syntheticBucket has keys and contents that follow a rule, so that a bucket of any size needs no disk. Anyone can
+// read and list it: signatures are not checked. Every line of an object is its key, cut at the front or padded with
+// dots.
 type syntheticBucket struct {
 	name      string
 	keys      keyspace
@@ -25,7 +25,7 @@ type listingOrder int
 
 const (
 	byKey listingOrder = iota
-	// As directory buckets, which promise no order, may do.
+	// Directory buckets, which guarantee no order, may do this.
 	reversed
 )
 
@@ -72,7 +72,7 @@ func (b *syntheticBucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch operationOf(r) {
 	case "HeadBucket":
 	case "GetBucketLocation":
-		// us-east-1 has no name here.
+		// us-east-1 is unnamed here.
 		w.Header().Set("Content-Type", "application/xml")
 		fmt.Fprintf(w, `<LocationConstraint xmlns="%s"/>`, xmlNamespace)
 	case "ListObjectsV2":
@@ -144,7 +144,7 @@ func (b *syntheticBucket) get(w http.ResponseWriter, r *http.Request, key string
 	}
 }
 
-// matches says whether a condition, as that of If-Match, allows a reply with this tag.
+// matches is whether a condition, such as If-Match, allows a reply with this tag.
 func matches(condition, tag string) bool {
 	if condition == "" {
 		return true
@@ -158,7 +158,7 @@ func matches(condition, tag string) bool {
 	return false
 }
 
-// byteRange is the part of an object that a Range header asks for, and the status of the reply. As S3 does, it ignores
+// byteRange is the part of an object that a Range header requests, and the status of the reply. Like S3, it ignores
 // a header that it does not understand, or that has several ranges.
 func byteRange(header string, size int64) (start, end int64, status int) {
 	first, last, isRange := strings.Cut(strings.TrimPrefix(header, "bytes="), "-")
@@ -197,7 +197,7 @@ func (b *syntheticBucket) writeBody(w io.Writer, key string, start, end int64) {
 
 var dots = strings.Repeat(".", chunkBytes)
 
-// fill sets `part` to the object's bytes from `offset`: those of one line piece by piece, then copies of these.
+// fill sets `part` to the object's bytes from `offset`: one line piece by piece, then copies of it.
 func (b *syntheticBucket) fill(part []byte, key string, offset int64) {
 	text := key[max(0, int64(len(key))-(b.lineBytes-1)):]
 	line := part[:min(int64(len(part)), b.lineBytes)]

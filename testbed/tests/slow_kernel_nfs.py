@@ -1,6 +1,6 @@
 """kernel-nfs: a real kernel NFS mount from either server, cold after `remount`, its RPCs counted.
 
-Boots User-Mode Linux and QEMU, and so is in the group `beds` of tests/groups and not found with the others. Needs root
+Boots User-Mode Linux and QEMU, so it is in the group `beds` of tests/groups and not found with the others. Needs root
 and `testbed/setup slow qemu`.
 """
 
@@ -57,7 +57,7 @@ class KernelNfs(unittest.TestCase):
                 self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
                 self.assertEqual(files["type"].strip(), "nfs")
                 self.assertEqual(int(files["count"]), DIRECTORIES - 1 + FILES)
-                for name in ("first", "second"):  # the second as cold as the first
+                for name in ("first", "second"):  # the second is as cold as the first
                     counts = dict(word.split("=") for word in files[name].split())
                     self.assertEqual(int(counts["READDIRPLUS"]) // DIRECTORIES, 1)
                     self.assertEqual(int(counts["total"]), sum(int(n) for kind, n in counts.items() if kind != "total"))

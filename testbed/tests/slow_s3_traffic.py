@@ -1,4 +1,4 @@
-"""The S3 proxy beyond single requests: synthetic buckets with a million keys, limits of bandwidth, TLS.
+"""The S3 proxy beyond single requests: synthetic buckets with a million keys, bandwidth limits, TLS.
 
 The first run builds the server, which takes some minutes.
 """
@@ -87,7 +87,7 @@ class SyntheticBuckets(unittest.TestCase):
 
 class Bandwidth(unittest.TestCase):
     def rate(self, bed, connections, seconds=1.0):
-        """Bytes per second of so many connections."""
+        """Bytes per second over that many connections."""
         counts = [0] * connections
         start = time.monotonic()
 

@@ -30,7 +30,7 @@ def describe(root):
 
 
 class WithSource(unittest.TestCase):
-    """A source directory of its own for each test, on disk; tmpfs where a test says so."""
+    """A separate source directory for each test, on disk, or in tmpfs if the test asks for it."""
 
     def make_source(self, parent=None):
         source = Path(tempfile.mkdtemp(prefix="latfs-test.", dir=parent))

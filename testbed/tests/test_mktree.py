@@ -31,7 +31,7 @@ class MakeTree(unittest.TestCase):
         self.scratch = Path(scratch.name)
 
     def make(self, name, kind, *arguments):
-        """`arguments` contain DIR in place of the directory."""
+        """`arguments` contain DIR as a placeholder for the directory."""
         path = self.scratch / name
         words = [str(path) if word == "DIR" else str(word) for word in arguments]
         subprocess.run([MKTREE, kind, *words], check=True)
