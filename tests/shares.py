@@ -2,7 +2,7 @@
 
 from itertools import accumulate
 
-# A test that takes no time is in a part, too.
+# Tests that take no time belong to a part, too.
 LEAST_S = 0.01
 
 

@@ -19,7 +19,7 @@ TOKEN = re.compile(
     r"""|(?P<triple>[sf]?\"\"\")|(?P<string>[sfbc]?")|(?P<word>[A-Za-z_]\w*!?)|(?P<mark>\S)""",
     re.DOTALL,
 )
-# What formats insert: {}, {name:?} of Rust and slf4j, %s and %.1f of Java.
+# Placeholders of formats: {}, {name:?} of Rust and slf4j, %s and %.1f of Java.
 INSERTED = {
     ".rs": re.compile(r"(?<!\{)\{[^{}]*\}"),
     ".java": re.compile(r"\{\}|%[-0-9.,]*[a-z]"),

@@ -1,4 +1,4 @@
-"""tests/groups: nothing long is left out, and a failure is told."""
+"""tests/groups: no long test is left out, and failures are reported."""
 
 import contextlib
 import io

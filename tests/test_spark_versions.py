@@ -1,4 +1,4 @@
-"""testbed/spark-versions.tsv is the one place that says which Spark is tested; what cannot read it says the same."""
+"""testbed/spark-versions.tsv says which Spark versions are tested; files that cannot read it agree with it."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ RANGES = [
     "docs/troubleshooting.md",
     "crates/front/cli/src/doctor.rs",
 ]
-# They name a release because of what that release does; or they are records of what was measured or changed.
+# They describe the behaviour of a release, or are records of measurements or changes.
 NAMING = re.compile(
     r"^(CHANGELOG\.md|docs/|testbed/spark-versions\.tsv|crates/.*\.rs|packaging/advisories\.txt"
     r"|tests/spark/.*column_calls\.py|.*pom\.xml|testbed/jars/.*|.*Cargo\.lock)"

@@ -1,4 +1,4 @@
-"""make test tells its times, its shares miss no case, and make test-changed forgets no user of a crate."""
+"""make test reports its times, its shares miss no case, and make test-changed forgets no user of a crate."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md has the messages that the sources have, and all of those that this file names."""
+"""docs/troubleshooting.md has only messages that the sources have, and all those that this file names."""
 
 import re
 import tempfile
@@ -11,11 +11,11 @@ import source_messages as sources
 from source_messages import GAP, ROOT, SPACE
 
 PAGE = ROOT / "docs/troubleshooting.md"
-# A shorter piece of text says nothing about where it comes from.
+# A shorter piece of text does not identify its source.
 LEAST = 12
-# A shorter piece of a fragment that several literals make, such as "cannot ".
+# Shorter pieces of a fragment made of several literals do not count, such as "cannot ".
 LEAST_PIECE = 6
-# How much of the beginning of a message ends a fragment, if the message is put behind another literal.
+# How much of a message's beginning must end a fragment, if the message follows another literal.
 LEAST_OVERLAP = 20
 CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
@@ -27,7 +27,7 @@ MESSAGE_SOURCES = (
 )
 NOT_SOURCES = ("tests.rs", "contract.rs", "fuzz.rs", "random.rs", "vectors.rs")
 
-# Which calls say something to the user, by sources. Everything that they say is on the page, apart from EXCEPTIONS.
+# The calls that show messages to the user, by sources. The page has all these messages, except for EXCEPTIONS.
 THROWN = (
     r"(IO|FileNotFound|IllegalArgument|IllegalState|UnsupportedOperation|Spark|UnfitFile)Exception"
     r"|(Unsuited|Conflict|Committed|Superseded|JournalGone)Exception|\w+Failure"
@@ -56,7 +56,7 @@ SAID = {
         for name in ("compact", "formats", "index", "recompress")
     },
 }
-# What no user meets, or what the page names by something else: text of the message, and why.
+# Messages that users never see, or that the page covers otherwise: text of the message, and why.
 EXCEPTIONS = {
     "is closed": "an object is used after its end, which only our own code could do",
     "are closed": "the same",
@@ -95,7 +95,7 @@ EXCEPTIONS = {
     "what was read could not be stored": "the error of the writer is reported",
     "malformed bytes": "JVM and native code are of one version",
 }
-# Messages of other programs that Millstream can be the cause of.
+# Messages of other programs that Millstream can cause.
 FOREIGN = {
     "ClassNotFoundException: ": "the JVM's",
     "Location: InMemoryFileIndex": "Spark's plan",
@@ -144,7 +144,7 @@ def fragments(message):
 
 
 class Texts:
-    """All literal texts of the sources, between zeros."""
+    """All literals of the sources, separated by NULs."""
 
     def __init__(self):
         runs = {
@@ -157,7 +157,7 @@ class Texts:
         self.all = "\0" + "\0".join(sorted(runs)) + "\0"
 
     def has(self, fragment):
-        """Whether a literal contains it, or the ends of several literals make it."""
+        """Whether a literal contains it, or several joined literals do."""
         return fragment in self.all or any(
             fragment[:cut] + "\0" in self.all and self.continues(fragment[cut:])
             for cut in range(LEAST_PIECE, len(fragment))
@@ -192,21 +192,21 @@ def is_end_of(documented, said):
 
 
 def is_told(said):
-    """Whether it is a message and not a part of one, a name or a number."""
+    """Whether it is a message, and not a part of one, a name or a number."""
     longest = max(said.split(GAP), key=len)
     return len(longest) >= LEAST and " " in longest.strip() and said[0] not in ";,"
 
 
 @cache
 def told_by(pattern):
-    """Everything that the sources of one pattern say to the user, in the calls that SAID has for them."""
+    """All messages for the user in the sources of one pattern, from the calls that SAID has for them."""
     messages = [message for path in files(pattern) for message in sources.said(path, SAID[pattern])]
     return [message for message in messages if is_told(message.text)]
 
 
 @cache
 def told():
-    """Everything that all sources say to the user."""
+    """All messages for the user in all sources."""
     return [message for pattern in SAID for message in told_by(pattern)]
 
 
@@ -220,7 +220,7 @@ def exceptions_of(message):
 
 
 def undocumented(spans, messages):
-    """The messages that none of these messages of the page is."""
+    """The messages that are not among these messages of the page."""
     spans = [span for span in spans if sum(map(len, fragments(span))) >= LEAST]
     return [
         f"{message.place}: {message.text!r}"

@@ -15,7 +15,7 @@ PAGES = [
 ]
 # The glossary quotes them; the figures name old cases.
 QUOTING = {"glossary.md", "benchmarks.md"}
-# A pattern, an example of what it finds, and what to say instead.
+# A pattern, an example of a match, and what to say instead.
 BANNED = [
     (
         r"(?<!\bthere )\b(is|are) no (?!longer|more|less|different|better|worse|higher|lower|newer|older)[a-z]+",

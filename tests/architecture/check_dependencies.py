@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the direction of dependencies that ARCHITECTURE.md states.
+"""Checks the direction of dependencies that ARCHITECTURE.md states.
 
 Reads the workspace's real dependency graph (`cargo metadata`), the modules of jvm/ and the crates that use `unsafe`, and
 fails on every arrow that does not lead to a lower floor, and on modules of a crate that import each other. `--self-test`
@@ -47,7 +47,7 @@ UNSAFE_PLACES = (
     "crates/front/jni/src/",
     "crates/engine/codec/src/inflate.rs",
 )
-# Names that a crate must not utter though it could: the traversal and the operations know no volume.
+# Names that a crate must not use although it could: the traversal and the operations know no volume.
 FORBIDDEN_WORDS = {
     "crates/engine/walk/src": r"\bPosix(Volume|Dir)\b|\b(libc|nfs3?|s3|hdfs)\b",
     "crates/engine/scan/src": r"\bPosix(Volume|Dir)\b|\b(jni|spark)::",

@@ -1,7 +1,7 @@
 """Finds modules of a Rust crate that import each other.
 
 Modules are compared with their siblings, at every level: `find` with `list`, and inside `find` the `parser` with the
-`grammar`, each with everything below it. What a parent says of its children, and they of it, is no circle. A name that
+`grammar`, each with everything below it. References between a parent and its children are not circles. A name that
 a parent re-exports (`pub use file::File`) counts as its child's.
 """
 
@@ -59,7 +59,7 @@ class Crate:
                 yield name, path
 
     def owner(self, path):
-        """The module that holds the item at an absolute path, as far as names of modules and re-exports tell."""
+        """The module that contains the item at an absolute path, as far as module names and re-exports show."""
         module = ()
         for index, name in enumerate(path):
             if (*module, name) in self.code:

@@ -1,4 +1,4 @@
-"""`psync` with a bucket of a bed, for the tests of that."""
+"""`psync` with a bucket of the S3 test environment."""
 
 import os
 import subprocess
@@ -12,19 +12,19 @@ LIMIT_S = 120
 
 
 def is_possible(name: str) -> bool:
-    """Whether the server of the tests, which stores objects as files, can have such a name."""
+    """Whether the test server, which stores objects as files, supports this name."""
     return name.isprintable() and name not in (".", "..") and not name.startswith(".sgwtmp")
 
 
 class Bucket:
-    """The bucket of a bed, and `psync` with the settings to reach it."""
+    """The bucket of a test environment, and `psync` with the settings to reach it."""
 
     def __init__(self, bed: S3Bed):
         self.bed = bed
         self.count = 0
 
     def environment(self, **more: str) -> dict[str, str]:
-        """Nothing of the user's own settings is in it. What is empty is not set."""
+        """Contains none of the user's settings; empty values are left out."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         trusted = {"AWS_CA_BUNDLE": str(self.bed.certificate)} if self.bed.certificate else {}
         ours = {
@@ -58,7 +58,7 @@ class Bucket:
         return done
 
     def counted(self, *arguments) -> dict[str, int]:
-        """Runs `psync`; how many requests of each kind it made."""
+        """Runs `psync`; returns its number of requests of each kind."""
         self.bed.reset_statistics()
         self.psync(*arguments)
         return self.bed.statistics().by_kind
@@ -69,7 +69,7 @@ class Bucket:
         return f"s3://{BUCKET}/place{self.count}"
 
     def path(self, url: str) -> Path:
-        """Where the server keeps what has this URL."""
+        """The path at which the server stores the object or prefix of this URL."""
         return Path(self.bed.data, url.removeprefix("s3://"))
 
     def fill(self, source: Path, url: str) -> None:
@@ -81,7 +81,7 @@ def lines(done) -> list[bytes]:
 
 
 def files_of(tree: Path) -> dict[str, tuple]:
-    """Kind, time and content of each entry; directories have no time that counts."""
+    """Kind, time and content of each entry; the times of directories do not count."""
     found = sync_trees.snapshot(tree, unit_ns=1)
     return {
         name: (kind, 0 if kind == 0o040000 else time, content) for name, (kind, _, _, _, time, content) in found.items()

@@ -1,4 +1,4 @@
-"""`psync` with a bucket of S3, without Spark: killed runs, credentials that end, sources that change, many objects.
+"""`psync` with an S3 bucket, without Spark: killed runs, expiring credentials, changing sources, many objects.
 
 Run with `make test-group GROUP=sync-buckets`.
 """
@@ -23,7 +23,7 @@ from sync_trees import PSYNC
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 12
-# More than are remembered of a listing.
+# More than a listing remembers.
 MANY = 300_000
 
 
@@ -194,7 +194,7 @@ def test_encrypted_connections_need_a_certificate_that_is_trusted(tmp_path):
 
 
 class Services(http.server.BaseHTTPRequestHandler):
-    """Hands out credentials as the services of a machine, a container and the token service do."""
+    """Issues credentials like the services of a machine, a container and the token service."""
 
     def do_PUT(self):
         self.reply(
@@ -382,5 +382,5 @@ def test_memory_does_not_grow_with_the_number_of_objects(bucket, tmp_path):
             _, status, used = os.wait4(running.pid, 0)
         assert status == 0 and f"Number of regular files transferred: {count:,}" in (tmp_path / "stats").read_text()
         peaks.append(used.ru_maxrss)
-    # The rest is that of the threads, whose number differs.
+    # The rest belongs to the threads, whose number differs.
     assert peaks[1] <= peaks[0] + (60 << 10), peaks

@@ -1,5 +1,5 @@
-"""`psync` between a local tree and a bucket of S3, without Spark: beside a local run, which has rsync as its oracle
-elsewhere.
+"""`psync` between a local tree and an S3 bucket, without Spark, compared with a local run, whose oracle elsewhere is
+rsync.
 """
 
 import os
@@ -63,7 +63,7 @@ def test_options_do_what_they_do_locally(bucket, tmp_path, seed, way):
         sync_trees.mutate(found, chance.randrange(10**6), changes=20)
         subprocess.run(["find", found, "-type", "l", "-delete"], check=True)
         subprocess.run(["cp", "-a", found, local], check=True)
-        # Objects have no time of their own that could be newer than a file's.
+        # The time of an object is never newer than the file's.
         options = options_of(chance)
         about = f"seed {seed}: {' '.join(options)}"
         by_local = subprocess.run([PSYNC, *options, "-i", f"{source}/", f"{local}/"], capture_output=True)
@@ -309,7 +309,7 @@ def test_keys_that_are_no_paths_are_an_error_and_prevent_deletions(bucket, tmp_p
     body = f"<ListBucketResult><IsTruncated>false</IsTruncated><CommonPrefixes><Prefix>{key}d0/</Prefix></CommonPrefixes>{page.format(key, about)}</ListBucketResult>"
     (source / "d0/more").write_text("more")
     bucket.fill(source, url)
-    # The first listing is that of the source itself.
+    # The first request lists the source itself.
     query = f"max-keys=1000&prefix={key.replace('/', '%2F')}"
     bucket.bed.inject(
         {"operation": "ListObjectsV2", "query": query, "count": 1, "do": "answer", "status": 200, "body": body}

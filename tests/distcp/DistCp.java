@@ -13,11 +13,11 @@ import org.apache.hadoop.tools.DistCpOptions.FileAttribute;
 import org.apache.hadoop.util.Tool;
 
 /**
- * Stands in the place of distcp for its published tests: its arguments become those of {@code psync --spark}, which
- * runs as a process of its own. {@code PSYNC} in the environment is the program.
+ * Replaces distcp in its published tests: its arguments become those of {@code psync --spark}, which runs as a separate
+ * process. {@code PSYNC} in the environment is the program.
  */
 public final class DistCp extends Configured implements Tool {
-  /** Options of rsync for what {@code -p} of distcp names. Others, such as replication, psync does not carry. */
+  /** rsync options for the attributes of distcp's {@code -p}. psync does not preserve others, such as replication. */
   private static final Map<FileAttribute, String> PRESERVED = Map.of(
       FileAttribute.PERMISSION, "-p", FileAttribute.USER, "-o", FileAttribute.GROUP, "-g", FileAttribute.ACL, "-A", FileAttribute.XATTR, "-X",
       FileAttribute.TIMES, "-t");

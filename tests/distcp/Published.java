@@ -11,11 +11,11 @@ import org.junit.runner.Request;
 import org.junit.runner.Result;
 import org.junit.runner.manipulation.Filter;
 
-/** Runs the published tests of the classes that are given, without those that follow {@code --}. */
+/** Runs the published tests of the given classes, without those that follow {@code --}. */
 public final class Published {
   private Published() {}
 
-  /** Ends with status 1 if a test fails, or one that is to be left out does not exist. */
+  /** Exits with 1 if a test fails, or if a test to leave out does not exist. */
   public static void main(String[] arguments) throws ClassNotFoundException {
     int dashes = List.of(arguments).indexOf("--");
     Set<String> unmet = new TreeSet<>(List.of(arguments).subList(dashes + 1, arguments.length));

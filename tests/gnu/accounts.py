@@ -1,4 +1,4 @@
-"""Who runs a test: root, and for what root may do anyway, a user without privileges."""
+"""The accounts that run a test: root, or an unprivileged user if the test is about denied permissions."""
 
 import os
 import pwd
@@ -18,7 +18,7 @@ class Account:
     groups: tuple[int, ...]
 
     def run(self, command: list[str], directory: Path, environment: dict[str, str], log: Path, timeout_s: int) -> int:
-        """Runs a command to its end, output into `log`; the status, or TIMED_OUT."""
+        """Runs a command, with its output in `log`; returns the status, or TIMED_OUT."""
         with log.open("wb") as output:
             process = subprocess.Popen(
                 command,
@@ -42,7 +42,7 @@ class Account:
 
 
 def kill_session(process: subprocess.Popen) -> None:
-    """Ends what a test has left running."""
+    """Kills the processes that a test has left running."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,7 +1,7 @@
 """The DejaGnu suite of GNU find: cases that compare find's output with an expected one at each level of optimisation.
 
-A case file (find.posix/name.exp) is run by `runtest` in the current directory, which it fills; so each worker has one
-of its own. Its summary names a case for each level.
+`runtest` runs a case file (find.posix/name.exp) in the current directory, which it fills; so each worker has a separate
+one. Its summary names a case for each level.
 """
 
 import os
@@ -54,7 +54,7 @@ class Suite:
         with tempfile.TemporaryDirectory(dir=self.directory) as folder:
             here = Path(folder)
             here.chmod(0o777)
-            # Unless it is told the machine, DejaGnu compiles a program each time to find out.
+            # Without the name of the machine, DejaGnu compiles a program each time to find out.
             command = [
                 "runtest",
                 "--tool",
@@ -75,7 +75,7 @@ class Suite:
 
 
 def outcomes(file: str, summary: str) -> dict[str, Outcome]:
-    """What became of the cases of a file, by name; a file that came to no result has failed."""
+    """The results of the cases of a file, by name; a file without a result has failed."""
     found, seen = {}, Counter()
     for line in summary.splitlines():
         if match := re.match(r"([A-Z]+): (.*)", line):

@@ -47,7 +47,7 @@ class Archive:
         return self.cached(package, version)
 
     def newest(self, package: str) -> str:
-        """The newest version that there is."""
+        """The newest available version."""
         self.update()
         showing = ["apt-cache", "showsrc", "--only-source", package]
         shown = subprocess.run(showing, check=True, env=self.environment(), capture_output=True, text=True).stdout
@@ -65,7 +65,7 @@ class Archive:
         return {**os.environ, "APT_CONFIG": str(self.configuration())}
 
     def configuration(self) -> Path:
-        """An apt configuration of our own, which changes nothing of the machine's."""
+        """A private apt configuration, which does not change the machine's."""
         for folder in ("lists/partial", "cache/archives/partial", "sources"):
             (self.apt / folder).mkdir(parents=True, exist_ok=True)
         for path in [SOURCES_LIST, *SOURCES_DIRECTORY.glob("*.list"), *SOURCES_DIRECTORY.glob("*.sources")]:

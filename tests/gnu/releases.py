@@ -13,7 +13,7 @@ import packages
 
 HERE = Path(__file__).parent
 
-# What GNU's configure finds out about this system, as far as the scripts ask for it.
+# Results of GNU's configure on this system, as far as the scripts need them.
 CONFIG_HEADER = """\
 #define HAVE_LINKAT 1
 #define HAVE_LUTIMES 1
@@ -28,7 +28,7 @@ CONFIG_HEADER = """\
 class Installed:
     """The packages that this machine has installed."""
 
-    # Some fewer than apply on the machine that the floors were taken from, which may do more than another.
+    # Slightly fewer than apply on the machine of the floors, which may support more than another.
     floors = {"coreutils": 180, "findutils": 600}
     expected_failures = HERE / "expected-failures.txt"
 
@@ -48,9 +48,9 @@ class Installed:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the programs of a package are built, and where they are then."""
+    """How the programs of a package are built, and where the result is."""
 
-    # The Debian version that the floors and expected failures were taken from.
+    # The Debian version of the floors and expected failures.
     known: str
     folders: tuple[str, ...]
     # Arguments of make, for each of its runs: translations, manuals and tests of libraries are left out.
@@ -79,7 +79,7 @@ class Newest:
     archives: packages.Archive = field(default_factory=lambda: packages.Archive(packages.UNSTABLE))
 
     def version(self, package: str) -> str:
-        """The version that is known if it has been fetched, otherwise what is newest now."""
+        """The known version if it has been fetched, otherwise the newest."""
         known = RECIPES[package].known
         if package not in self.versions:
             is_cached = self.archives.cached(package, known) is not None

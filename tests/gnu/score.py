@@ -4,7 +4,7 @@ import enum
 import fnmatch
 from pathlib import Path
 
-# How the reason of a test begins that the newest release contradicts: ours follows that, and the test does not count.
+# Prefix of the reason of a test that the newest release contradicts: ours follows that, and the test does not count.
 SUPERSEDED = "superseded"
 
 
@@ -58,7 +58,7 @@ class Score:
         return f"{package} {len(applicable) - len(failures)} of {counted}{more}"
 
     def complaints(self, packages: list[str], expected: dict[str, str], source: str) -> list[str]:
-        """Where the failures are not those that are expected; `source` says where these are written."""
+        """Differences from the expected failures; `source` says where these are written."""
         found = []
         for package in packages:
             applicable, failures = self.applicable(package), self.failures(package)
@@ -71,7 +71,7 @@ class Score:
         return found
 
     def shortfalls(self, tests: dict[str, list[tuple[str, str]]], floors: dict[str, int]) -> list[str]:
-        """Where too few cases apply for the score to say anything, by the files of each tool and in each package."""
+        """The tools and packages with too few applicable cases for the score to be meaningful."""
         found = []
         for tool, files in tests.items():
             if not any((package, file_of(name)) in files for package, name in self.cases()):

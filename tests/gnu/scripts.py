@@ -1,9 +1,9 @@
 """The test scripts of GNU coreutils and findutils, run without a build tree.
 
-A script reads tests/init.sh, finds the tools to test below the current directory, works in a directory of its own, and
-says by its exit status whether it has passed, failed or does not apply here. What `make check` would tell it through
-the environment is in `environment()`; the limits of C types, which a program of GNU's build prints, come from
-`getlimits` written here.
+A script reads tests/init.sh, finds the tools to test below the current directory, works in a separate directory, and
+says by its exit status whether it has passed, failed or does not apply here. `environment()` has the variables that
+`make check` would set; the limits of C types, which a program of GNU's build prints, come from `getlimits` written
+here.
 """
 
 import ctypes
@@ -41,9 +41,9 @@ C_TYPES = {
 @dataclass(frozen=True)
 class Package:
     name: str
-    # Where the scripts look for the tools, relative to the place that they run in.
+    # Where the scripts look for the tools, relative to their working directory.
     tool_directories: tuple[str, ...]
-    # The tool whose --version they take for the one of the package.
+    # The tool whose --version they take as the version of the package.
     versioned: str
 
 
@@ -126,7 +126,7 @@ def is_test(path: Path) -> bool:
 
 
 def interpreter(test: str) -> list[str]:
-    """What runs a script, as GNU's makefiles say it."""
+    """The interpreter of a script, as in GNU's makefiles."""
     if test.endswith(".sh"):
         return ["/bin/sh"]
     taint = ["-T"] if test.endswith(".xpl") else []

@@ -1,4 +1,4 @@
-"""What is tested: which of our binaries stands in for which GNU tool, and the two directories of tools to compare."""
+"""Which of our binaries replaces which GNU tool, and the two directories of tools to compare."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from releases import Newest, Release
 
 @dataclass(frozen=True)
 class Tool:
-    """A GNU tool, the binary of ours that answers to its name, and the published tests that are about it."""
+    """A GNU tool, our binary that replaces it, and the published tests about it."""
 
     name: str
     binary: str
@@ -31,7 +31,7 @@ TOOLS = (
 
 
 def make_directory(directory: Path) -> None:
-    """A directory for tools, with the interpreter that some tests look for."""
+    """A directory for tools, with the interpreter that some tests require."""
     directory.mkdir(parents=True)
     (directory / "python").symlink_to("/usr/bin/python3")
 
@@ -46,7 +46,7 @@ def link_gnu(tools: list[Tool], release: Release, directory: Path) -> None:
 
 
 def copy_newest(tools: list[Tool], release: Release, directory: Path) -> None:
-    """Copies all programs of the newest packages, which the tests use beside the tools that they are about."""
+    """Copies all programs of the newest packages, which the tests use in addition to the tested ones."""
     if not isinstance(release, Newest):
         return
     for package in {tool.package for tool in tools}:

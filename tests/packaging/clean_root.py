@@ -1,6 +1,4 @@
-"""Root directories of their own, in which packages are installed and run as on a machine that has never seen this
-project.
-"""
+"""Clean root directories, in which packages are installed and run as on a machine that has never seen this project."""
 
 import re
 import subprocess
@@ -30,7 +28,7 @@ EXERCISES = {
 
 
 def run(*command, **options):
-    """The output of a command, which has to succeed."""
+    """The output of a command that must succeed."""
     command = [str(word) for word in command]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
     assert done.returncode == 0, f"{command} exits with {done.returncode}:\n{done.stdout}"

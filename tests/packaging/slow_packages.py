@@ -78,7 +78,7 @@ class Installed(unittest.TestCase):
     def test_rpm(self):
         root = new_root("rpm")
         rpm = ("rpm", "--root", root, "--dbpath", "/var/lib/rpm")
-        # Debian's C library enters the database with what rpm itself finds that it provides.
+        # Debian's C library is registered in the database with the capabilities that rpm finds in it.
         run(*rpm, "--install", "--justdb", self.rpm_of_the_c_library(root))
         run(*rpm, "--install", released("*.rpm"))
         run(*rpm, "--verify", "millstream")

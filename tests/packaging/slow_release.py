@@ -1,4 +1,4 @@
-"""What `make release` has put into dist."""
+"""The contents of dist after `make release`."""
 
 import io
 import re

@@ -1,7 +1,7 @@
 """The wheel of the release: in a clean root directory with an old glibc, and with PySpark on this machine.
 
-Debian 11 has glibc 2.31, the oldest that Debian still serves; that nothing needs more than 2.28 is told by the versions
-of the symbols (packaging/check). Its Python, 3.9, is older than the wheel's functions ask for, so Spark's own SQL shell
+Debian 11 has glibc 2.31, the oldest that Debian still serves; packaging/check shows by the symbol versions that nothing
+needs more than 2.28. Its Python, 3.9, is older than the wheel's functions ask for, so Spark's own SQL shell
 reads there.
 """
 
@@ -88,7 +88,7 @@ class ThisMachine(unittest.TestCase):
             scratch = Path(scratch)
             run(sys.executable, "-m", "venv", scratch / "venv")
             run(scratch / "venv/bin/pip", "install", "--no-index", "--no-deps", released("*.whl"))
-            # The directory of the other environment comes last, so that its Millstream is not the one that is found.
+            # The directory of the other environment comes last, so that its Millstream is not found.
             (site,) = (scratch / "venv/lib").glob("python*/site-packages")
             (site / "pyspark.pth").write_text(f"{pyspark()}\n")
             (scratch / "read.py").write_text(ENABLED)

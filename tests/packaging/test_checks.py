@@ -1,4 +1,4 @@
-"""The checks that a release has to pass: each finds what it is there to find."""
+"""The checks that a release must pass: each detects its kind of problem."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ def check(*files):
 
 
 class Files(unittest.TestCase):
-    """Of a library that calls a function of another, which stands for the C library."""
+    """The checks of a library that calls a function of another, which represents the C library."""
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory()

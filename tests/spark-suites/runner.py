@@ -1,4 +1,4 @@
-"""Runs suites in a JVM of their own, with or without Millstream, and reads the results."""
+"""Runs suites in a separate JVM, with or without Millstream, and reads the results."""
 
 import contextlib
 import dataclasses
@@ -48,7 +48,7 @@ class Runner:
         self.resources = [str(unpacked(self.jars, module)) for module in ("sql", "hive")]
 
     def run(self, side: str, suites: list[str]) -> Result:
-        """Runs suites on one side, "stock" or "ours". Suites with Hive have a session of their own, after which no
+        """Runs suites on one side, "stock" or "ours". Suites with Hive have a separate session, after which no
         other suite can run in the same JVM.
         """
         result = Result()
@@ -114,7 +114,7 @@ def class_path() -> str:
 
 
 def unpacked(jars: str, module: str) -> Path:
-    """A module's suites as files, because they read data that lies beside them."""
+    """A module's suites as files, because they read data next to them."""
     jar = next(Path(jar) for jar in jars.split(":") if re.fullmatch(rf"spark-{module}_.*-tests\.jar", Path(jar).name))
     folder = BUILD / jar.stem
     if not folder.exists():

@@ -42,8 +42,8 @@ def ours(top):
 @pytest.fixture(scope="session")
 def roomy(top):
     """
-    A stock session and one with Millstream, for LZ4 frames and damaged files. Hadoop's codecs take whatever is where
-    they expect a size, allocate as much, and a session with little memory ends.
+    A stock session and one with Millstream, for LZ4 frames and damaged files. Hadoop's codecs take any bytes
+    where they expect a size as one, allocate that much, and a session with little memory dies.
     """
     found = {
         name: Session(top / f"{name}-roomy", millstream=name == "ours", conf={"spark.driver.memory": "6g"})
@@ -71,7 +71,7 @@ def local(tmp_path):
 
 @pytest.fixture
 def pair(local):
-    """Paths of a source and a destination that are not there yet."""
+    """Paths of a source and a destination that do not exist yet."""
     return local / "source", local / "destination"
 
 

@@ -57,7 +57,7 @@ cd /; remount; {pfind} --verbose $MNT -size +0 2>&1 >/dev/null
         self.assertGreaterEqual(int(threads[1]), 8, result.stdout)
 
     def test_one_file_system_ends_at_a_submount_that_appears_when_it_is_entered(self):
-        """What is mounted below an export (crossmnt) is mounted by the client of NFSv4 when it is entered."""
+        """An NFSv4 client mounts file systems below an export (crossmnt) when it enters them."""
         with tempfile.TemporaryDirectory() as scratch:
             tree, image = Path(scratch, "tree"), Path(scratch, "image")
             for name in "within", "mounted":

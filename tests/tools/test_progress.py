@@ -1,4 +1,4 @@
-"""The progress line on a terminal: percent and time left once the total is known, and nothing where nobody looks."""
+"""The progress line on a terminal: percent and time left once the total is known, and nothing without a terminal."""
 
 import os
 import pty
@@ -16,7 +16,7 @@ ENTRIES = re.compile(r"([\d,]+) of ([\d,]+) entries")
 
 
 def shown(command):
-    """What a run writes to the terminal that is its standard error."""
+    """The output of a run to the terminal that is its standard error."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [*map(str, command)],
@@ -54,7 +54,7 @@ class Progress(unittest.TestCase):
         return directory
 
     def check_line(self, text, total):
-        """The line tells percent and time left, of the right total, and percent never falls."""
+        """The line shows percent and time left, of the right total, and percent never falls."""
         percents = [int(found[1]) for found in LEFT.finditer(text)]
         self.assertTrue(percents, text)
         self.assertEqual(percents, sorted(percents))
@@ -77,7 +77,7 @@ class Progress(unittest.TestCase):
         data.mkdir()
         for i in range(3):
             with open(data / f"file{i}", "wb") as file:
-                # One has a hole, which takes no time and is done all the same.
+                # One has a hole, which takes no time but counts as done.
                 file.seek(10_000_000 if i == 1 else 0)
                 file.write(os.urandom(10_000_000))
         command = tools.command("pcopy", "-r", "--bwlimit=10M", data, self.scratch / "copy")

@@ -1,6 +1,6 @@
 """psync between mounts that are slow, full, fail, or stop answering.
 
-`PSYNC_PROGRAM=/usr/bin/rsync` runs these tests with rsync in psync's place; where psync promises more, IS_RSYNC tells.
+`PSYNC_PROGRAM=/usr/bin/rsync` runs these tests with rsync instead of psync; IS_RSYNC marks where psync promises more.
 """
 
 import os
@@ -110,7 +110,7 @@ class FailingDisks(Places):
                     self.assertEqual(path.read_bytes(), (self.destination / path.relative_to(self.source)).read_bytes())
 
     def test_what_cannot_be_closed_replaces_nothing(self):
-        # A server tells of a full quota when the data reaches it, which is when the file is closed.
+        # A server reports a full quota when the data reaches it, which is when the file is closed.
         (self.source / "new").write_bytes(b"x" * 10_000)
         (self.source / "old").write_bytes(b"y" * 10_000)
         (self.source / "large").write_bytes(b"z" * 20_000_000)
@@ -135,7 +135,7 @@ class FailingDisks(Places):
             result = psync("-aH", f"{self.source}/", f"{mount.path}/")
         self.assertEqual(result.returncode, 23, result)
         self.assertIn(b"Operation not permitted", result.stderr)
-        # One of the names is copied; which one is not said.
+        # Any one of the names is copied.
         self.assertIn(names(self.destination), ({"a", "c"}, {"b", "c"}, {"a", "b", "c"}))
 
 
@@ -177,7 +177,7 @@ class SlowMounts(Places):
         self.assertEqual(left_to_do(self.source, self.destination), "")
 
     def test_what_vanishes_meanwhile_is_told_of(self):
-        # The source is listed, and what it has gone before all of it is copied.
+        # The source is listed, and its files vanish before all are copied.
         grow(self.source, 8, 400)
         with LatencyMount(self.source, delay_us=1000) as source:
 

@@ -1,5 +1,5 @@
-"""Buckets of the S3 test environment that differ in how they are reached, and sessions that know nothing that is right
-for all of them.
+"""Buckets of the S3 test environment that need different settings, and sessions whose common settings are wrong for
+all of them.
 
 Each bucket has its own settings (`fs.s3a.bucket.NAME.…`). The settings for all buckets are wrong: nobody listens at
 the endpoint, and the keys are refused. So a request that does not follow its bucket's settings fails.
@@ -17,7 +17,7 @@ from sessions import Session
 PROVIDERS = "org.apache.hadoop.fs.s3a"
 SIMPLE = f"{PROVIDERS}.SimpleAWSCredentialsProvider"
 KEYS = {"access.key": ACCESS_KEY, "secret.key": SECRET_KEY, "aws.credentials.provider": SIMPLE}
-# Errors come soon: every request is made twice, instead of up to 40 times.
+# Makes errors fast: every request is made twice, instead of up to 40 times.
 WRONG = {
     "fs.s3a.endpoint": "https://127.0.0.1:1",
     "fs.s3a.endpoint.region": REGION,

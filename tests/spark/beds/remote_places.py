@@ -1,4 +1,4 @@
-"""A bed for S3 or HDFS with Spark sessions on it, which several test files share: each takes half a minute to start."""
+"""S3 and HDFS with Spark sessions, which several test files share: each takes half a minute to start."""
 
 from contextlib import ExitStack
 from functools import cached_property
@@ -39,7 +39,7 @@ class Place:
         return self.session("by-client", millstream=True, **{"spark.hadoop.fs.millstream.s3a.native.enabled": "false"})
 
     def session(self, name: str, *, millstream: bool, **conf: str) -> Session:
-        """Another session, which is closed with the place."""
+        """Another session, which is closed together with this one's."""
         conf = {**self.conf, "spark.sql.warehouse.dir": f"{self.url}/warehouse-{name}", **conf}
         session = Session(self._new_directory(f"{self.kind}-{name}") / name, millstream=millstream, conf=conf)
         self._closing.callback(session.close)
@@ -50,7 +50,7 @@ class Place:
 
 
 class Places:
-    """The place of each kind, started when it is first asked for."""
+    """The file system of each kind, started when it is first used."""
 
     def __init__(self, new_directory):
         self._new_directory, self._places = new_directory, {}

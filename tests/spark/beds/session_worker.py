@@ -1,4 +1,4 @@
-"""session_worker.py SETTINGS - one Spark session in a process of its own; the tests talk to it through pipes.
+"""session_worker.py SETTINGS - one Spark session in a separate process; the tests talk to it through pipes.
 
 SETTINGS is a JSON object: `millstream` (whether to enable it), `jar` (null for the wheel's own),
 `conf`. Reads requests from standard input and writes answers to standard output, one JSON object

@@ -6,10 +6,10 @@ import sync_trees
 
 
 def allowed_in(kind: str):
-    """Which names a file system can have, and Hadoop's class for it can express."""
+    """Which names a file system allows, and its Hadoop class can express."""
     if kind == "hdfs":
         return lambda name: ":" not in name
-    # XML cannot express control characters, and S3A takes them, and characters of two UTF-16 units, for others.
+    # XML cannot express control characters, and S3A confuses them, and characters of two UTF-16 units, with others.
     return lambda name: (
         all(" " <= char <= "\uffff" and char not in "\x7f\u0085\u2028" for char in name)
         and ":" not in name

@@ -1,4 +1,4 @@
-"""Functions for slow_class_path.py that run in a session's process: other programs' formats beside Spark's own."""
+"""Functions for slow_class_path.py that run in a session's process: Spark's formats and other programs'."""
 
 import re
 

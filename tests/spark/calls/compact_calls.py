@@ -23,7 +23,7 @@ def lines(spark, path):
 
 
 def files(spark, path):
-    """Paths below a path and contents of all its files that are no data to Spark's text reader, too."""
+    """The paths and contents of all files below a path, including those that Spark's text reader ignores."""
     read = (
         spark.read.option("recursiveFileLookup", True)
         .format("binaryFile")
@@ -53,7 +53,7 @@ def partition_rows(spark, path):
 
 
 def tasks_of(spark, description, action, **arguments):
-    """What `action` answers, and the numbers of tasks of the jobs that were described so meanwhile."""
+    """The result of `action`, and the numbers of tasks of the jobs with this description that ran meanwhile."""
     store = spark.sparkContext._jsc.sc().statusStore()
     before = {job.jobId() for job in seq(spark, store.jobsList(None))}
     answer = globals()[action](spark, **arguments)

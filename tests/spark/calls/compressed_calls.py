@@ -15,7 +15,7 @@ LINE = "if(octet_length(value) > 64, md5(cast(value as binary)), hex(cast(value 
 
 
 def encode(spark, codec, files):
-    """Compresses files by Hadoop's own codec; `files` maps the sources to the targets."""
+    """Compresses files with Hadoop's codec; `files` maps the sources to the targets."""
     conf = spark._jsc.hadoopConfiguration()
     found = spark._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(conf).getCodecByClassName(
         f"org.apache.hadoop.io.compress.{codec}"
@@ -43,7 +43,7 @@ def lines_below(spark, path):
 
 
 def base_name(url):
-    """The name of a file without the ending of a codec."""
+    """The name of a file without the extension of a codec."""
     return re.sub(r"\.(gz|bz2|zst|lz4|deflate|snappy)$", "", unquote(url.rpartition("/")[2]))
 
 
@@ -148,7 +148,7 @@ DAMAGED_FORMS = {
 
 
 def forget_decompressors(spark):
-    """Hadoop uses Snappy's and LZ4's again after damaged files, and they then fail for good ones."""
+    """Hadoop reuses Snappy and LZ4 decompressors after damaged files, and they then fail for good ones."""
     pool = spark._jvm.java.lang.Class.forName("org.apache.hadoop.io.compress.CodecPool").getDeclaredField(
         "decompressorPool"
     )
@@ -251,7 +251,7 @@ def digest(frame):
 
 
 def divided(spark, path, conf):
-    """How the tasks share the lines of a path."""
+    """How the lines of a path are divided among the tasks."""
 
     def run():
         frame = spark.read.text(path)
@@ -284,7 +284,7 @@ def counted_by(spark, path, conf):
 
 
 def visible(spark, path):
-    """The files that reads of a directory find."""
+    """The files found by reads of a directory."""
     recursive = spark.read.option("recursiveFileLookup", True)
     return {
         "text": sorted(spark.read.text(path).inputFiles()),
@@ -314,7 +314,7 @@ KEPT = {}
 
 
 def keep(spark, name, path, conf):
-    """Makes a frame whose files are listed now, and reads it."""
+    """Makes a frame, whose files are listed then, and reads it."""
 
     def run():
         KEPT[name] = spark.read.text(path)
@@ -349,7 +349,7 @@ def download(spark, path, target):
 
 
 def stored(spark, path):
-    """All files below a path, hidden ones too, with what changes when one is written again."""
+    """All files below a path, including hidden ones, with the metadata that a rewrite changes."""
     path, file_system = hadoop_path(spark, path)
     if not file_system.exists(path):
         return {}
@@ -398,8 +398,8 @@ def hashed(spark, path, code):
 
 
 def indexed(spark, path):
-    """What the job of `millstream index --spark` does with the files of a directory."""
-    # A number of Python's would become an Integer.
+    """The results of the job of `millstream index --spark` for the files of a directory."""
+    # A Python int would become an Integer.
     smallest = spark._jvm.scala.jdk.javaapi.OptionConverters.toScala(spark._jvm.java.util.OptionalLong.of(0))
     job = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.IndexJob(
         spark._jsparkSession, spark._jvm.scala.Option.empty(), smallest, False

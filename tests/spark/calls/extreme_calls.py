@@ -12,7 +12,7 @@ MATCHED = re.compile(r"VmRSS:\s+(\d+)")
 
 
 def long_lines(spark, path, format_name, options):
-    """Queries on files with a long line, and the most memory that the process had meanwhile."""
+    """Queries on files with a long line, and the peak memory of the process meanwhile."""
     peak = Peak(spark)
     frame = spark.read.options(**options).schema(SCHEMAS[format_name]).format(format_name).load(path)
     found = {
@@ -26,14 +26,14 @@ def long_lines(spark, path, format_name, options):
 
 
 def of(run):
-    """A plain value, or the error without what differs from run to run."""
+    """A plain value, or the error without the parts that differ from run to run."""
     result = []
     answer = answer_of(lambda: result.append(run()))
     return answer if "error" in answer else result[0]
 
 
 class Peak:
-    """The resident memory of the JVM, looked at all the time."""
+    """The resident memory of the JVM, sampled continuously."""
 
     def __init__(self, spark):
         self._status = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/status")

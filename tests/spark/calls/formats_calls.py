@@ -15,7 +15,7 @@ def formats(spark, **arguments):
 
 
 def plan(spark, **settings):
-    """What a dry run reports."""
+    """The report of a dry run."""
     given = spark._jvm.java.util.HashMap()
     for key, value in {**settings, "dry-run": "true"}.items():
         given[key] = value

@@ -1,5 +1,5 @@
-"""Functions for test_guarded_paths.py that run in a session's process: statements that read or write a table's files by
-another way than its name.
+"""Functions for test_guarded_paths.py that run in a session's process: statements that read or write a table's files
+not by its name.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ PARTITIONED = "(a string) partitioned by (q string) stored as textfile"
 
 
 def copy(spark, way, folder, name):
-    """Copies what a way of reading `folder/p=1` finds; returns the statement's error, and the values of the copy."""
+    """Copies the rows of `folder/p=1`, read in some way; returns the statement's error, and the values of the copy."""
     source = f"{folder}/p=1"
     with READS[way](spark, source, name) as read:
         error = error_of(lambda: read().write.mode("overwrite").saveAsTable(f"{name}_copy"))
@@ -193,7 +193,7 @@ WRITES = {
 
 
 def overwrite_elsewhere(spark, folder, name):
-    """Swaps a partition whose location is `folder/p=1`, and keeps nothing that it replaces; returns the statement's
+    """Swaps a partition whose location is `folder/p=1`, without keeping the replaced files; returns the statement's
     error.
     """
     spark.sql(f"create table {name} (a int) partitioned by (p string) stored as textfile")
@@ -205,7 +205,7 @@ def overwrite_elsewhere(spark, folder, name):
 
 
 def copy_file(spark, file, way, name):
-    """Copies a file that is named; returns the statement's error, and the values of the copy, if there is one."""
+    """Copies a named file; returns the statement's error, and the values of the copy, if there is one."""
     with settings(spark, V2 if way == "a source of version 2" else {}):
         frame = spark.sql(f"select * from text.`{file}`") if way == "a path in SQL" else spark.read.text(file)
         error = error_of(lambda: frame.write.mode("overwrite").saveAsTable(f"{name}_copy"))

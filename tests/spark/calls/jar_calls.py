@@ -1,10 +1,10 @@
-"""What Python's functions say in a session whose JVM does not have the jar."""
+"""The messages of the Python functions in a session whose JVM does not have the jar."""
 
 import millstream
 
 
 def refused(spark, path):
-    """The errors of the functions that cannot do without it."""
+    """The errors of the functions that need it."""
     calls = {
         millstream.CompactError: lambda: millstream.compact(spark, path, in_place=True),
         millstream.RecoverError: lambda: millstream.recover(spark, path),

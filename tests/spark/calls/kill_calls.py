@@ -1,4 +1,4 @@
-"""Functions for slow_killed_tasks.py that run in a session's process: tasks killed while they read, and their remains."""
+"""Functions for slow_killed_tasks.py that run in a session's process: tasks killed during reads, and leftovers."""
 
 import itertools
 import os
@@ -142,7 +142,7 @@ def scan_threads(pid):
             if comm.read_text().startswith("millstream-scan"):
                 found.append(comm.parent.name)
         except (FileNotFoundError, ProcessLookupError):
-            pass  # has just ended
+            pass  # it has just ended
     return found
 
 

@@ -1,4 +1,4 @@
-"""Functions for slow_leaks.py that run in a session's process: the same queries many times, and what remains of them."""
+"""Functions for slow_leaks.py that run in a session's process: the same queries many times, and their leftovers."""
 
 import gzip
 import json
@@ -62,8 +62,8 @@ def queries(spark, top):
 
 
 def native_kb(jvm, pid):
-    """Memory that the JVM does not count as its own: its compiled code and classes grow for hundreds of queries, with
-    stock Spark too.
+    """Memory that the JVM does not account for: its compiled code and classes grow for hundreds of queries, with stock
+    Spark, too.
     """
     for _ in range(3):
         jvm.java.lang.Runtime.getRuntime().gc()

@@ -16,7 +16,7 @@ def read(spark, root, reads):
 
 
 def with_cause(run):
-    """As answer_of; an error comes with the one that it began with, which its own message may not name."""
+    """As answer_of; an error comes with its root cause, which its own message may not name."""
     causes = []
 
     def noted():
@@ -39,7 +39,7 @@ def evaluate(spark, root, code):
 
 
 def write(spark, root):
-    """Data sets of the formats, by Spark itself."""
+    """Data sets of the formats, written by Spark."""
     frame = spark.range(300).selectExpr("id", "id % 3 k", "concat('name ', id) name")
     for name in ("parquet", "orc", "csv", "json"):
         frame.repartition(12).write.partitionBy("k").format(name).save(f"{root}/{name}")
@@ -58,7 +58,7 @@ def write_lines(spark, path, files, lines, format="text"):
 
 
 def write_wide(spark, path, format, files, width):
-    """Files of a narrow column, and one that makes each of them `width` bytes larger."""
+    """Files with a narrow column, and another that makes each of them `width` bytes larger."""
     frame = spark.range(0, files, 1, files).selectExpr(
         "id", f"left(repeat(sha2(string(id), 512), {width // 128 + 1}), {width}) wide"
     )
@@ -170,7 +170,7 @@ def first_file(spark, path):
 
 
 def stream(spark, path):
-    """How many lines a streaming query has written so far once it has read all that is there."""
+    """The number of lines that a streaming query has written once it has read all existing data."""
     query = (
         spark.readStream.text(f"{path}/in")
         .writeStream.format("parquet")
@@ -203,7 +203,7 @@ def packed_plan(spark, path, format):
 
 
 def scan(frame, *names):
-    """How a frame is scanned: its rows, its plan and these metrics."""
+    """The scan of a frame: its rows, its plan and these metrics."""
     rows = len(frame.collect())
     plan = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
     transport = re.search(r"Transport: (.*)", plan.verboseStringWithOperatorId())
@@ -216,7 +216,7 @@ def scan(frame, *names):
 
 
 def diagnoses(spark):
-    """Maps each check of `millstream doctor` to its finding and its cure (None if nothing is wrong)."""
+    """Maps each check of `millstream doctor` to its finding and its fix (None if nothing is wrong)."""
     doctor = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Diagnosis
     found = listed(doctor.of(spark._jsparkSession))
     return {
@@ -238,7 +238,7 @@ def tasks(spark, read, path):
     """For each task of a read, the hosts that it prefers, and how many of its bytes each host has."""
     if read == "rdd":
         lines = spark.sparkContext._jsc.sc().textFile(path, 2)
-        lines.partitions()  # whoever asks first decides how they are packed
+        lines.partitions()  # the first caller decides how they are packed
         rdd = leaf_of(lines)
         found = [
             (
@@ -297,7 +297,7 @@ def explained(spark, path):
 
 
 def serialized(spark, path):
-    """What tasks get of a scan: the RDD and its partitions. Broadcasts and SQL settings, which Spark adds to each of
+    """What a scan sends to tasks: the RDD and its partitions. Broadcasts and SQL settings, which Spark adds to each of
     its own, are not in it.
     """
     rdd = spark.read.text(path).filter("value like '%7%'")._jdf.queryExecution().executedPlan().execute()
@@ -366,7 +366,7 @@ def of_scheme(spark, file_system):
 
 
 def bytes_of_scheme(spark, path, read):
-    """How many bytes a read adds to what Hadoop counts for the scheme."""
+    """The bytes that a read adds to Hadoop's counter for the scheme."""
     _, file_system = hadoop_path(spark, path)
     before = sum(found.getBytesRead() for found in of_scheme(spark, file_system))
     evaluate(spark, path, read)
@@ -374,7 +374,7 @@ def bytes_of_scheme(spark, path, read):
 
 
 def keep(spark, name, code):
-    """Makes a DataFrame whose files are listed now, to be counted later."""
+    """Makes a DataFrame whose files are listed immediately, to be counted later."""
     KEPT[name] = eval(code, {"spark": spark})
     return len(KEPT[name].inputFiles())
 

@@ -15,7 +15,7 @@ def log_at_info(spark, logger):
 
 
 def left_over(spark, path):
-    """Remains of unfinished jobs in a directory: hidden files, journal entries, incomplete uploads."""
+    """Leftovers of unfinished jobs in a directory: hidden files, journal entries, incomplete uploads."""
     root, file_system = hadoop_path(spark, path)
     found = []
     files = file_system.listFiles(root, True)

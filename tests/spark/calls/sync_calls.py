@@ -30,7 +30,7 @@ def temporary_directory(spark, directory):
 
 
 def settings(spark, **settings):
-    """What the job says to settings that Python has no arguments for."""
+    """The job's response to settings for which Python has no arguments."""
     given = spark._jvm.java.util.HashMap()
     for key, value in settings.items():
         given[key.replace("_", "-")] = value
@@ -41,7 +41,7 @@ def settings(spark, **settings):
 
 
 def walk(spark, url):
-    """Kind, permissions, time in milliseconds and digest of what is below a URL, by Hadoop's file system."""
+    """Kind, permissions, time in milliseconds and digest of all entries below a URL, from Hadoop's file system."""
     top, file_system = hadoop_path(spark, url)
     found, left = {}, [(top, "")]
     while left:

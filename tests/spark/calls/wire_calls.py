@@ -1,4 +1,4 @@
-"""What the JVM's side of the wire encodes and decodes."""
+"""The JVM's encodings and decodings of the wire format."""
 
 
 def row_predicate(spark, conditions):

@@ -17,8 +17,7 @@ STATISTICS = ("Statistics", "Partition Statistics")
 
 
 def run(spark, statements, tables=("t",), home=None, conf=None, code=None, database=None):
-    """Runs statements in a database of their own; returns their errors, and descriptions of the tables and `home`
-    afterwards.
+    """Runs statements in a new database; returns their errors, and descriptions of the tables and `home` afterwards.
 
     `{home}` in a statement is a directory that is empty at first. `code` is Python, run last; `location`
     gives it a table's directory. `database` is the database's directory.
@@ -217,8 +216,8 @@ def fill(spark, path, value, partitions, mode):
 
 
 def fill_with_failing_commit(spark, path, value, partitions):
-    """The error, with its causes, of a Spark job that cannot publish in the first partition: a directory has the name of
-    its file, which is removed in the end.
+    """The error, with its causes, of a Spark job that cannot publish in the first partition: a directory with the name
+    of its file is in the way, and is removed at the end.
     """
     jvm = spark._jvm
     holder = "00000000-0000-4000-8000-0000000000aa"

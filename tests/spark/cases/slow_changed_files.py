@@ -1,8 +1,8 @@
 """Files that are deleted or replaced while a task reads: no file is read in part, and none in two versions. Run with
 `make test-group GROUP=reads-extreme`.
 
-What a task has read ahead it returns, so Millstream and stock Spark may read other versions of a file; what must
-hold for one holds for the other.
+A task returns data that it has read ahead, so Millstream and stock Spark may read different versions of a file; the
+same rules hold for both.
 """
 
 import os
@@ -91,8 +91,8 @@ def changed_while_read(session, data, how, format_name, metadata, **options):
 
 
 def check(answer, how, ignores, metadata, times):
-    """Whether a read is one that may be: each file is read in one version, as a whole. Returns the number of files of
-    which nothing is read.
+    """Checks that a read is valid: each file is read in one version, as a whole. Returns the number of files of which
+    nothing is read.
     """
     assert "crash" not in answer, answer["crash"]
     if "error" in answer:

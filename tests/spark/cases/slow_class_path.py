@@ -1,5 +1,5 @@
-"""Iceberg and Avro on the class path: their tables and files are read and written as by stock Spark, and text beside
-them natively.
+"""Iceberg and Avro on the class path: their tables and files are read and written as by stock Spark, and text is still
+read natively.
 
 Run with `make test-group GROUP=class-path`.
 """
@@ -55,7 +55,7 @@ ICEBERG = [
     "select * from {catalog}.db.nowhere",
     ">spark.read.format('iceberg').load('{catalog}.db.t').where('k = 2')",
     "drop table {catalog}.db.as_select purge",
-    # Not a table of Iceberg's, also where its catalog stands for Spark's own.
+    # Not an Iceberg table, even where its catalog replaces Spark's.
     "create table plain (id bigint, name string, k bigint) using parquet partitioned by (k)",
     f"insert into plain select id, name, k from ({ROWS})",
     f"insert overwrite plain partition (k = 1) select id, name from ({ROWS}) where id < 5",
@@ -85,7 +85,7 @@ class Sides:
             self.sessions[name] = Session(top / name, millstream=name == "ours", conf=settings)
 
     def answers(self, statements, **names):
-        """Of each side, in a directory of its own, whose name is left out."""
+        """The results of each side, in a separate directory, whose name is left out."""
         found = {}
         for name, session in self.sessions.items():
             home = self.top / f"home-{name}"

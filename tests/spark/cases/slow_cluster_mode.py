@@ -121,9 +121,7 @@ def test_a_standalone_cluster(application, tmp_path):
 
 
 def test_kubernetes_builders(stock, application, tmp_path):
-    """Spark makes the driver's pod out of the block, and the spark-submit that the pod runs works with the settings
-    that the pod has.
-    """
+    """Spark makes the driver's pod from the block, and spark-submit works with the settings in the pod."""
     jar, _ = application
     conf = {**block(f"local://{block()['spark.jars']}"), "spark.sql.warehouse.dir": str(tmp_path / "warehouse")}
     given = stock.call(

@@ -74,7 +74,7 @@ def make_tree(top: Path, files: int, ending: str = "") -> None:
 
 
 def lines(top: Path) -> Counter:
-    """What Spark sees, without Spark."""
+    """The lines that Spark sees, read without Spark."""
     found = Counter()
     for directory, folders, names in os.walk(top):
         folders[:] = [name for name in folders if name[0] not in "._"]
@@ -126,7 +126,7 @@ def any_in(directory: Path) -> bool:
 
 
 def killed_after(arguments, reached, delay_s: float) -> bool:
-    """Starts a compaction and kills it some time after it has reached a state; whether it had not ended by itself."""
+    """Starts a compaction and kills it some time after it has reached a state; returns whether it was still running."""
     process = subprocess.Popen(
         command(*arguments),
         env=environment(),
@@ -249,7 +249,7 @@ def parquet_tree(stock, top: Path) -> None:
 
 
 def parquet_content(stock, top: Path):
-    """That two schemas do not agree is no matter to files that are copied: they are read one by one."""
+    """Different schemas do not matter for copied files, which are read one by one."""
     merged = [stock.call("compact_calls:rows", path=f"{top}/k={k}", format="parquet") for k in range(6)]
     return merged, sorted(file.read_bytes() for file in (top / "k=7").glob("*.parquet"))
 

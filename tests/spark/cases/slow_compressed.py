@@ -1,4 +1,4 @@
-"""Large compressed files are divided among tasks by an index, which is never believed more than the file.
+"""Large compressed files are divided among tasks by an index, which is never trusted more than the file.
 
 Run with `make test-group GROUP=compressed`. MILLSTREAM_SEED=N repeats the random files and splits.
 """
@@ -49,7 +49,7 @@ def text():
 
 @pytest.fixture(scope="module")
 def large(text, stock, tmp_path_factory):
-    """The text as a .gz of the gzip command, another one of the same size, and what their lines are."""
+    """The text as a .gz from the gzip command, another one of the same size, and their lines."""
     top = tmp_path_factory.mktemp("large")
     other = wide_lines(Random(2), LINES)
     bodies = [deflated(content, level=1, every=MEGABYTE) for content in (text, other)]
@@ -69,7 +69,7 @@ def large(text, stock, tmp_path_factory):
 
 @pytest.fixture
 def file(large, tmp_path):
-    """A directory of its own with the large file in it, which no session has seen."""
+    """A new directory with the large file, which no session has seen."""
     (tmp_path / "data").mkdir()
     return Path(shutil.copy2(large["first"][0], tmp_path / "data" / "large.gz"))
 
@@ -81,7 +81,7 @@ def divided(session, path, conf=PIECES):
 
 
 def files_in(directory):
-    """All but the checksums that Hadoop writes beside its files."""
+    """All but the checksums that Hadoop writes next to its files."""
     return sorted(path for path in directory.rglob("*") if path.is_file() and path.suffix != ".crc")
 
 
@@ -159,7 +159,7 @@ def told_of(session, file, pattern):
 
 @pytest.fixture
 def logging(top, tmp_path):
-    """A session that logs what Millstream has to tell."""
+    """A session that logs Millstream's messages."""
     session = Session(tmp_path / "logging", millstream=True)
     session.call("remote_calls:log_level", levels={"org.apache.spark.sql.execution.datasources.millstream": "INFO"})
     yield session
@@ -280,7 +280,7 @@ def test_counts_where_no_index_can_be_written(ours, file):
 
 
 def test_a_query_does_not_fail_with_the_job_that_makes_indexes(tmp_path):
-    """No index can be written, so its task returns it, which is more than this driver takes."""
+    """No index can be written, so its task returns it, and it is too large for this driver."""
     path = tmp_path / "data" / "large.gz"
     path.parent.mkdir()
     rng = Random(6)
@@ -326,7 +326,7 @@ def test_a_file_of_the_same_size_is_another_file(ours, large, file, difference):
 
 
 def test_no_row_is_lost_for_an_index_where_damage_is_ignored(ours, large, file):
-    """Another file of the same size and time is not taken for a damaged one."""
+    """Another file of the same size and time is not mistaken for a damaged one."""
     check_divided(ours, file, large["first"][1])
     time_ns = file.stat().st_mtime_ns
     file.write_bytes(large["second"][0].read_bytes())
@@ -405,7 +405,7 @@ def test_an_index_that_is_damaged_is_not_used(ours, large, good_indexes, file, d
 
 
 def test_an_index_of_another_file_gives_no_row(ours, large, good_indexes, file):
-    """Somebody has put it under the name of this file's."""
+    """It was copied to the name of this file's index."""
     bad = file.parent / "_millstream" / good_indexes["first"].name
     bad.parent.mkdir()
     shutil.copy2(good_indexes["second"], bad)
@@ -493,7 +493,7 @@ def test_sessions_that_read_a_new_file_at_once(ours, large, file, tmp_path):
 
 @pytest.mark.parametrize("damage", ["corrupt", "truncated", "wrong checksum"])
 def test_a_large_file_that_is_damaged_after_its_index_was_made(ours, large, file, damage):
-    """Its size and time are as before, so the index is used; the checksums of the chunks tell."""
+    """Its size and time are as before, so the index is used; the checksums of the chunks detect it."""
     check_divided(ours, file, large["first"][1])
     before, content = file.stat(), bytearray(file.read_bytes())
     at = {"corrupt": len(content) // 2, "truncated": len(content) - 1, "wrong checksum": len(content) - 8}[damage]

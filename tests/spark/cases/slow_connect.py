@@ -75,7 +75,7 @@ def conf_block() -> dict[str, str]:
 
 
 def block_without_own_keys() -> dict[str, str]:
-    """The same without Millstream's own keys, so that a client can tell only by a plan."""
+    """The same without Millstream's own keys, so that a client can detect Millstream only by a plan."""
     return {key: value for key, value in conf_block().items() if not key.startswith("spark.millstream.")}
 
 

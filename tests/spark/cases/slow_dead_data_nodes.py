@@ -16,7 +16,7 @@ NODES = ("north", "east")
 MEGABYTE = 1 << 20
 FAST = {
     "spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5",
-    # How long the client waits before it asks again for a block that no node has.
+    # How long the client waits before it requests a block again that no node has.
     "spark.hadoop.dfs.client.retry.window.base": "10",
     "spark.hadoop.dfs.blocksize": str(MEGABYTE),
 }
@@ -51,7 +51,7 @@ IGNORED = {"nothing": "", "missing": "ignoreMissingFiles=True", "corrupt": "igno
 
 
 class DeadNode:
-    """What is read while the first of two data nodes stops. Each file has a copy on both, unless its name says
+    """The rows read while the first of two data nodes stops. Each file has a copy on both, unless its name says
     otherwise.
     """
 

@@ -1,5 +1,5 @@
-"""Access control lists on HDFS: files and directories that a direct write publishes have those that stock Spark's would
-have.
+"""Access control lists on HDFS: files and directories published by a direct write have the same as those of stock
+Spark.
 
 Run with `make test-group GROUP=writes-servers`.
 """
@@ -15,7 +15,7 @@ from test_random_statements import CONF
 NUMBERS = count()
 # A success mark belongs to its first writer.
 WITHOUT_MARKS = {**CONF, "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
-# What the directory of the table allows itself, and what is below it.
+# The access to the directory of the table, and the default below it.
 LISTS = {
     "wider below": "user::rwx,group::r-x,other::---,default:user::rwx,default:user:reader:rwx,default:group::r-x,default:mask::rwx,default:other::---",
     "narrower below": "user::rwx,user:reader:rwx,group::rwx,mask::rwx,other::r-x,default:user::rwx,default:user:reader:r-x,default:group::r-x,default:mask::r-x,default:other::---",

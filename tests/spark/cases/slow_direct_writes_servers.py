@@ -33,8 +33,8 @@ class S3:
         self.root = f"s3a://{BUCKET}"
 
     def end_at(self, step, path, end):
-        """Ends a running driver when a request arrives: before the server receives it, or after the server has carried
-        it out.
+        """Kills a running driver when a request arrives: before the server receives it, or after the server has executed
+        it.
         """
         operation, part, skip, after = step
         where = "" if operation == "DeleteObjects" else f"{path.removeprefix('s3a:/')}/"
@@ -116,7 +116,7 @@ def path(place):
 
 
 def same(both, place, **arguments):
-    """Like in test_direct_writes, with tables and directories below a root; nothing unfinished is left there."""
+    """As in test_direct_writes, with tables and directories below a root; nothing unfinished is left there."""
     for name, session in both.items():
         session.ask(
             "write_calls:run",
@@ -229,7 +229,7 @@ def test_a_long_commit_logs_its_progress(ours, places):
 
 
 # Requests of an overwriting job at which its driver dies: operation, part of the path, number of requests before,
-# whether it is carried out; and the resulting table.
+# whether it is executed; and the resulting table.
 S3_STEPS = [
     (("PutObject", ".begin", 0, True), OLD),
     (("CreateMultipartUpload", "", 2, True), OLD),

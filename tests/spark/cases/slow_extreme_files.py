@@ -1,4 +1,4 @@
-"""Lines of more than 100 MB, and 200,000 empty files of text, beside stock Spark. Run with `make test-group
+"""Lines of more than 100 MB, and 200,000 empty text files, compared with stock Spark. Run with `make test-group
 GROUP=reads-extreme`.
 """
 
@@ -14,7 +14,7 @@ HEAP = "3g"
 MORE_KB = 5 * LONG // 1000
 EMPTY, EACH = 200_000, 1000
 FEW_TASKS = 300
-# What json may have for a string is less by default.
+# json limits strings to less by default.
 JSON_OPTIONS = {"default": {}, "long-strings": {"maxStringLen": str(2 * LONG)}, "failfast": {"mode": "FAILFAST"}}
 LONG_LINES = [(name, "default") for name in ("text", "text.gz", "random.gz", "csv", "csv.gz")] + [
     (name, options) for name in ("json", "json.gz") for options in JSON_OPTIONS
@@ -46,7 +46,7 @@ CONTENTS = {
 
 @pytest.fixture(scope="module")
 def long_lines(top):
-    """A file of each format, plain and compressed, and one whose text hardly becomes shorter by that."""
+    """A file of each format, plain and compressed, and one with text that hardly compresses."""
     directory = top / "long"
     for name, content in CONTENTS.items():
         for ending, pack in {"": lambda data: data, ".gz": lambda data: gzip.compress(data, 1, mtime=0)}.items():

@@ -191,7 +191,7 @@ def follow(pair, sequence):
             "run", {name: {**files[name], "statement": statements[name], "paths": sequence.paths} for name in files}
         )
         if "kill" in statement:
-            # If it fails, the other driver has told the error.
+            # If it fails, the other driver has reported the error.
             answers["stock"]["error"] = None
             if sequence.visibility == random_statements.SWAP and before:
                 check_readers(answers, before, sequence, statement)

@@ -41,7 +41,7 @@ def test_memory_does_not_grow_with_every_cancelled_job(ours, tmp_path, how):
 
 @pytest.mark.parametrize("how", ["DataFrame", "RDD"])
 def test_a_cancelled_job_leaves_no_readers(ours, tmp_path, how):
-    slow_files(tmp_path, 20_000)  # a minute, if nothing ended them
+    slow_files(tmp_path, 20_000)  # a minute, if nothing stopped the tasks
     with LatencyMount(tmp_path, delay_us=50_000, ttl_s=60, prepared=True) as mount:
         got = ours.call("kill_calls:killed", how=how, paths=[str(mount.path)], by="group")
     assert got["end"] == ["cancelled"], got

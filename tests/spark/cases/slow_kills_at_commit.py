@@ -59,7 +59,7 @@ class Victim:
         self.location = f"{self.root}/{self.kind}"
         self.is_random = number % RANDOM_EVERY == RANDOM_EVERY - 1
         self.part = chance.random()  # of the way from the record to the end
-        self.is_after = chance.random() < 0.5  # the request at which it dies has been carried out
+        self.is_after = chance.random() < 0.5  # the request at which it dies has been executed
         self.delay = chance.uniform(0.2, 1.4)  # fraction of the time after which the last driver died
         self.how = chance.choice(["recover", "write"])
 
@@ -132,7 +132,7 @@ class Local:
 
 
 class S3:
-    """Drivers killed while a request that changes something is held, before or after the server has carried it out."""
+    """Drivers killed while a request that changes something is held, before or after the server has executed it."""
 
     visibilities = ("in-place", "metastore-swap")
     environment = None

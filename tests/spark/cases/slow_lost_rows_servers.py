@@ -57,7 +57,7 @@ def start(s3, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ours(start):
-    """The driver whose commits are held. If its journal is gone, others do not wait for it for long."""
+    """The driver whose commits are held. If its journal is gone, others wait for it only briefly."""
     session = start(**{"spark.hadoop.fs.millstream.write.lease.ms": "5000"})
     yield session
     session.close()
@@ -94,7 +94,7 @@ def run_stock(session, *statements, **conf):
 
 
 class Table:
-    """A new table in a database of its own, whose directory is on S3."""
+    """A new table in a separate database, whose directory is on S3."""
 
     def __init__(
         self, session, root, columns="(a int) partitioned by (p string) stored as textfile", is_external=False

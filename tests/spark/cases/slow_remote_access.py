@@ -18,7 +18,7 @@ ROLE = {
     "assumed.role.arn": "arn:aws:iam::000000000000:role/reader",
 }
 MANY = 200
-# The SDK uses no credentials that are said to end within a minute.
+# The SDK uses no credentials whose stated expiry is within a minute.
 LIFE_S = 1
 STATED_MS = 60_000 + 1000 * LIFE_S
 PATIENCE_S = 60
@@ -124,7 +124,7 @@ class Access:
         self.ours.call("remote_calls:log_level", levels=levels)
 
     def limit(self, *rules):
-        """Sets rules besides those about tokens."""
+        """Sets rules in addition to those about tokens."""
         with_tokens = (
             "token",
             "role",
@@ -203,7 +203,7 @@ def held(access, least):
 @pytest.mark.parametrize("name", ["stock", "ours"])
 @pytest.mark.parametrize("operation", ["ListObjectsV2", "GetObject"])
 def test_a_role_is_assumed_again_within_a_job(access, name, operation):
-    """When all readers wait for an answer, what they were given ends; the remaining requests need other credentials."""
+    """When all readers wait for a response, their credentials expire; the remaining requests need others."""
     session, path = getattr(access, name), many(access, "renewed")
     session.call("remote_calls:read", root=path, reads={"one": "spark.read.text(f'{root}/part-00000.txt')"})
     access.bed.inject({"operation": operation, "path": "renewed", "do": "hold"})
@@ -238,7 +238,7 @@ def test_credentials_that_end_after_the_listing_are_the_error_of_stock(access, s
 
 
 def without_numbers(answer):
-    """Which of the files is read first is not the same in both."""
+    """The file that is read first differs between the sessions."""
     return {key: re.sub(r"part-\d+", "part", value) for key, value in answer.items()}
 
 
@@ -263,7 +263,7 @@ def test_credentials_that_end_within_a_job_are_the_error_of_stock(access):
 
 @pytest.mark.parametrize("operation", ["ListObjectsV2", "GetObject"])
 def test_requests_that_are_refused_are_the_error_of_stock(access, operation):
-    """As where a policy allows HEAD requests and listings, but no reading of data, or the like."""
+    """As with policies that allow HEAD requests and listings, but not reading data, or similar."""
     access.limit(
         {
             "bucket": "static",

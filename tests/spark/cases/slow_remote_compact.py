@@ -40,7 +40,7 @@ LINES = {
 
 
 class Place:
-    """A bed with a stock session and one with Millstream."""
+    """A file system with a stock session and one with Millstream."""
 
     def __init__(self, bed, url: str, conf: dict[str, str], classpath: list[Path], homes):
         self.bed, self.url, self.homes = bed, url, homes
@@ -306,7 +306,7 @@ def test_an_object_that_changes_while_it_is_read_is_left(s3, change, skip, text)
     assert [(group["directory"], group["files"]) for group in done["left"]] == [(f"{source}/a", 2)]
     reason = done["left"][0]["reason"]
     assert reason.startswith(f"{source}/a/held.txt: ")
-    # Whether another part has been read by then is a matter of luck.
+    # Whether another part has been read by then is random.
     assert "has changed" in reason or ((change, skip) == ("deleted", 0) and "No such file" in reason)
     assert s3.lines(target) == [["/b", "1"], ["/b", "2"]]
 

@@ -1,5 +1,5 @@
-"""Compressed text on S3 and HDFS: the rows are those of stock Spark, or of the text itself, and tasks share large files
-by an index that is kept there, whatever happens to objects and requests.
+"""Compressed text on S3 and HDFS: the rows are the same as with stock Spark, or in the text itself, and tasks share
+large files by an index that is kept there, whatever happens to objects and requests.
 
 Run with `make test-group GROUP=compressed-remote`.
 """
@@ -176,7 +176,7 @@ def check_divided(session, path, digest, conf=PIECES):
 
 
 def stored(place, directory):
-    """Everything below a directory, with what changes when a file is written again."""
+    """All files below a directory, with the metadata that a rewrite changes."""
     return place.stock.call("compressed_calls:stored", path=directory)
 
 
@@ -289,7 +289,7 @@ def test_a_file_of_the_same_size_is_another_file(place, second, large, file, dir
 @pytest.mark.parametrize("ignores", ["false", "true"])
 @pytest.mark.parametrize("name", ["second", "longer"])
 def test_a_file_that_is_replaced_after_it_was_listed(place, large, file, tmp_path, name, ignores):
-    """The rows are those of the new one: versions are asked for when a query is planned."""
+    """The rows come from the new one: versions are requested when a query is planned."""
     check_divided(place.ours, file, large["first"][1])
     source, digest = large["second"]
     if name == "longer":

@@ -144,7 +144,7 @@ def test_hidden_files_among_paths(place, paths):
 
 @ON_S3
 def test_a_closed_file_system_says_so(s3):
-    """In sessions of its own: in Hadoop 3.4.1, S3A counts no requests any more in a JVM that has closed a file system."""
+    """In separate sessions: in Hadoop 3.4.1, S3A stops counting requests in a JVM that has closed a file system."""
     sessions = [s3.session(f"closing-{millstream}", millstream=millstream) for millstream in (False, True)]
     expected, actual = (
         session.call("remote_calls:list_files_of_closed", path=f"{s3.root}/small") for session in sessions
@@ -345,8 +345,8 @@ def test_retries_are_limited_as_those_of_s3a(s3):
 
 @ON_S3
 def test_a_bucket_that_turns_requests_away_is_asked_more_slowly(s3):
-    """And no row is lost. S3 serves so many requests in a second; what is turned away was in vain."""
-    objects, rate = 500, 50  # so few that a busy machine asks for more
+    """And no row is lost. S3 serves that many requests per second; refused requests were wasted."""
+    objects, rate = 500, 50  # so few that even a busy machine requests more
     s3.stock.call("remote_calls:put", root=f"{s3.root}/many", files={f"{i:04}.txt": f"{i}\n" for i in range(objects)})
     s3.bed.set_rate(rate)
     try:

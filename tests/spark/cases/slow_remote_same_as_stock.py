@@ -43,7 +43,7 @@ NOT_ON = {
 }
 if pyspark.__version__.startswith("4.0."):
     NOT_ON["s3"]["a hidden object that is the root is listed, as in later versions"] = ["a hidden file as the root"]
-# Cases of which something else is expected than on local files.
+# Cases with other expectations than on local files.
 CASES = {
     # Directories that are named as Parquet's summaries are left to Spark.
     ("s3", "hidden names recursive"): replace(queries.CASES["hidden names recursive"], index=queries.STOCK),
@@ -90,7 +90,7 @@ def put_into_bucket(data: Path, bucket: Path) -> None:
 
 @pytest.fixture(scope="module")
 def place_of(places, data, tmp_path_factory):
-    """Sessions on S3 or HDFS by kind, where the data of the cases is put when it is first asked for."""
+    """Sessions on S3 or HDFS by kind; the data of the cases is written there on first use."""
 
     @cache
     def place_of(kind):

@@ -111,7 +111,7 @@ def test_objects_that_change_once_they_are_listed(versions, change, bucket):
 
 
 def without_names(answer, name):
-    """Which of the objects that are gone is met first is chance, and each session has objects of its own."""
+    """Which of the deleted objects is found first is random, and each session has separate objects."""
     return {
         key: value if key == "value" else re.sub(r"part-\d+", "part", value).replace(f"/{name}/", "/session/")
         for key, value in answer.items()
@@ -120,7 +120,7 @@ def without_names(answer, name):
 
 @pytest.mark.parametrize("bucket", BUCKETS)
 def test_transport(versions, bucket):
-    """Where S3A is told to follow versions, its own client reads."""
+    """If S3A is configured to follow versions, its own client reads."""
     path = f"s3a://{bucket}/transport"
     versions.put(path, "old")
     plan = versions.ours.call("remote_calls:plan", path=path)

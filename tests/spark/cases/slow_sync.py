@@ -42,7 +42,7 @@ def test_local_trees_to_a_store_and_back(remote, local, seed):
     returned = remote.sync(there, back)
     assert returned["problems"] == [], returned
     assert sync_trees.contents(back) == sync_trees.contents(source)
-    # Milliseconds are what HDFS has; S3 has no times of directories.
+    # HDFS stores milliseconds; S3 has no times of directories.
     assert {name: about[4] for name, about in sync_trees.snapshot(back, unit_ns=10**6).items() if about[5]} == {
         name: about[4] for name, about in sync_trees.snapshot(source, unit_ns=10**6).items() if about[5]
     }
@@ -54,7 +54,7 @@ def test_mutated_copies_are_repaired(remote, local, seed):
     source, there, other = local / "source", remote.new(), local / "other"
     sync_trees.make(source, seed, allowed=allowed_in(remote.kind), links=False)
     sync_trees.make(other, seed + 1, files=60, allowed=allowed_in(remote.kind), links=False)
-    # What both have is of one kind or of another.
+    # Common entries have the same kind or different kinds.
     for number, path in enumerate(sorted(source.rglob("*"))[:20]):
         place = other / path.relative_to(source)
         if not place.parent.is_dir() or place.exists():
@@ -159,7 +159,7 @@ def test_the_server_copies_within_s3(places, local):
     s3.place.bed.reset_statistics()
     assert s3.sync(one, other)["copied_files"] == 41
     made = s3.place.bed.statistics().by_kind
-    # Some more are renames of what the run has in its working directory.
+    # Some more are renames in the run's working directory.
     assert made["CopyObject"] >= 41, made
     assert s3.contents(other) == sync_trees.contents(source)
     assert nothing_happens(s3.sync(source, other, delete=True))

@@ -79,7 +79,7 @@ def test_items_are_those_of_rsync(tmp_path, options):
         text=True,
     )
     done = run("--delete", "--modify-window=0", *options.split(), f"{source}/", target, expected=by_rsync.returncode)
-    # What is skipped is told on standard error, like all that is no change.
+    # Skipped entries are reported on standard error, like everything that is not a change.
     ours, theirs = (
         Counter(line for line in text.splitlines() if not line.startswith("skipping"))
         for text in (done.stdout.rsplit("\n", 2)[0], by_rsync.stdout)

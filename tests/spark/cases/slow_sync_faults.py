@@ -75,7 +75,7 @@ def test_a_killed_driver_leaves_whole_files_and_the_next_run_completes_the_tree(
         if has_checkpoint:
             assert done["notices"] == [f"resuming the run whose plan is in file:{local / 'checkpoint'}"]
             assert done["kept"] >= FILES // 4 and done["kept"] + done["copied_files"] == FILES, done
-            # It is finished: the next run makes a plan of its own.
+            # It is finished: the next run makes a new plan.
             (local / "source/d0/f0").write_text("changed")
             assert again.call("sync_calls:sync", **options)["copied_files"] == 1
         else:
@@ -91,9 +91,7 @@ def phases(checkpoint: Path) -> list[str]:
 
 
 def test_a_run_is_resumed_from_every_phase(ours, local):
-    """As if the driver had ended when a phase had begun: what that phase and later ones do is done again, or for the
-    first time.
-    """
+    """As if the driver had died when a phase had begun: that phase and later ones run again, or for the first time."""
     source, target, checkpoint = local / "source", local / "target", local / "checkpoint"
     sync_trees.many_files(source, 60, 6)
     (source / "deep/er").mkdir(parents=True, mode=0o500)
@@ -238,7 +236,7 @@ def test_files_that_change_while_they_are_read(ours, local, slow, change, status
         assert (target / "d0/moving").read_text() == "old", "it was copied among the first"
         moving.unlink()
         done = ours.answer()
-        if done["exit_code"] == 0:  # it was being read, and its copy is that of a file that was there
+        if done["exit_code"] == 0:  # it was being read, and the copy is complete
             assert (target / "d0/moving").read_bytes() == b"x" * (8 << 20)
             return
     else:
@@ -340,7 +338,7 @@ def test_an_object_that_is_replaced_while_it_is_read_is_read_again(places, local
 
 
 def test_calls_to_the_name_node_that_are_lost(places, local):
-    """Without high availability, HDFS's client does not repeat every call: then the run says what failed, and the next
+    """Without high availability, the HDFS client does not retry every call: the run reports what failed, and the next
     one completes the tree.
     """
     hdfs, source = Remote(places["hdfs"]), local / "source"

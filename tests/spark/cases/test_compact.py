@@ -50,7 +50,7 @@ def entries(top) -> list[str]:
 
 def random_tree(top: Path, seed: int) -> str:
     chance = random.Random(seed)
-    # Stock Spark cannot read files with a colon in their names; what follows a dot has to be a known ending.
+    # Stock Spark cannot read files with a colon in their names; what follows a dot must be a known extension.
     names = [
         name
         for name in NASTY_NAMES
@@ -230,7 +230,7 @@ def test_parquet_becomes_lines(stock, ours, tmp_path, codec, ending):
 
 
 def test_files_with_colons_in_their_names_are_merged_unless_spark_has_to_open_them(stock, ours, tmp_path):
-    """Hadoop takes the colon in the name of a checksum file for the end of a scheme."""
+    """Hadoop mistakes the colon in the name of a checksum file for the end of a scheme."""
     source = tmp_path / "source"
     lines = {
         f"lines/{name}": gzip.compress(name.encode() + b"\n") for name in ("a:1.txt.gz", "b.txt.gz", "c:d:2.txt.gz")
@@ -263,7 +263,7 @@ def test_files_with_colons_in_their_names_are_merged_unless_spark_has_to_open_th
 
 
 def test_what_cannot_be_written_is_left_by_a_dry_run_too(ours, tmp_path):
-    """Hadoop's zstd needs its native library, which pip's Spark has not."""
+    """Hadoop's zstd needs its native library, which Spark from pip lacks."""
     source = tree(tmp_path / "source", {f"{directory}/{n}.txt": b"%d\n" % n for directory in "ab" for n in range(3)})
     arguments = {"src": source, "in_place": True, "plain_files": True, "codec": "zstd"}
     dry, done = (ours.call("compact_calls:compact", dry_run=dry_run, **arguments) for dry_run in (True, False))
@@ -507,7 +507,7 @@ def test_a_dry_run_of_undo_and_purge_changes_nothing(ours, tmp_path, action):
     source = tree(tmp_path / "source", {"k=1/a": b"1\n", "k=1/b": b"2\n"})
     ours.call("compact_calls:compact", src=source, in_place=True, plain_files=True)
     kept = tmp_path / ".source.millstream-replaced" / "1"
-    # What an earlier version called it.
+    # Its name in an earlier version.
     (kept / ".record").rename(kept / "record")
 
     def state():

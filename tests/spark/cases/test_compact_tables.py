@@ -1,4 +1,4 @@
-"""`millstream.compact` leaves alone what is not known to be plain files, and undoes what it has done in place."""
+"""`millstream.compact` leaves files alone that are not known to be plain, and undoes compactions in place."""
 
 import bz2
 import gzip
@@ -144,7 +144,7 @@ def test_files_that_are_not_known_to_be_lines_are_left(ours, tmp_path, seed):
 UUID = "0b1c2d3e-0000-4000-8000-00000000000a"
 # Line breaks of several kinds.
 BREAKS = ["\n", "\r", "\u0085", "\u2028", "\u2029"]
-# Names of files that are not known to be lines without an ending, and a word of the reason why they are left.
+# Names of files not known to be lines without an extension, and a word of the reason why they are left.
 UNKNOWN_NAMES = [
     *(
         (f"{{}}.{end}", "last dot")
@@ -196,7 +196,7 @@ UNKNOWN_NAMES = [
         for end in (*BREAKS, "", " (1)", "~", "-copy", ".c\n000.txt", ".c000\n.txt", ".c000.txt\n", ".txt.1")
     ),
 ]
-# Names of files without an ending, as Hive, Hadoop, Spark and others write them.
+# Names of files without an extension, as Hive, Hadoop, Spark and others write them.
 KNOWN_NAMES = [
     "00000{}_0",
     "00000{}_0_copy_1",

@@ -1,4 +1,4 @@
-"""Compressed text beside stock Spark: the rows, and what becomes of files that are damaged."""
+"""Compressed text compared with stock Spark: the rows, and the handling of damaged files."""
 
 import bz2
 import gzip
@@ -29,7 +29,7 @@ MIXED_FORMS = ("text", "by file", "count", "contains", "whole", "read_text")
 
 
 def asked(roomy, call, **arguments):
-    """The answers of both sessions, which work at once."""
+    """The answers of both sessions, which run concurrently."""
     for session in roomy.values():
         session.ask(call, **arguments)
     answers = [session.answer() for session in roomy.values()]
@@ -161,7 +161,7 @@ def whole(roomy, tmp_path_factory):
     return whole
 
 
-# Hadoop does not look at what is around the blocks of these, and reads no LZ4 frames.
+# Hadoop does not check the data around the blocks of these, and reads no LZ4 frames.
 LENIENT = ("bz2", "snappy", "hadoop-lz4", "lz4")
 
 
@@ -307,7 +307,7 @@ def test_a_file_that_became_shorter_is_an_error(ours, tmp_path, form, codec, lef
     at = {"nothing": 0, "a device": "/dev/null", "whole members": len(members[0])}[left]
     keys = (
         ["ignoreMissingFiles"] if form in ("text file", "whole") else ["ignoreMissingFiles", "ignoreCorruptFiles"]
-    )  # an RDD has settings of its own
+    )  # an RDD has separate settings
     for conf in ({}, *({f"spark.sql.files.{key}": "true"} for key in keys)):
         for name in "abc":
             (tmp_path / f"{name}.{codec}").unlink(missing_ok=True)

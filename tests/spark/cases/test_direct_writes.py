@@ -23,7 +23,7 @@ KINDS = {"text": "stored as textfile", "parquet": "stored as parquet", "datasour
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """A stock session and one with direct writes, each with a metastore of its own."""
+    """A stock session and one with direct writes, each with a separate metastore."""
     top = tmp_path_factory.mktemp("writes")
     sessions = {name: Session(top / name, millstream=name == "ours", conf=HIVE) for name in ("stock", "ours")}
     yield sessions

@@ -6,7 +6,7 @@ import pytest
 from sessions import Session
 
 FORMATS = ("text", "csv", "json", "parquet", "orc")
-# What tools take from the logs; other facts are Spark's, too, but for the name of the index.
+# The facts that tools read from the logs; the others are also as in Spark, except for the name of the index.
 FACTS = ("Format", "ReadSchema", "PushedFilters", "DataFilters", "PartitionFilters", "Batched")
 
 

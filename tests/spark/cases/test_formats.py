@@ -1,6 +1,4 @@
-"""`millstream formats` and `millstream.formats`: what they measure, what they recommend, and that nothing is left
-behind.
-"""
+"""`millstream formats` and `millstream.formats`: measurements, recommendations, and no leftovers."""
 
 import gzip
 import json
@@ -30,7 +28,7 @@ def text(tmp_path):
 
 
 def command(temporary, *arguments):
-    """Spark has memory for what Hadoop's codec takes the header of an LZ4 frame for."""
+    """Spark has enough memory for the size that Hadoop's codec reads from the header of an LZ4 frame."""
     conf = {
         "spark.driver.memory": "6g",
         "spark.driver.host": "127.0.0.1",

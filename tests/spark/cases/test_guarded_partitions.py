@@ -1,5 +1,5 @@
-"""A statement looks for the partitions that it reads, which may be elsewhere, at a bounded cost, and none that cannot
-be found stops it (issue 36).
+"""A statement looks for the partitions that it reads, which may be elsewhere, at a bounded cost, and continues if one
+cannot be found (issue 36).
 """
 
 import pytest
@@ -33,7 +33,7 @@ def session(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["serde", "source"])
 def tables(session, request):
-    """The tables of a database, which is the current one. Warnings, which are given once for a table, begin anew."""
+    """The tables of a database, which is the current one. Warnings, which are given once for a table, are reset."""
     created = {
         "serde": "(a string) partitioned by (p string) stored as textfile",
         "source": "(a string, p string) using text partitioned by (p)",
@@ -112,7 +112,7 @@ def test_a_location_that_cannot_be_reached_is_no_reason_to_refuse_a_statement_th
         f"alter table {far} partition (p='2') set location '{location}'",
     )
 
-    # A common table expression that is used twice is looked at without the conditions on it.
+    # A common table expression that is used twice is examined without the conditions on it.
     told = run(
         in_memory,
         f"insert overwrite table copy with x as (select * from {far}) select a from x where p = '1' union select p from x where p = '1'",

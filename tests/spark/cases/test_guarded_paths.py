@@ -1,5 +1,5 @@
-"""A table with a committed but unfinished write, whose files are read or written by another way than its name (issue
-36, rows W1 and W4).
+"""A table with a committed but unfinished write, whose files are read or written not by its name (issue 36, rows W1
+and W4).
 
 The driver that wrote it is killed once; each test puts the directory back as the driver left it. On S3:
 slow_lost_rows_servers.py.
@@ -210,7 +210,7 @@ def test_a_statement_that_names_a_file_that_a_torn_overwrite_replaces_is_refused
 
 @pytest.mark.parametrize("mode, files", [(0o755, "files in {}"), (0o1777, "{}/")], ids=["not writable", "sticky"])
 def test_a_commit_is_carried_out_only_as_far_as_its_user_could(table, tmp_path, mode, files):
-    """Whoever may write to a directory, as to /tmp, could have others delete what is theirs below it."""
+    """Anyone who may write to a directory, such as /tmp, could make others delete their own files below it."""
     drivers, folder, name = table.drivers, tmp_path / "t", f"r{next(NUMBERS)}"
     drivers.run(
         f"create table {name} (a int) partitioned by (p string) stored as textfile location '{folder}'",
@@ -300,7 +300,7 @@ def test_a_part_of_a_table_is_read_and_written_whatever_became_of_its_other_part
         f"insert overwrite directory '{part}' stored as textfile select /*+ repartition(8) */ id from range(10, 50)"
     )
     drivers.kill_at(PUBLISH.format(tmp_path / "t"), 3, statement)
-    # Nobody can finish this commit, as if it were another user's.
+    # No one can finish this commit, as if it were another user's.
     (record,) = (part / ".direct-writes").glob("*.commit")
     record.write_bytes(b"damaged")
 

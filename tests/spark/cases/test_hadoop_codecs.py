@@ -32,7 +32,7 @@ def masked_crc32c(data):
 
 
 def snappy_framing(text, _):
-    """As snzip writes text that does not get shorter."""
+    """As snzip writes text that does not compress."""
     chunks = [text[start : start + 65_536] for start in range(0, len(text), 65_536)]
     framed = (
         struct.pack("<I", (len(chunk) + 4) << 8 | 1) + struct.pack("<I", masked_crc32c(chunk)) + chunk
@@ -41,7 +41,7 @@ def snappy_framing(text, _):
     return b"\xff\x06\0\0sNaPpY" + b"".join(framed)
 
 
-# By ending, of forms that Hadoop's own codecs do not read, or not everywhere.
+# By extension, forms that Hadoop's own codecs do not read, or not everywhere.
 FILES = {
     "lz4": {
         name: variants_of("lz4")[name] for name in ("lz4", "linked", "small-blocks", "frames", "legacy", "skippable")
@@ -63,7 +63,7 @@ def sessions(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trees(sessions, tmp_path_factory):
-    """The lines of files, and their directory by ending: in all forms of the ending, also that of Hadoop."""
+    """The lines of files, and their directory by extension: in all forms of the extension, including Hadoop's."""
     made = {}
 
     def tree(ending):
@@ -110,7 +110,7 @@ def test_json_of_many_lines(sessions, tmp_path):
     assert sessions["ours"].call("hadoop_codec_calls:json_of_many_lines", path=str(tmp_path / "compressed")) == expected
 
 
-# Hive's and Spark's readers differ in what they do with the end of a file that comes too early.
+# Hive's and Spark's readers differ at the premature end of a file.
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("name", "damage"),
@@ -289,7 +289,7 @@ def test_without_the_native_library_frames_are_an_error_and_files_of_hadoop_are_
 
 
 def test_executors_decode(tmp_path, trees):
-    """In JVMs of their own, which get the codecs from the driver's configuration."""
+    """In separate JVMs, which get the codecs from the driver's configuration."""
     path, lines = trees("lz4")
     session = Session(
         tmp_path / "home",

@@ -59,12 +59,12 @@ def records(result):
 
 
 def messages(result):
-    """Without what Spark says when it starts."""
+    """Without Spark's messages at its start."""
     return [line for line in result.stderr.splitlines() if line.startswith("millstream: ")]
 
 
 def indexes_in(directory):
-    """By name, what changes when an index is made again."""
+    """By name, the metadata that changes when an index is made again."""
     return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in directory.glob("*.gzidx")}
 
 
@@ -185,7 +185,7 @@ def test_a_spark_job_prunes(file, tmp_path, place):
 
 @pytest.mark.parametrize(("place", "mode"), [("beside", 0), ("directory", 0), ("directory", 0o444)])
 def test_a_spark_job_passes_over_a_directory_that_it_may_not_read(file, tmp_path, place, mode):
-    """It says so, makes the other indexes, and removes none whose file it cannot see."""
+    """It reports this, makes the other indexes, and removes none whose file it cannot see."""
     where = [f"--directory={tmp_path / 'indexes'}"] if place == "directory" else []
     locked, open_one = file.parent / "locked", file.parent / "open"
     for directory in (locked, open_one):

@@ -26,9 +26,7 @@ def test_random_columns(stock, ours, data, seed, format_name):
 
 
 def test_files_with_wrong_metadata(stock, ours, data, seed):
-    """Of a file that stock Spark reads, the rows are those of stock Spark; one that it drops or refuses is dropped or
-    refused.
-    """
+    """A file that stock Spark reads has the same rows; one that it drops or refuses is dropped or refused."""
     rng = Random(seed)
     sources = [
         file

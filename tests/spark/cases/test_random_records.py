@@ -1,5 +1,5 @@
-"""Random csv and json files in one task, beside stock Spark. `MILLSTREAM_SEED=N` repeats a run; the seed is in the
-test's name.
+"""Random csv and json files in one task, compared with stock Spark. `MILLSTREAM_SEED=N` repeats a run; the seed is in
+the test's name.
 """
 
 import record_files
@@ -9,7 +9,7 @@ MARK = "\ufeff"
 
 
 def answers(stock, ours, path, directory):
-    """Those of both sessions, which work at once."""
+    """The answers of both sessions, which run concurrently."""
     path.mkdir(parents=True)
     for name, content in directory.files.items():
         (path / name).write_bytes(content)

@@ -90,7 +90,7 @@ def test_a_file_larger_than_a_partition_is_split(stock, ours, data):
 
 
 def test_large_files_of_any_name(stock, ours, data):
-    """Spark reads them, but would take some of these names for patterns or escapes."""
+    """Spark reads them, but would interpret some of these names as patterns or escapes."""
     tree = data / "large-names"
     names = [
         "[ab]",

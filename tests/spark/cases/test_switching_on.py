@@ -1,4 +1,4 @@
-"""The conf block: what it switches on, what each of its lines is for, and that it does no harm where the jar is not."""
+"""The conf block: what it switches on, why each line is needed, and that it does no harm where the jar is missing."""
 
 import json
 import os

@@ -461,7 +461,7 @@ def test_what_exists_stays_in_the_way_of_directories_if_it_is_ignored(ours, pair
     ],
 )
 def test_a_directory_that_keeps_its_place_keeps_what_is_in_it(ours, pair, tmp_path, options):
-    """The source has something else of that name, which is not copied, so what is in the directory is no surplus."""
+    """The source has another kind of entry of that name, which is not copied, so the directory's contents are kept."""
     source, destination = pair
     files(source, file="new", d__e="new")
     (source / "link").symlink_to("file")

@@ -1,6 +1,4 @@
-"""`millstream.sync` keeps what local files have besides their contents: hard links, ACLs, extended attributes, holes,
-owners.
-"""
+"""`millstream.sync` preserves the metadata of local files: hard links, ACLs, extended attributes, holes, owners."""
 
 import json
 import os

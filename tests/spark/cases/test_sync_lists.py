@@ -1,4 +1,4 @@
-"""`millstream.sync` of listed paths alone, with rsync as the oracle."""
+"""`millstream.sync` of listed paths only, with rsync as the oracle."""
 
 import os
 import random
@@ -27,7 +27,7 @@ def state(top: Path, with_root: bool = False) -> dict:
 
 
 def written(path: str, chance: random.Random) -> str:
-    """A path in one of the ways in which a list can have it."""
+    """A path in one of the notations that a list allows."""
     return chance.choice(["{}", "{}", "./{}", "/{}", "none/../{}"]).format(path) + chance.choice(["", "", "/", "/."])
 
 

@@ -9,7 +9,7 @@ import sync_trees
 from sync_trees import sync
 
 CASES = 3
-# What Python is told, and rsync, each with its chance.
+# The arguments for Python and for rsync, each with its probability.
 OPTIONS = [
     ("links", False, "--no-links", 0.15),
     ("devices", False, "--no-devices", 0.15),
@@ -95,7 +95,7 @@ def with_names_below(top, directories):
 
 
 def printed(name):
-    """A name as a problem has it."""
+    """A name as written in a problem."""
     return os.fsencode(name).decode(errors="backslashreplace")
 
 
@@ -115,7 +115,7 @@ def test_random_options_do_what_they_do_for_rsync(ours, tmp_path, seed):
         about = f"seed {seed}, tree {number}: {' '.join(theirs)}"
         before = state(destination, True)
         several = {name for name in before if not mine.get("hard_links") and is_linked(destination / name)}
-        # What keeps its place although the source has a directory gets the time of that from rsync.
+        # rsync gives an entry that stays although the source has a directory the time of that directory.
         barred = {
             name
             for name in before
@@ -128,7 +128,7 @@ def test_random_options_do_what_they_do_for_rsync(ours, tmp_path, seed):
             # rsync 3.5.0 sometimes loses its place in its list where it cannot make way for files with several names.
             continue
         done = sync(ours, source, destination, **mine)
-        # Where nothing is to be made in such a directory, rsync does not mind.
+        # If nothing has to be created in this directory, rsync reports no error.
         is_of_barred = done.get("problems") and {problem["path"] for problem in done["problems"]} <= set(
             map(printed, barred)
         )
@@ -140,10 +140,10 @@ def test_random_options_do_what_they_do_for_rsync(ours, tmp_path, seed):
         # Without -p, rsync gives what replaces a link the mode of the link.
         found, wanted = (state(tree, mine.get("perms", True)) for tree in (destination, expected))
         if not mine.get("times", True) or (mine.get("omit_dir_times") and wanted["."][-2] == before["."][-2]):
-            # The root has held what was temporary, even if nothing in it has changed.
+            # The root has held temporary files, even if nothing in it has changed.
             for tree in found, wanted:
                 tree["."] = (*tree["."][:-2], None, tree["."][-1])
-        # After an error, rsync deletes all the same.
+        # rsync deletes even after an error.
         names = (
             wanted.keys()
             if any("nothing is deleted" in notice for notice in done["notices"])

@@ -1,4 +1,4 @@
-"""`millstream.sync` with rules of filters and of deletions, beside rsync, and the lines that `psync --spark` writes."""
+"""`millstream.sync` with rules for filters and deletions, compared with rsync, and the output of `psync --spark`."""
 
 import json
 import os
@@ -202,7 +202,7 @@ def test_deletions_come_first_if_asked(ours, pair):
     files(source, a="1", b="2")
     files(destination, old__x="gone")
     (source / "b").chmod(0)
-    # That b cannot be read is found out when the deletions are done.
+    # The error of reading b comes when the deletions are done.
     done = sync(ours, source, destination, delete_before=True)
     assert (done["errors"], done["deleted"], done["exit_code"]) == (1, 2, 23), done
     assert os.listdir(destination) == ["a"]
@@ -260,7 +260,7 @@ def test_lines_are_those_of_psync_without_spark(pair, options, operand):
     rsync("-aX", f"{before}/", f"{destination}/")
     conf = ["--conf=spark.ui.enabled=false", "--conf=spark.ui.showConsoleProgress=false"]
     found = lines("--spark=local[2]", *conf, *options, f"{source.parent}/{operand}", destination)
-    # The names of what is skipped are notices there.
+    # The names of skipped entries are notices there.
     assert [line for line in found if " entries (" not in line] == [
         line for line in expected if not line.startswith("skipping")
     ]

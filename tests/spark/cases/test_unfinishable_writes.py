@@ -160,7 +160,7 @@ def test_an_overwrite_that_executors_carry_out(session, tmp_path):
 
 
 LONG = "insert into {name} partition(k, l, m, n) select 1, " + ", ".join(f"'{letter * 240}'" for letter in "klmn")
-# Derby takes 'x' and 'x ' for one value, and stores no name of a partition that is longer than 767 characters.
+# Derby treats 'x' and 'x ' as equal, and stores no partition name longer than 767 characters.
 NAMES = {
     "two new ones": (
         [],
@@ -218,7 +218,7 @@ def test_partitions_whose_names_are_only_doubtful(session, tmp_path):
     [("serde", "in-place"), ("source", "in-place"), ("source", "exchange"), ("source", "metastore-swap")],
 )
 def test_an_overwrite_removes_links_and_special_files(session, tmp_path, kind, visibility):
-    """In and below a partition; links are removed, and not what they lead to."""
+    """In and below a partition; links are removed, but not their targets."""
     table = Table(session, tmp_path / "t", kind, visibility=visibility, **{"replaced.keep.ms": 0})
     other, partition = tmp_path / "other", table.folder / "k=1"
     other.mkdir()

@@ -1,4 +1,4 @@
-"""What the JVM and native code pass to each other is what testdata/ says; native tests read and write the same files."""
+"""The JVM and native code exchange data in the formats of testdata/; native tests read and write the same files."""
 
 from pathlib import Path
 

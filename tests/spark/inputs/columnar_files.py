@@ -124,7 +124,7 @@ def write(spark, root: Path) -> None:
 
 
 def broken(writer: Writer) -> None:
-    """Good files beside one that is cut off, one whose footer is noise, and one whose data are."""
+    """Good files next to one that is cut off, one whose footer is noise, and one whose data are."""
     for directory, spoil in {
         "cut": lambda content: content[:-10],
         "footer": lambda content: content[:-60] + b"\xff" * 40 + content[-20:],

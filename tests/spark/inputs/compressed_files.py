@@ -121,7 +121,7 @@ def gzipped(
 
 
 def bgzf(text: bytes, rng: Random | None = None) -> bytes:
-    """As bgzip writes it: members of at most 64 KB that tell their sizes, and an empty one at the end."""
+    """As bgzip writes it: members of at most 64 KB that contain their sizes, and an empty one at the end."""
     parts = []
     for start in [*range(0, len(text), 65_280), len(text)]:
         block = text[start : start + 65_280]
@@ -148,7 +148,7 @@ def seek_table(sizes: list[tuple[int, int]]) -> bytes:
 
 
 def pzstd(text: bytes, rng: Random) -> bytes:
-    """As pzstd writes it: before each frame one that tells its size."""
+    """As pzstd writes it: before each frame another with its size."""
     frames = [zstd(piece, rng) for piece in pieces_of(text, rng)]
     return b"".join(skippable(struct.pack("<I", len(frame))) + frame for frame in frames)
 
@@ -222,7 +222,7 @@ HADOOP = {
 
 @dataclass(frozen=True)
 class Corpus:
-    """The same tree twice: of compressed files, and of plain ones whose names lack the ending."""
+    """The same tree twice: with compressed files, and with plain ones whose names lack the extension."""
 
     codec: str
     root: Path
@@ -303,7 +303,7 @@ def build(corpus: Corpus, seed: int) -> None:
 
 
 def mix(corpora: list[Corpus], mixed: Corpus) -> None:
-    """Links to the files `few` of all corpora in the directories `text` and `few`, and plain files beside them."""
+    """Links to the files `few` of all corpora in the directories `text` and `few`, and plain files next to them."""
     for corpus in corpora:
         for source, target in ((corpus.compressed, mixed.compressed), (corpus.plain, mixed.plain)):
             for directory in ("text", "few"):
@@ -393,5 +393,5 @@ def damages_of(codec: str) -> dict[str, Callable[[bytes, Random], bytes]]:
 
 
 def meant(damage: str, text: bytes) -> bytes:
-    """The text of a damaged file for a reader that the damage does not disturb."""
+    """The text of a damaged file for a reader that ignores the damage."""
     return b"" if damage == "empty" else text * 2 if "two" in damage or damage == "wrong seek table" else text

@@ -1,8 +1,8 @@
 """Parquet files with random edits of their metadata, made from a seed.
 
 A footer and a page header are structures of Thrift's compact protocol. They are parsed to trees, edited and written
-again, so that an edit is one of the meaning, as of a writer that is wrong: other than of random bytes, most of these
-files are well-formed.
+again, so that an edit changes the meaning, like a wrong writer: unlike with random bytes, most of these files are
+well-formed.
 """
 
 from dataclasses import dataclass
@@ -145,7 +145,7 @@ def path(chunk: Value) -> Value:
 
 
 def other_number(number: int, numbers: list[int], rng: Random) -> int:
-    # Not a large one: readers take it for a size, and allocate as much.
+    # Not a large one: readers use it as a size, and allocate that much.
     return rng.choice((0, 1, -1, number + 1, number - 1, number * 2, number // 2, -number, rng.choice(numbers)))
 
 

@@ -1,7 +1,7 @@
 """Random directories of csv and json files, and options to read them with, made from a seed.
 
-Spark has a parser for each file, so the files begin with whatever a parser treats in another way there: byte order
-marks, headers, blank lines and comments. Some have lines at which a parser fails.
+Spark has a parser for each file, so the files begin with data that a parser treats differently there: byte order marks,
+headers, blank lines and comments. Some have lines at which a parser fails.
 """
 
 import gzip

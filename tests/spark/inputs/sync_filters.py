@@ -18,7 +18,7 @@ class Node:
 
 
 def tree(chance: random.Random, most: int = 45) -> list[Node]:
-    """Entries of one kind on both sides, so that nothing is in the way of anything."""
+    """Entries of the same kind on both sides, so that none is in the way of another."""
     nodes: dict[str, Node] = {}
     # Without a directory, all names are soon used up.
     for _ in range(100 * most):

@@ -1,4 +1,4 @@
-"""Random trees for tests of synchronization, and walks of them that do not use what is tested."""
+"""Random trees for tests of synchronization, and walks of them without the tested code."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ def rsync(*arguments) -> None:
 
 
 def rsync_finds(source: Path, destination: Path, options: str = "-aHnic") -> str:
-    """What rsync would still do to make the destination like the source."""
+    """The changes that rsync would still make to the destination."""
     run = subprocess.run(
         ["rsync", options, "--delete", f"{source}/", f"{destination}/"], capture_output=True, check=True
     )
@@ -84,8 +84,8 @@ def many_files(top: Path, files: int, directories: int = 30) -> None:
 
 
 def enrich(top: Path, seed: int, changes: int = 30) -> None:
-    """Adds what only local file systems have: hard links, access control lists, other attributes, holes, pipes, sockets
-    and devices.
+    """Adds what only local file systems have: hard links, access control lists, other attributes, holes, pipes,
+    sockets and devices.
     """
     chance = random.Random(seed)
     entries = sorted(path for path in top.rglob("*"))

@@ -1,5 +1,5 @@
-"""Files that appear and disappear between reads, and writes to a path that is read. Each case writes to a directory of
-its own.
+"""Files that appear and disappear between reads, and writes to a path that is read. Each case writes to a separate
+directory.
 """
 
 from pathlib import Path

@@ -49,7 +49,7 @@ add(
 )
 
 for separator in SEPARATORS:
-    # One that begins as it ends is told only from the beginning of a file.
+    # One that begins as it ends can be recognized only from the beginning of a file.
     native = separator not in ("||", "aa", "\n\n")
     add(
         f"separator {separator!r}",

@@ -410,7 +410,7 @@ def became_directory(context):
 
 
 def condition_of_error(frame):
-    """Which of several files is met first is chance."""
+    """Which of several files is found first is random."""
     try:
         return frame.collect()
     except Exception as error:

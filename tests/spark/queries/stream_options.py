@@ -1,4 +1,4 @@
-"""The options of the file source of streams: which files are in which batch, and what becomes of files that have been
+"""The options of the file source of streams: which files are in which batch, and what happens to files that have been
 read.
 """
 

@@ -4,7 +4,7 @@ from queries import STREAM_LOG, case
 
 
 def drained(context, stream):
-    """All rows that a stream gives until it has caught up."""
+    """All rows of a stream until it has caught up."""
     rows = []
     query = (
         stream.writeStream.option("checkpointLocation", f"{context.scratch}/checkpoint")
