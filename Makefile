@@ -156,7 +156,7 @@ test-buckets: checked-tools $(CHECKED)/ready
 	testbed/setup build test s3
 	tests/timed $@ testbed/in-memory $(CHECKED)/bin/python -m pytest -q tests/buckets
 
-# What a change can affect, in a few minutes.
+# The tests that a change can affect, in a few minutes.
 test-changed: build/venv-format/ready
 	testbed/setup build test s3
 	tests/changed $(SINCE)

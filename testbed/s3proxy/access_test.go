@@ -59,8 +59,8 @@ func TestCredentialsAreGoodUntilTheyAreRevoked(t *testing.T) {
 	b.expect(200, "", "/b/k", b.signed("/b/k", made, made.SecretKey)...)
 	b.do("POST", "/__bed/revoke?bucket=b", "")
 	b.expect(403, "ExpiredToken", "/b/k", b.signed("/b/k", made, made.SecretKey)...)
-	if _, told := b.do("GET", "/__bed/tokens", ""); told != `{"issued":1,"refused":6,"used":1}`+"\n" {
-		t.Error(told)
+	if _, counts := b.do("GET", "/__bed/tokens", ""); counts != `{"issued":1,"refused":6,"used":1}`+"\n" {
+		t.Error(counts)
 	}
 	b.limit(`{}`)
 	b.expect(200, "", "/b/k")

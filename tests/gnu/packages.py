@@ -2,7 +2,7 @@
 
 apt fetches them from wherever this machine's own apt is configured to, through a private configuration in which the
 configured sources are sources of source packages. Only the tests are unpacked, unless the tools are built to judge by
-(releases.py). What has been fetched stays in build/gnu, so a second run needs no network.
+(releases.py). The downloads stay in build/gnu, so a second run needs no network.
 """
 
 import os

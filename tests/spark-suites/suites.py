@@ -15,7 +15,7 @@ QUICK = [
 
 HIVE = SPARK + "sql.hive."
 
-# These share a session with Hive, in a JVM of their own.
+# These share a session with Hive, in a separate JVM.
 HIVE_SUITES = [
     HIVE + "CompressionCodecSuite",
     HIVE + "DataSourceWithHiveMetastoreCatalogSuite",

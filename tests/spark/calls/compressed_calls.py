@@ -388,7 +388,7 @@ def access(spark, path):
 
 
 def hashed(spark, path, code):
-    """The number of rows that `code` makes of a path, a sum that tells them from others, and the first; or the error."""
+    """The number of rows that `code` makes of a path, a sum that identifies them, and the first; or the error."""
 
     def run():
         rows = [row if isinstance(row, int) else row[0] for row in evaluate(spark, path, code)]

@@ -67,7 +67,7 @@ def json_of_many_lines(spark, path):
 
 
 def codecs(spark):
-    """What is configured, and for each ending and name of a codec the class that Hadoop finds."""
+    """The configured codecs, and for each extension and name of a codec the class that Hadoop finds."""
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     hadoop = spark._jvm.org.apache.hadoop
     factory = hadoop.io.compress.CompressionCodecFactory(conf)

@@ -33,9 +33,7 @@ class S3:
         self.root = f"s3a://{BUCKET}"
 
     def end_at(self, step, path, end):
-        """Kills a running driver when a request arrives: before the server receives it, or after the server has executed
-        it.
-        """
+        """Kills a running driver when a request arrives, before the server receives it or after it has executed it."""
         operation, part, skip, after = step
         where = "" if operation == "DeleteObjects" else f"{path.removeprefix('s3a:/')}/"
         self.bed.inject(

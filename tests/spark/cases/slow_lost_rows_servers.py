@@ -134,7 +134,7 @@ def recovered(session, target):
     return False
 
 
-def told(step, what, error, session, place):
+def report(step, what, error, session, place):
     """Prints the result of a statement, and the journal that it has left."""
     print(
         f"{step}, {what}: {error and error.split(chr(10) + chr(9) + 'at ')[0]}\n    journal: {call(session, 'journal', root=place)}",
@@ -244,7 +244,7 @@ def test_f2_a_table_that_is_renamed_during_a_commit(s3, ours, other, step, how):
     rename = f"alter table {table.name} rename to {table.renamed}"
     error = Held(s3.bed, *STEPS[step]).during(ours, table.insert(how, 1, NEW), lambda: run_stock(other, rename))
 
-    told(step, how, error, other, f"{table.place[:-1]}u")
+    report(step, how, error, other, f"{table.place[:-1]}u")
     if error is None:
         assert rows(other, table.renamed) == new + in_partition("2", 20)
     is_lossy = recovered(other, table.renamed)
@@ -271,7 +271,7 @@ def test_f2_a_table_that_is_dropped_and_recreated_during_a_commit(s3, ours, othe
         ours, table.insert(how, 1, NEW), lambda: run_stock(other, f"drop table {table.name}", table.creation)
     )
 
-    told(step, how, error, other, table.place)
+    report(step, how, error, other, table.place)
     # At its last step a statement has written all its rows, and they were dropped with the table.
     assert error or step == "done", rows(other, table.name)
     recovered(other, table.name)
@@ -289,7 +289,7 @@ def test_f2_a_partition_that_stock_overwrites_during_a_commit(s3, ours, other, s
     )
 
     found = [row for row in rows(other, table.name) if row[1] == "1"]
-    told(step, how, error, other, table.place)
+    report(step, how, error, other, table.place)
     if error is None:
         # Once all its rows were there, the other statement may have replaced them.
         assert found == theirs_first or (step in ("delete", "done") and found == in_partition("1", *THEIRS)), found
@@ -322,7 +322,7 @@ def test_f6_an_s3a_committer_during_a_commit_is_an_error_and_the_table_is_unchan
         ours, table.insert("into", 1, NEW), lambda: run_stock(foreign, table.insert("into", 2, [20]), **conf)
     )
 
-    told(step, committer, error, other, table.place)
+    report(step, committer, error, other, table.place)
     assert error and "removed by another program" in error and "nothing is written" in error, error
     expected = in_partition("1", *OLD) + in_partition("2", 20)
     assert rows(other, table.name) == expected
@@ -344,7 +344,7 @@ def test_f7_an_insert_that_finishes_a_killed_swap_of_a_table_without_partitions_
         **SWAP,
     )
 
-    told("published", "swap", "killed", other, table.place)
+    report("published", "swap", "killed", other, table.place)
     run(other, f"insert into {table.name} select 3", **SWAP)
 
     assert rows(other, table.name) == [[2], [3]]

@@ -10,7 +10,7 @@ from faults import DerbyMetastore, driver, leftovers, recover_command
 DEAD = "00000000-0000-4000-8000-0000000000de"
 
 
-def told(*arguments, conf=None, status=0):
+def output_of(*arguments, conf=None, status=0):
     """Its standard output, or its error output."""
     done = recover_command(*arguments, conf=conf)
     assert done.returncode == status, (done.stdout, done.stderr[-3000:])
@@ -20,12 +20,12 @@ def told(*arguments, conf=None, status=0):
 def test_of_a_path(ours, tmp_path):
     table = str(tmp_path / "a table, é")
     ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
-    assert told(table) == f"{table}: no interrupted writes\n"
+    assert output_of(table) == f"{table}: no interrupted writes\n"
     assert ours.call("write_calls:abandon", path=table, job=DEAD) is None
     for attempt in range(1, 25):
         Path(table, "k=1", f".direct-{DEAD}-{attempt}.part-{DEAD}.csv").touch()
 
-    said = told("--dry-run", table).splitlines()
+    said = output_of("--dry-run", table).splitlines()
     assert (
         len(said) == 22
         and said[0].startswith(f"job {DEAD} of ")
@@ -34,14 +34,14 @@ def test_of_a_path(ours, tmp_path):
     assert said[21] == "  and 5 more, which --json lists"
     assert leftovers(table) != []
 
-    (finding,) = json.loads(told("--json", table))
+    (finding,) = json.loads(output_of("--json", table))
     assert (finding["job"], finding["verdict"]) == (DEAD, "roll-back")
     assert sorted(finding["steps"]) == sorted(
         f"remove k=1/.direct-{DEAD}-{attempt}.part-{DEAD}.csv" for attempt in range(25)
     )
     assert {step.strip() for step in said[1:21]} < set(finding["steps"])
     assert leftovers(table) == []
-    assert told(table) == f"{table}: no interrupted writes\n"
+    assert output_of(table) == f"{table}: no interrupted writes\n"
     assert ours.call("write_calls:values", path=table) == [["old", 2]]
 
 
@@ -61,14 +61,14 @@ def test_of_a_driver_that_may_still_run(ours, tmp_path):
 
 def test_of_nothing(tmp_path):
     nowhere = str(tmp_path / "no such")
-    assert f"millstream: {nowhere}: there is no such directory\n" in told(nowhere, status=1)
+    assert f"millstream: {nowhere}: there is no such directory\n" in output_of(nowhere, status=1)
     assert not os.path.exists(nowhere)
     file = tmp_path / "file"
     file.touch()
-    assert f"millstream: {file}: this is a file, " in told(str(file), status=1)
-    assert "millstream: : the name of a table or a path is required\n" in told("", status=1)
+    assert f"millstream: {file}: this is a file, " in output_of(str(file), status=1)
+    assert "millstream: : the name of a table or a path is required\n" in output_of("", status=1)
     with DerbyMetastore(tmp_path) as metastore:
-        said = told(
+        said = output_of(
             "default.nowhere", conf={**metastore.spark_conf(), "spark.sql.warehouse.dir": str(tmp_path)}, status=1
         )
     assert "millstream: default.nowhere: " in said and "cannot be found" in said and "\tat " not in said
@@ -76,7 +76,7 @@ def test_of_nothing(tmp_path):
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--in-place", "a"]])
 def test_wrong_arguments(arguments):
-    assert "Try 'millstream --help'" in told(*arguments, status=1)
+    assert "Try 'millstream --help'" in output_of(*arguments, status=1)
 
 
 def test_of_a_table_by_its_full_name_and_of_what_has_no_files(tmp_path):
@@ -92,13 +92,17 @@ def test_of_a_table_by_its_full_name_and_of_what_has_no_files(tmp_path):
             assert session.call("lost_row_calls:run", statements=made) == [None] * len(made)
         finally:
             session.close()
-        assert told("spark_catalog.default.t", conf=conf) == "spark_catalog.default.t: no interrupted writes\n"
-        assert "millstream: default.v: this is a view, which has no files" in told("default.v", conf=conf, status=1)
-        assert "millstream: far.default.t: not a table of spark_catalog" in told("far.default.t", conf=conf, status=1)
+        assert output_of("spark_catalog.default.t", conf=conf) == "spark_catalog.default.t: no interrupted writes\n"
+        assert "millstream: default.v: this is a view, which has no files" in output_of(
+            "default.v", conf=conf, status=1
+        )
+        assert "millstream: far.default.t: not a table of spark_catalog" in output_of(
+            "far.default.t", conf=conf, status=1
+        )
 
 
 def test_of_a_path_without_its_file_system():
-    said = told("s3a://bucket/table", status=1)
+    said = output_of("s3a://bucket/table", status=1)
     assert (
         "millstream: s3a://bucket/table: Hadoop's file system for s3a: is not on the class path" in said
         and "\tat " not in said.split("millstream: ")[1]
@@ -111,6 +115,6 @@ def test_of_leftovers_of_a_job_that_is_over(ours, tmp_path):
     Path(table, "k=1", f".direct-{DEAD}-7.part-{DEAD}.csv").touch()
     assert (
         f"job {DEAD} of unknown has ended; leftover files of its attempts, which were never part of it, are removed"
-        in told(table)
+        in output_of(table)
     )
     assert leftovers(table) == []

@@ -192,7 +192,7 @@ def many(access, bucket):
 
 
 def held(access, least):
-    """Waits until so many requests are held, and no more arrive."""
+    """Waits until that many requests are held, and no more arrive."""
     deadline, before = time.monotonic() + PATIENCE_S, -1
     while (now := access.bed.held()) < least or now != before:
         assert time.monotonic() < deadline, now

@@ -137,13 +137,13 @@ def test_the_log_says_once_why_spark_lists(place, bucket):
     assert any("value" in answer for answer in expected.values()), expected
     used = place.ours.call("remote_calls:index", path=path_of(bucket))
     assert used == {"index": "InMemoryFileIndex", "fileSystem": "MillstreamS3AFileSystem"}
-    told = [
+    lines = [
         line
         for line in place.ours.log.read_text().splitlines()
         if f"s3a://{bucket} is listed and read by S3A and Spark themselves" in line
     ]
-    assert len(told) == 1
-    assert FALLBACKS[bucket] in told[0]
+    assert len(lines) == 1
+    assert FALLBACKS[bucket] in lines[0]
 
 
 @pytest.mark.parametrize("bucket", SERVED)

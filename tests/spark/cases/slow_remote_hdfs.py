@@ -36,7 +36,7 @@ LESS_DELAY = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.
 
 
 class Kerberos:
-    """Sessions of a user who has logged in with a keytab, and sessions of nobody."""
+    """Sessions of a user who has logged in with a keytab, and sessions without a login."""
 
     def __init__(self, bed, scratch):
         self.url = bed.url

@@ -234,7 +234,7 @@ def test_a_large_object_is_read_in_parts(places, local):
     s3.place.bed.reset_statistics()
     s3.place.bed.set_delay(50)
     try:
-        # The first is cut off, the second one is asked for too early.
+        # The first is cut off, the second is requested too early.
         s3.place.bed.inject(
             {"operation": "GetObject", "do": "drop", "count": 1},
             {"operation": "GetObject", "do": "answer", "status": 503, "code": "SlowDown", "count": 1},

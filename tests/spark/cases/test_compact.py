@@ -397,10 +397,10 @@ def test_links_and_forbidden_directories_are_left_and_the_rest_goes_on(ours, tmp
         (directory, files) for directory, files, _ in groups(done)
     }
     assert "Permission denied" in " ".join(group["reason"] for group in dry["left"])
-    told = {os.path.basename(group["directory"]): group["reason"] for group in done["left"]}
+    left_reasons = {os.path.basename(group["directory"]): group["reason"] for group in done["left"]}
     os.chmod(f"{source}/locked", 0o755)
-    assert "symbolic link" in told["linked"] and entries(f"{source}/linked") == ["0", "1", "2", "9"]
-    assert "Permission denied" in told["locked"] and entries(f"{source}/locked") == ["0", "1", "2"]
+    assert "symbolic link" in left_reasons["linked"] and entries(f"{source}/linked") == ["0", "1", "2", "9"]
+    assert "Permission denied" in left_reasons["locked"] and entries(f"{source}/locked") == ["0", "1", "2"]
     assert len(entries(f"{source}/good")) == 1 and entries(tmp_path) == [".source.millstream-replaced", "source"]
 
 
