@@ -78,6 +78,10 @@ def is_directory(path):
     return path.is_dir() and not path.is_symlink()
 
 
+def is_regular(path):
+    return path.is_file() and not path.is_symlink()
+
+
 def is_linked(path):
     """Whether it has other names, of which rsync changes the attributes, too, whatever they are copies of."""
     return not path.is_dir() and path.lstat().st_nlink > 1
@@ -143,6 +147,13 @@ def test_random_options_do_what_they_do_for_rsync(ours, tmp_path, seed):
             # The root has held temporary files, even if nothing in it has changed.
             for tree in found, wanted:
                 tree["."] = (*tree["."][:-2], None, tree["."][-1])
+        if mine.get("hard_links") and not mine.get("times", True):
+            # Where one hard link to a symbolic link or a special file is there already and the first is not, rsync makes
+            # all of them anew, and the job makes links to the one that is there: only its time differs.
+            for name in found.keys() & wanted.keys():
+                if os.path.lexists(source / name) and is_linked(source / name) and not is_regular(source / name):
+                    for tree in found, wanted:
+                        tree[name] = (*tree[name][:-2], None, tree[name][-1])
         # rsync deletes even after an error.
         names = (
             wanted.keys()
