@@ -188,6 +188,10 @@ class PassThrough(WithSource):
                 self.assertRaises(error, call)
 
 
+# The server takes note of the switch by then, also on a busy machine.
+HANGS_AFTER_S = 0.5
+
+
 class Hanging(WithSource):
     def stat_in_child(self, path):
         # A script that runs the tests in the background makes them ignore SIGINT.
@@ -205,7 +209,7 @@ class Hanging(WithSource):
     def test_the_switch_blocks_and_releases_callers(self):
         with LatencyMount(self.make_files(1), delay_us=0) as mount:
             os.kill(mount.server_pid, signal.SIGUSR2)
-            time.sleep(0.05)
+            time.sleep(HANGS_AFTER_S)
             child = self.stat_in_child(mount.path / "file_0")
             self.assert_blocked(child)
             os.kill(mount.server_pid, signal.SIGUSR2)
@@ -215,7 +219,7 @@ class Hanging(WithSource):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             with self.subTest(number), LatencyMount(self.make_files(1), delay_us=0) as mount:
                 os.kill(mount.server_pid, signal.SIGUSR2)
-                time.sleep(0.05)
+                time.sleep(HANGS_AFTER_S)
                 child = self.stat_in_child(mount.path / "file_0")
                 self.assert_blocked(child)
                 child.send_signal(number)
@@ -224,7 +228,7 @@ class Hanging(WithSource):
     def test_unmounting_releases_the_caller_with_an_error(self):
         with LatencyMount(self.make_files(1), delay_us=0) as mount:
             os.kill(mount.server_pid, signal.SIGUSR2)
-            time.sleep(0.05)
+            time.sleep(HANGS_AFTER_S)
             child = self.stat_in_child(mount.path / "file_0")
             self.assert_blocked(child)
         self.assertEqual(child.wait(timeout=5), 1)
@@ -232,7 +236,7 @@ class Hanging(WithSource):
     def test_the_server_of_a_hanging_mount_ends_with_it(self):
         with LatencyMount(self.make_files(1), delay_us=0) as mount:
             os.kill(mount.server_pid, signal.SIGUSR2)
-            time.sleep(0.05)
+            time.sleep(HANGS_AFTER_S)
             # Without umount(8), which accesses the mount first.
             detach = "import ctypes, sys; sys.exit(ctypes.CDLL(None).umount2(sys.argv[1].encode(), 2))"
             subprocess.run([sys.executable, "-c", detach, mount.path], check=True, timeout=5)
