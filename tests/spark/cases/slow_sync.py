@@ -483,7 +483,11 @@ def test_keys_that_are_no_paths_are_errors(local):
         session.close()
         server.shutdown()
     messages = {problem["path"]: problem["message"] for problem in done["problems"]}
-    assert messages.keys() == {"a", "a/b", "d"} and "at once" in messages["a"] and "outside it" in messages["d"], done
+    assert (
+        messages.keys() == {"a", "a/b", "d"}
+        and "both an object and a directory" in messages["a"]
+        and "outside it" in messages["d"]
+    ), done
     assert done["exit_code"] == 23 and done["deleted"] == 0 and (target / "kept").is_dir()
     assert (target / "c").read_text() == (target / "d/ok").read_text() == "x"
     assert not (target / "a").is_file()

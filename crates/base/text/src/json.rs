@@ -2,9 +2,8 @@
 //!
 //! File names are bytes; JSON strings are Unicode. Valid UTF-8 in a name stays as it is. Every other byte `XX` becomes
 //! the lone surrogate `\udcXX`, like Python's `surrogateescape`, so that `os.fsencode(json.loads(...))` restores the
-//! name. Valid UTF-8 contains no surrogates, so the encoding is unambiguous and [`read_string`] can undo it. In
-//! addition to the characters that JSON requires, those that some readers take for the end of a line are escaped as
-//! well.
+//! name. Valid UTF-8 contains no surrogates, so the encoding is unambiguous and [`read_string`] can undo it. The
+//! characters that some readers treat as line ends are escaped, too, which JSON does not require.
 
 use millstream_vfs::{Errno, Metadata, errno_text};
 

@@ -3,27 +3,31 @@
 //! Rules, and then questions to the end, as Java writes them:
 //!
 //! ```text
-//! u8 flags        1 links, 2 devices, 4 specials, 8 newer files stay, 16 what is missing is skipped, 32 what is there is left,
-//!                 64 times of the destination are those of copies, 128 what stays is noted
+//! u8 flags        1 links, 2 devices, 4 specials, 8 newer files stay, 16 missing entries are skipped,
+//!                 32 existing entries are left, 64 the destination's times are times of copying,
+//!                 128 unchanged entries are noted
 //! u8 comparison   0 size and time, 1 size, 2 contents, 3 none
 //! u32 window      of times in seconds; 0xffffffff as they are stored, 0xfffffffe to the nanosecond
 //! u8 deletion     0 none, 1 all, 2 examined
 //! u32 modes       bits that are preserved
-//! u8 preserved    1 owner, 2 group, 4 times, 8 those of directories, 16 those of links, 32 extended attributes, 64 attributes of
-//!                 what exists are set
+//! u8 preserved    1 owner, 2 group, 4 times of files, 8 of directories, 16 of links, 32 extended attributes,
+//!                 64 attributes of existing entries are set
 //! then for each question:
-//!   u8 question   0 step, 1 step of a file, 2 step of what has the same contents, 3 step of what stays, 4 whether times are
-//!                 needed, 5 whether it is left, 6 letters of a copy, 7 letters of a hard link
+//!   u8 question   0 step, 1 step of a file, 2 step if contents are the same, 3 step of an unchanged entry, 4 are times
+//!                 needed, 5 is it left alone, 6 letters of a copy, 7 letters of a hard link
 //!   u8 sides      1 source, 2 destination; then the entry of each
 //! an entry:
-//!   u8 kind       0 file, 1 directory, 2 symbolic link, 3 pipe, 4 socket, 5 character device, 6 block device, 7 other
+//!   u8 kind       0 file, 1 directory, 2 symbolic link, 3 pipe, 4 socket, 5 character device, 6 block device,
+//!                 7 other
 //!   u64 size, u64 number of a device
-//!   u8 known      1 time, 2 mode, 4 owner, 8 group, 16 target, 32 ETag, 64 access control lists, 128 other extended attributes
-//!   u8 is         1 a name of several, 2 mounted
-//!   i64 mtime in nanoseconds since 1970, u32 mode, prefixed owner, group, target, ETag, lists, attributes: those that are known
+//!   u8 known      1 time, 2 mode, 4 owner, 8 group, 16 target, 32 ETag, 64 access control lists,
+//!                 128 other extended attributes
+//!   u8 is         1 one of several hard links, 2 mounted
+//!   the known ones of: i64 mtime in nanoseconds since 1970, u32 mode, and prefixed owner, group, target, ETag, lists,
+//!                 attributes
 //! ```
 //!
-//! The answers have the same order: for a step, `u8` action, or 0 for none, and then `u8` reason, `u8` whether something makes way,
+//! The answers have the same order: for a step, `u8` action (0: none), `u8` reason, `u8` whether an entry has to be removed first,
 //! `u32` differing attributes, and the prefixed letters; for 4 and 5, a flag; for 6 and 7, the prefixed letters.
 
 use jni::JNIEnv;

@@ -136,8 +136,8 @@ pub fn deletion(path: &[u8], is_directory: bool, is_itemized: bool, high: HighBy
     out.extend_from_slice(if is_directory { b"/\n" } else { b"\n" });
 }
 
-/// Appends a name as rsync prints it: what comes before the space in ASCII (apart from the tab), bytes of which `high` says so, and
-/// what looks like an escape are written as `\#ooo`.
+/// Appends a name as rsync prints it. Control characters except the tab, the bytes that `high` selects, and a backslash
+/// that looks like the beginning of an escape are written as `\#ooo`.
 pub fn escape(text: &[u8], high: HighBytes, out: &mut Vec<u8>) {
     for chunk in text.utf8_chunks() {
         let valid = chunk.valid().as_bytes();

@@ -61,9 +61,9 @@ pub struct Settings {
     pub read_timeout: Duration,
     /// Maximum retries of a request, capped by the policy.
     pub retries: u32,
-    /// Maximum retries of a request that the server turns away for now, capped by the policy.
+    /// Maximum retries of a request that the server throttles, capped by the policy.
     pub throttle_retries: u32,
-    /// Most concurrent requests, each of which has a connection, and most idle connections that are kept.
+    /// Limit of concurrent requests, each with its own connection, and of idle connections that stay open.
     pub connections: usize,
     /// Trusted root certificates (DER).
     pub certificates: Vec<Vec<u8>>,

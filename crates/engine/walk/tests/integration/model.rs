@@ -188,8 +188,8 @@ fn deep_chains_with_few_handles() {
                 WalkOptions { threads: Threads::Fixed(threads), retention, order, ..WalkOptions::default() };
             let stats = walk(&Narrow { max_open_dirs }, &[operand(&top)], &remover, &options);
             assert_eq!(stats.directories, directories as u64);
-            // A few each, on a busy machine more; without their parents' handles, it would be a thousand each.
-            let reopened_at_most = 6 * directories as u64;
+            // A few each: 3.08 were seen on a busy machine. Without their parents' handles, it would be a thousand each.
+            let reopened_at_most = 4 * directories as u64;
             assert!(stats.reopened <= reopened_at_most, "beside {beside}: {stats:?} {options:?}");
             let expected = if retention == HandleRetention::UntilLeft { directories } else { 0 };
             assert_eq!(removed.into_inner(), expected);

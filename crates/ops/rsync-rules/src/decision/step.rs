@@ -1,4 +1,4 @@
-//! The whole decision about a path of which both sides have been listed.
+//! The whole decision about a path, once both sides have been listed.
 
 use millstream_vfs::FileKind;
 
@@ -8,7 +8,7 @@ use crate::itemize::{Difference, Update, letters};
 /// An entry as it was listed.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// What both kinds of psync know.
+    /// What psync knows with and without Spark.
     pub facts: Facts<&'a [u8]>,
     /// Where a link leads, and the number of a device.
     pub target: (Option<&'a [u8]>, u64),
@@ -29,7 +29,7 @@ pub enum Deletion {
     None,
     /// They are deleted.
     All,
-    /// What is above and below decides.
+    /// The entries above and below decide.
     Examined,
 }
 
@@ -123,11 +123,11 @@ pub struct Step {
     pub action: Action,
     /// Why.
     pub reason: Reason,
-    /// Whether something has to go first that a rename cannot replace.
+    /// Whether an entry that a rename cannot replace has to be removed first.
     pub makes_way: bool,
     /// Which attributes differ.
     pub differs: Difference,
-    /// The letters of `--itemize-changes`; empty if no line tells of it.
+    /// The letters of `--itemize-changes`; empty if the path gets no line.
     pub letters: Vec<u8>,
 }
 

@@ -29,7 +29,7 @@ use millstream_vfs::{FileKind, Metadata, NodeKind};
 
 use report::Trouble;
 
-/// What is made as the copy of a special file, and what is reported if that fails; none for a file of any other kind.
+/// The special file to create as a copy, and the error to report if that fails; none if the source is not a special file.
 pub(crate) fn special(source: &Metadata) -> Option<(NodeKind, Trouble)> {
     match source.kind() {
         FileKind::Fifo => Some((NodeKind::Fifo, Trouble::CreateFifo)),

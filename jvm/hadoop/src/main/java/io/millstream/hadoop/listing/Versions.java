@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.HexFormat;
 
 /**
- * Compact encoding of an object store's ETags, of which a file index holds millions: most are the hexadecimal digits of
- * an MD5 sum. A byte for the form is followed by the sum and the rest of the text, or by the whole text.
+ * Compact encoding of an object store's ETags. A file index holds millions of them, and most are the hexadecimal digits
+ * of an MD5 sum. A byte for the form is followed by the sum and the rest of the text, or by the whole text.
  */
 public final class Versions {
     private static final byte TEXT = 0;

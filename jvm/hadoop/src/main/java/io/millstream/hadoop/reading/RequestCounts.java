@@ -3,10 +3,10 @@ package io.millstream.hadoop.reading;
 /**
  * Numbers of requests for bytes to a file system other than the local one.
  *
- * @param requests all of them
- * @param nativeRequests those sent by native code itself
- * @param retries those that repeated another
- * @param throttled those that the server answered with 503 or 429; only native ones
+ * @param requests all requests
+ * @param nativeRequests requests that native code sent itself
+ * @param retries requests that repeated another one
+ * @param throttled native requests that the server answered with 503 or 429
  */
 public record RequestCounts(long requests, long nativeRequests, long retries, long throttled) {
     public static final RequestCounts NONE = new RequestCounts(0, 0, 0, 0);

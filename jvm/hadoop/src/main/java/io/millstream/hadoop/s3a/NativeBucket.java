@@ -14,7 +14,7 @@ import java.util.List;
  * encodes a page of a listing as:
  *
  * <pre>
- *  u32 requests, u32 those that the server throttled
+ *  u32 requests, u32 throttled requests
  *  next             the token that continues the listing; empty at its end
  *  u32 n, n times   key, u64 size, i64 mtimeMillis, version (packed, see Versions)
  *  u32 n, n times   common prefix
@@ -65,7 +65,7 @@ final class NativeBucket implements AutoCloseable {
      * A page of a listing.
      *
      * @param requests number of requests needed
-     * @param throttled those that the server throttled
+     * @param throttled number of requests that the server throttled
      */
     record Answer(Keys.Page page, int requests, int throttled) {}
 

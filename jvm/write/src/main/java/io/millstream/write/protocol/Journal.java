@@ -56,7 +56,7 @@ public final class Journal {
     private static final Pattern LOCKS = Pattern.compile(LOCK + "\\d{1,18}");
     private static final Pattern DONE = Pattern.compile("done-(?<number>\\d{1,18})-(?<kind>[a-z]+)-(?<job>.+)");
 
-    /** Content of entries of which only the existence matters. */
+    /** Content of entries that matter only by existing. */
     public static final byte[] NOTHING = new byte[0];
 
     /** A job's effect on a table. */

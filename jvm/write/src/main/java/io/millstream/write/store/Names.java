@@ -57,8 +57,8 @@ public final class Names {
     }
 
     /**
-     * The table of which a directory may be a part: the directory itself or its nearest ancestor without a partition's
-     * name.
+     * The root of the table that a directory may belong to: the directory itself, or its nearest ancestor whose name is
+     * not that of a partition.
      *
      * @param isTop directories at which the search ends
      */
