@@ -86,7 +86,7 @@ def files_in(directory):
 
 
 def indexes_beside(file):
-    return [path for path in files_in(file.parent / "_millstream") if path.name.startswith(f"{file.name}.")]
+    return [path for path in files_in(file.parent / "_millstream") if path.name.startswith(f".{file.name}.")]
 
 
 def is_balanced(got):

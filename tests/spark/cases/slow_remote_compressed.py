@@ -222,7 +222,7 @@ def test_tasks_share_what_can_be_divided(place, second, directory, tmp_path, end
 def test_an_index_is_beside_the_file_and_serves_other_sessions(place, second, large, file, directory):
     check_divided(place.ours, file, large["first"][1])
     (index,) = indexes(place, directory)
-    assert index.startswith(f"{directory}/_millstream/large.gz.")
+    assert index.startswith(f"{directory}/_millstream/.large.gz.")
     made = stored(place, directory)
     assert set(made) == {file, index}, "nothing else is left"
     if place.kind == "s3":

@@ -78,10 +78,6 @@ def is_directory(path):
     return path.is_dir() and not path.is_symlink()
 
 
-def is_regular(path):
-    return path.is_file() and not path.is_symlink()
-
-
 def is_linked(path):
     """Whether it has other names, of which rsync changes the attributes, too, whatever they are copies of."""
     return not path.is_dir() and path.lstat().st_nlink > 1
@@ -118,7 +114,8 @@ def test_random_options_do_what_they_do_for_rsync(ours, tmp_path, seed):
         mine, theirs = options_of(chance)
         about = f"seed {seed}, tree {number}: {' '.join(theirs)}"
         before = state(destination, True)
-        several = {name for name in before if not mine.get("hard_links") and is_linked(destination / name)}
+        shared = {name for name in before if is_linked(destination / name)}
+        several = set() if mine.get("hard_links") else shared
         # rsync gives an entry that stays although the source has a directory the time of that directory.
         barred = {
             name
@@ -148,10 +145,11 @@ def test_random_options_do_what_they_do_for_rsync(ours, tmp_path, seed):
             for tree in found, wanted:
                 tree["."] = (*tree["."][:-2], None, tree["."][-1])
         if mine.get("hard_links") and not mine.get("times", True):
-            # Where one hard link to a symbolic link or a special file is there already and the first is not, rsync makes
-            # all of them anew, and the job makes links to the one that is there: only its time differs.
+            # Where one hard link is right already and the first is not, rsync copies the first and links all to the copy,
+            # and the job links all to the one that is right; where only the destination has a hard link, the job makes a
+            # new file, and rsync keeps it for one of the names: only times differ.
             for name in found.keys() & wanted.keys():
-                if os.path.lexists(source / name) and is_linked(source / name) and not is_regular(source / name):
+                if name in shared or (os.path.lexists(source / name) and is_linked(source / name)):
                     for tree in found, wanted:
                         tree[name] = (*tree[name][:-2], None, tree[name][-1])
         # rsync deletes even after an error.
