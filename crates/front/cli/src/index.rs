@@ -1,7 +1,7 @@
 //! `millstream index`: builds or removes indexes of compressed files here, or has a Spark job do it.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,13 +9,13 @@ use millstream_compressed::index::{
     Action, Cause, Effect, Event, Location, Options, Reason, Sink, Summary, Task, run,
 };
 use millstream_operation::activity::Activity;
-use millstream_posix::PosixVolume;
 use millstream_system::pace::cpus;
 use millstream_text::json::Object;
 use millstream_text::size::SizeFormat;
 
 use crate::compact::word;
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
+use crate::mounted::mounted;
 use crate::operand::paths;
 use crate::progress::{Progress, StdoutUse, report};
 use crate::standard_output::Lines;
@@ -98,6 +98,9 @@ impl Index {
         submission: &Submission,
         diagnostics: &Diagnostics,
     ) -> Result<(), Refused> {
+        let reason = "without --spark, indexes are built on mounted file systems only";
+        let given = operands.iter().map(|operand| operand.as_bytes());
+        let volume = mounted("millstream", given, (FAILURE, reason), diagnostics)?;
         let started = Instant::now();
         let location = self.location(diagnostics)?;
         let min_size = self.min_size.unwrap_or(MIN_SIZE);
@@ -113,7 +116,7 @@ impl Index {
         let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
         let lines = Lines::new(progress.screen().clone());
         let output = Output { lines, options: &options, submission, diagnostics };
-        run(&PosixVolume, &paths(operands), &options, &output, &activity);
+        run(&volume, &paths(operands), &options, &output, &activity);
         drop(progress);
         output.lines.finish(diagnostics, FAILURE);
         if submission.verbose {

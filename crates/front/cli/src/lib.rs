@@ -8,6 +8,7 @@ mod doctor;
 mod formats;
 mod index;
 pub mod millstream;
+pub mod mounted;
 mod operand;
 pub mod options;
 pub mod pchmod;

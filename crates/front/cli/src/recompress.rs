@@ -8,13 +8,13 @@ use std::time::Instant;
 use millstream_codec::Form;
 use millstream_compressed::recompress::{Action, Cause, Effect, Old, Options, Sink, run};
 use millstream_operation::activity::Activity;
-use millstream_posix::PosixVolume;
 use millstream_system::pace::cpus;
 use millstream_text::json::Object;
 use millstream_vfs::Errno;
 
 use crate::compact::word;
-use crate::diagnostics::{Diagnostics, FAILURE, UsageError};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
+use crate::mounted::mounted;
 use crate::operand::paths;
 use crate::progress::{Progress, StdoutUse, report};
 use crate::standard_output::Lines;
@@ -74,7 +74,10 @@ impl Recompress {
         operands: Vec<OsString>,
         submission: &Submission,
         diagnostics: &Diagnostics,
-    ) {
+    ) -> Result<(), Refused> {
+        let reason = "files are recompressed on mounted file systems only";
+        let given = operands.iter().map(|operand| operand.as_bytes());
+        let volume = mounted("millstream", given, (FAILURE, reason), diagnostics)?;
         let started = Instant::now();
         let options = Options {
             form: self.form,
@@ -87,12 +90,13 @@ impl Recompress {
         let activity = Arc::new(Activity::default());
         let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
         let output = Output { lines: Lines::new(progress.screen().clone()), submission, diagnostics };
-        run(&PosixVolume, &paths(operands), &options, &output, &activity);
+        run(&volume, &paths(operands), &options, &output, &activity);
         drop(progress);
         output.lines.finish(diagnostics, FAILURE);
         if submission.verbose {
             report(&activity, options.threads, started, diagnostics);
         }
+        Ok(())
     }
 }
 

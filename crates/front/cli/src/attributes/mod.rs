@@ -3,6 +3,7 @@
 mod options;
 
 use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use millstream_change::attributes::{Attribute, Detail, Event, Options, Outcome, Problem, Sink, change};
@@ -14,6 +15,7 @@ use millstream_vfs::{
 };
 
 use crate::diagnostics::{Diagnostics, FAILURE, Message, Refused};
+use crate::mounted::{USE_PSYNC, mounted};
 use crate::operand::paths;
 use crate::progress::{Progress, StdoutUse};
 use crate::standard_output::Lines;
@@ -65,6 +67,9 @@ pub(crate) trait Wording: Sync {
     /// The attribute's value.
     type Value: Copy;
 
+    /// The tool's own name.
+    const TOOL: &'static str;
+
     /// The name of the action in records.
     const OPERATION: Operation;
 
@@ -91,13 +96,16 @@ pub(crate) fn run<A: Attribute, W: Wording<Value = A::Value>>(
     settings: &Settings,
     wording: W,
     diagnostics: &Diagnostics,
-) {
+) -> Result<(), Refused> {
+    let given = operands.iter().map(|operand| operand.as_bytes());
+    let volume = mounted(W::TOOL, given, (FAILURE, USE_PSYNC), diagnostics)?;
     let activity = Arc::new(Activity::default());
     let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
     let output = Output { wording, settings, diagnostics, lines: Lines::new(progress.screen().clone()) };
-    change(&PosixVolume, &paths(operands), attribute, options, &output, &activity);
+    change(&volume, &paths(operands), attribute, options, &output, &activity);
     drop(progress);
     output.lines.finish(diagnostics, FAILURE);
+    Ok(())
 }
 
 /// Standard output and standard error.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use millstream_cli::diagnostics::{Diagnostics, FAILURE};
+use millstream_cli::mounted::{USE_PSYNC, mounted};
 use millstream_cli::options::{self, Text};
 use millstream_cli::pfind;
 use millstream_cli::progress::{self, Progress, StdoutUse};
@@ -37,12 +38,16 @@ fn main() -> ExitCode {
         Ok(find) => find,
         Err(refusal) => return refuse(&refusal, &diagnostics),
     };
+    let starts = find.starting_points().iter().map(|start| start.to_bytes());
+    let Ok(volume) = mounted("pfind", starts, (FAILURE, USE_PSYNC), &diagnostics) else {
+        return diagnostics.exit_code();
+    };
     if find.runs_commands() {
         restore_open_files(startup.inherited_open_files);
     }
     // A progress line would overwrite a question.
     let progress = (!find.asks()).then(|| Progress::start(find.activity(), StdoutUse::Streams, &diagnostics));
-    let findings = find.run(&PosixVolume);
+    let findings = find.run(&volume);
     drop(progress);
     if find.verbosity() == Verbosity::Statistics {
         progress::report(find.activity(), findings.threads_peak, started, &diagnostics);

@@ -251,8 +251,7 @@ impl Action {
                 index.carry_out(operands, &submission, diagnostics)
             }
             Action::Recompress { recompress, operands, submission } => {
-                recompress.carry_out(operands, &submission, diagnostics);
-                Ok(())
+                recompress.carry_out(operands, &submission, diagnostics)
             }
             Action::Doctor { jar, submission } => {
                 let jar = present_jar_or_refuse(jar, diagnostics)?;

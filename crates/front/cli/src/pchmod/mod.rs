@@ -57,8 +57,7 @@ impl Settings {
         let (change, operands) = self.change(operands, diagnostics)?;
         let (follow, links) = self.links(diagnostics)?;
         let options = self.shared.options(follow, links, diagnostics)?;
-        attributes::run(operands, &change, &options, &self.shared, ModeWording, diagnostics);
-        Ok(())
+        attributes::run(operands, &change, &options, &self.shared, ModeWording, diagnostics)
     }
 
     /// Which links to traverse, and how to treat the others.

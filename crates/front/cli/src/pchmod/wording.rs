@@ -5,6 +5,7 @@ use millstream_text::json::{Object, octal_as_decimal};
 use millstream_text::mode::permission_text;
 use millstream_vfs::Operation;
 
+use super::table::PCHMOD;
 use crate::attributes::Wording;
 
 /// Lines and messages about modes.
@@ -23,6 +24,7 @@ fn both(mode: u32) -> String {
 impl Wording for ModeWording {
     type Value = u32;
 
+    const TOOL: &'static str = PCHMOD.name;
     const OPERATION: Operation = Operation::SetMode;
 
     fn setting(&self) -> &'static str {

@@ -112,8 +112,7 @@ impl Settings {
         let change = OwnerChange { owner: spec.owner, from: self.from };
         let options = self.shared.options(follow, links, diagnostics)?;
         let wording = OwnerWording::new(spec);
-        attributes::run(operands, &change, &options, &self.shared, wording, diagnostics);
-        Ok(())
+        attributes::run(operands, &change, &options, &self.shared, wording, diagnostics)
     }
 
     /// Which links to traverse, and how to treat the others.

@@ -8,6 +8,7 @@ use millstream_text::json::{Account, Object};
 use millstream_vfs::{Operation, Ownership};
 
 use super::spec::Spec;
+use super::table::PCHOWN;
 use crate::attributes::Wording;
 
 /// Lines and messages about owners.
@@ -59,6 +60,7 @@ fn joined(user: Option<&[u8]>, group: Option<&[u8]>) -> Vec<u8> {
 impl Wording for OwnerWording {
     type Value = Ownership;
 
+    const TOOL: &'static str = PCHOWN.name;
     const OPERATION: Operation = Operation::SetOwner;
 
     fn setting(&self) -> &'static str {

@@ -6,6 +6,7 @@ mod settings;
 mod table;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use millstream_transfer::copy::{Backup, Destination, Options, Removal, copy};
 use millstream_vfs::Volume;
 
 use crate::diagnostics::{Diagnostics, Refused};
+use crate::mounted::{USE_PSYNC, mounted};
 use crate::options::{Reference, take_options};
 use crate::progress::{Progress, StdoutUse};
 use crate::standard_output::Lines;
@@ -44,22 +46,24 @@ fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Re
         Err(error) => Err(diagnostics.usage_error(&error, 1)),
     })?;
     let mut options = settings.finish()?;
-    let (sources, mut destination) = operands::operands(operands, &settings, diagnostics)?;
+    let given = operands.iter().map(|operand| operand.as_bytes()).chain(settings.target_directory.as_deref());
+    let volume = mounted(PCOPY.name, given, (1, USE_PSYNC), diagnostics)?;
+    let (sources, mut destination) = operands::operands(&volume, operands, &settings, diagnostics)?;
     if let Some(backup) = &options.backup
         && options.removal != Removal::Never
-        && operands::is_own_backup(&sources, &destination)
+        && operands::is_own_backup(&volume, &sources, &destination)
     {
-        destination = own_backup(backup, &destination);
+        destination = own_backup(&volume, backup, &destination);
         options.backup = None;
     }
-    carry_out(&options, &sources, &destination, diagnostics);
+    carry_out(&volume, &options, &sources, &destination, diagnostics);
     Ok(())
 }
 
 /// A file copied to itself with `-f` and a backup: the copy is the backup.
-fn own_backup(backup: &Backup, destination: &Destination) -> Destination {
+fn own_backup(volume: &PosixVolume, backup: &Backup, destination: &Destination) -> Destination {
     match destination {
-        Destination::Exactly(path) => match backup.name(&PosixVolume.base(), path) {
+        Destination::Exactly(path) => match backup.name(&volume.base(), path) {
             Ok(name) => Destination::Exactly(name),
             Err(_) => destination.clone(),
         },
@@ -68,6 +72,7 @@ fn own_backup(backup: &Backup, destination: &Destination) -> Destination {
 }
 
 fn carry_out(
+    volume: &PosixVolume,
     options: &Options,
     sources: &[std::ffi::CString],
     destination: &Destination,
@@ -85,7 +90,7 @@ fn carry_out(
     let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
     let lines = Lines::new(progress.screen().clone());
     let output = Output { diagnostics, lines, removal: options.removal };
-    let copied = copy(&PosixVolume, sources, destination, options, &output, &activity);
+    let copied = copy(volume, sources, destination, options, &output, &activity);
     drop(progress);
     if let (Err(error), Destination::Into(directory) | Destination::IntoWithParents(directory)) =
         (copied, destination)

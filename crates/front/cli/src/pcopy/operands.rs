@@ -15,6 +15,7 @@ use crate::standard_output::Lines;
 
 /// The sources and their destination.
 pub(super) fn operands(
+    volume: &PosixVolume,
     given: Vec<OsString>,
     settings: &Settings<'_>,
     diagnostics: &Diagnostics,
@@ -33,7 +34,7 @@ pub(super) fn operands(
         message.send_with_hint();
         return Err(Refused);
     }
-    let into = into_directory(&mut paths, target, settings, diagnostics)?;
+    let into = into_directory(volume, &mut paths, target, settings, diagnostics)?;
     // Without a directory GNU cp leaves the operands as they are.
     if settings.strip_trailing_slashes && into.is_some() {
         paths.iter_mut().for_each(strip);
@@ -53,6 +54,7 @@ pub(super) fn operands(
 
 /// The destination directory, taken from the operands; [`None`] if the last operand is the copy itself.
 fn into_directory(
+    volume: &PosixVolume,
     paths: &mut Vec<CString>,
     target: Option<Vec<u8>>,
     settings: &Settings<'_>,
@@ -83,13 +85,13 @@ fn into_directory(
     }
     if let Some(target) = target {
         let target = CString::new(target).unwrap_or_default();
-        return match directory(&target) {
+        return match directory(volume, &target) {
             Ok(()) => Ok(Some(target)),
             Err(errno) => Err(refuse("target directory ", &target, errno)),
         };
     }
     let Some(last) = paths.last().cloned() else { return Ok(None) };
-    match directory(&last) {
+    match directory(volume, &last) {
         Ok(()) => {
             paths.pop();
             Ok(Some(last))
@@ -100,8 +102,8 @@ fn into_directory(
 }
 
 /// Whether `path` is a directory, and if not, why.
-fn directory(path: &CStr) -> Result<(), Errno> {
-    match PosixVolume.base().metadata(path, SymlinkBehavior::Follow, Fields::KIND) {
+fn directory(volume: &PosixVolume, path: &CStr) -> Result<(), Errno> {
+    match volume.base().metadata(path, SymlinkBehavior::Follow, Fields::KIND) {
         Ok(found) if found.kind() == FileKind::Directory => Ok(()),
         Ok(_) => Err(Errno::NOTDIR),
         Err(error) => Err(error.errno),
@@ -115,9 +117,9 @@ fn strip(path: &mut CString) {
 }
 
 /// Whether two operands have the same spelling; then, with `-f` and a backup, the copy is the backup.
-pub(super) fn is_own_backup(sources: &[CString], destination: &Destination) -> bool {
+pub(super) fn is_own_backup(volume: &PosixVolume, sources: &[CString], destination: &Destination) -> bool {
     let is_file = |path: &CStr| {
-        PosixVolume
+        volume
             .base()
             .metadata(path, SymlinkBehavior::Follow, Fields::KIND)
             .is_ok_and(|found| found.kind() == FileKind::File)

@@ -13,12 +13,12 @@ use std::time::Instant;
 
 use millstream_inspect::du::{Problem, Sink, measure};
 use millstream_operation::activity::Activity;
-use millstream_posix::PosixVolume;
 use millstream_system::locale::Locale;
 use millstream_vfs::{Errno, Operation};
 use millstream_walk::Cancellation;
 
 use crate::diagnostics::{Diagnostics, FAILURE, Refused};
+use crate::mounted::{USE_PSYNC, mounted};
 use crate::options::{Reference, take_options};
 use crate::progress::{Progress, StdoutUse, report};
 use crate::screen::Screen;
@@ -67,6 +67,8 @@ fn work(
     let verbose = settings.verbose;
     let options = settings.finish(diagnostics.is_called("du"))?;
     let operands = operands::operands(operands, files0_from.as_deref(), diagnostics)?;
+    let given = operands.iter().map(|operand| operand.to_bytes());
+    let volume = mounted(PDU.name, given, (FAILURE, USE_PSYNC), diagnostics)?;
     let activity = Arc::new(Activity::default());
     let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
     let output = Output {
@@ -75,7 +77,7 @@ fn work(
         cancellation: options.cancellation.clone(),
         failure: Mutex::default(),
     };
-    let stats = measure(&PosixVolume, &operands, &options, &output, &activity);
+    let stats = measure(&volume, &operands, &options, &output, &activity);
     drop(progress);
     if let Some(error) = output.into_failure() {
         let message = diagnostics.error(FAILURE).text("write error");

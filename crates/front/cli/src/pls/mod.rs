@@ -17,6 +17,7 @@ use millstream_system::locale::Locale;
 use rustix::fs::{FileType, fstat};
 
 use crate::diagnostics::{Diagnostics, Refused, UsageErrorKind};
+use crate::mounted::{USE_PSYNC, mounted};
 use crate::options::{Reference, take_options};
 use crate::progress::{Progress, StdoutUse, report};
 use crate::standard_output::StandardOutput;
@@ -56,7 +57,10 @@ fn prepare(
     })?;
     let settings = collector.finish().map_err(refuse)?;
     let activity = Arc::new(Activity::default());
-    let outcome = work(&settings, &arguments::operands(operands), &activity, diagnostics);
+    let operands = arguments::operands(operands);
+    let paths = operands.iter().map(|operand| operand.to_bytes());
+    let volume = mounted(PLS.name, paths, (SERIOUS, USE_PSYNC), diagnostics)?;
+    let outcome = work(&volume, &settings, &operands, &activity, diagnostics);
     finish(&outcome, diagnostics);
     if settings.verbose {
         report(&activity, outcome.stats.threads_peak, started, diagnostics);
@@ -79,6 +83,7 @@ fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> Refused {
 }
 
 fn work(
+    volume: &PosixVolume,
     settings: &Settings,
     operands: &[CString],
     activity: &Arc<Activity>,
@@ -94,8 +99,8 @@ fn work(
     let flush = if io::stdout().is_terminal() { Flush::Always } else { Flush::Full };
     let sinks = Sinks { writer: Box::new(StandardOutput), flush, console: &console, activity };
     match settings.tree {
-        Some(form) => print_trees(&PosixVolume, operands, form, &settings.list, sinks),
-        None => list(&PosixVolume, operands, &settings.list, sinks),
+        Some(form) => print_trees(volume, operands, form, &settings.list, sinks),
+        None => list(volume, operands, &settings.list, sinks),
     }
 }
 

@@ -16,6 +16,7 @@ use millstream_system::locale::Locale;
 use millstream_vfs::{FileKind, Operation};
 
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
+use crate::mounted::{USE_PSYNC, mounted};
 use crate::operand::paths;
 use crate::options::{Reference, take_options};
 use crate::progress::{Progress, StdoutUse};
@@ -48,11 +49,13 @@ fn prepare(
             Ok(option) => settings.take(&option),
             Err(error) => Err(refuse(&error, arguments, diagnostics)),
         })?;
+    let given = operands.iter().map(|operand| operand.as_bytes());
+    let volume = mounted(PRM.name, given, (FAILURE, USE_PSYNC), diagnostics)?;
     match settings.overview(operands.len()) {
         _ if operands.is_empty() && settings.needs_no_operands() => {}
         _ if operands.is_empty() => diagnostics.error(FAILURE).text("missing operand").send_with_hint(),
         Some(question) if !diagnostics.warning().text(&question).ask() => {}
-        _ => work(&settings.finish(locale), operands, diagnostics),
+        _ => work(&volume, &settings.finish(locale), operands, diagnostics),
     }
     Ok(())
 }
@@ -78,13 +81,13 @@ fn refuse(error: &UsageError, arguments: &[OsString], diagnostics: &Diagnostics)
     Refused
 }
 
-fn work(options: &Options, operands: Vec<OsString>, diagnostics: &Diagnostics) {
+fn work(volume: &PosixVolume, options: &Options, operands: Vec<OsString>, diagnostics: &Diagnostics) {
     let activity = Arc::new(Activity::default());
     let stdout = if options.report.is_some() { StdoutUse::Streams } else { StdoutUse::WithoutProgress };
     let progress = Progress::start(&activity, stdout, diagnostics);
     let output =
         Output { diagnostics, lines: Lines::new(progress.screen().clone()), waiting: Mutex::default() };
-    remove(&PosixVolume, &paths(operands), options, &output, &activity);
+    remove(volume, &paths(operands), options, &output, &activity);
     drop(progress);
     output.finish();
 }

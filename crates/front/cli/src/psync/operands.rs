@@ -9,6 +9,7 @@ use millstream_vfs::{Dir, Errno, Fields, FileKind, SymlinkBehavior};
 
 use super::USAGE;
 use crate::diagnostics::{Diagnostics, Refused};
+use crate::operand::before_colon;
 
 /// The sources and their destination.
 pub(super) fn operands<D: Dir>(
@@ -75,24 +76,6 @@ fn kind<D: Dir>(base: &D, path: &CStr) -> Option<FileKind> {
     found.ok().map(|found| found.kind())
 }
 
-/// Whether an operand is the URL of a file system; that of a bucket (`s3:`) is one, too.
-pub(super) fn is_url(operand: &[u8]) -> bool {
-    before_colon(operand).is_some_and(|(scheme, rest)| match scheme {
-        b"rsync" => false,
-        b"file" => rest.starts_with(b"/"),
-        _ => rest.starts_with(b"//"),
-    })
-}
-
-/// The parts before and after the colon of a path that begins like a host's or a URL.
-fn before_colon(path: &[u8]) -> Option<(&[u8], &[u8])> {
-    let colon = match path {
-        [b'[', address @ ..] => address.windows(2).position(|pair| pair == b"]:")? + 2,
-        _ => path.iter().position(|&b| b == b':')?,
-    };
-    Some((&path[..colon], &path[colon + 1..])).filter(|(before, _)| !before.contains(&b'/'))
-}
-
 /// The advice if a path is on another machine.
 pub(super) fn of_host(path: &[u8]) -> Option<&'static str> {
     const SHELL: &str = ": other hosts are not supported; mount the remote directory, or use rsync. Write a \
@@ -110,13 +93,10 @@ mod tests {
     #[test]
     fn paths_of_other_machines_are_told_from_names_with_colons() {
         for path in ["host:dir", "user@host:dir", "host::module", "rsync://host/m", "a:", "[::1]:p"] {
-            assert!(of_host(path.as_bytes()).is_some() && !is_url(path.as_bytes()), "{path}");
+            assert!(of_host(path.as_bytes()).is_some(), "{path}");
         }
         for path in ["dir", "./a:b", "/a:b", "dir/a:b", ""] {
-            assert!(of_host(path.as_bytes()).is_none() && !is_url(path.as_bytes()), "{path}");
-        }
-        for path in ["s3a://b/k", "hdfs://n/p", "file:///p", "file:/p"] {
-            assert!(is_url(path.as_bytes()), "{path}");
+            assert!(of_host(path.as_bytes()).is_none(), "{path}");
         }
     }
 }

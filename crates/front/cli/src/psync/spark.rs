@@ -10,9 +10,10 @@ use millstream_transfer::sync::{
 };
 
 use super::USAGE;
-use super::operands::{is_url, of_host};
+use super::operands::of_host;
 use super::table::{ChoiceId, Id, SparkId, ValueId};
 use crate::diagnostics::{Diagnostics, Refused};
+use crate::operand::is_url;
 use crate::options::Occurrence;
 use crate::submit::{Submission, present_jar_or_refuse, setting};
 

@@ -28,3 +28,4 @@ mod recompress;
 mod scratch;
 mod traces;
 mod trees;
+mod urls;

@@ -136,6 +136,11 @@ impl Find {
         self.verbosity
     }
 
+    /// The starting points, `.` if none is given.
+    pub fn starting_points(&self) -> &[CString] {
+        &self.shared.plan.options.operands
+    }
+
     /// Whether commands may be run; they should inherit the process's state as the user started it.
     pub fn runs_commands(&self) -> bool {
         self.shared.plan.commands == Commands::Run
