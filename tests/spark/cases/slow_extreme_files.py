@@ -9,7 +9,8 @@ import pytest
 from sessions import Session
 
 LONG = 120_000_000
-HEAP = "3g"
+# Enough for each format. In a larger one, the peak would be that of garbage that nothing has made the JVM collect.
+HEAP = "2g"
 # Five times the line.
 MORE_KB = 5 * LONG // 1000
 EMPTY, EACH = 200_000, 1000

@@ -80,7 +80,7 @@ def subquery(context):
 def explained(context):
     # Spark cuts what is in brackets where the path of the tests is long.
     plan = context.text("layouts/text/flat")._jdf.queryExecution().executedPlan().toString()
-    shown = re.search(r"\[file:(\S+?)(\]|\.\.\.)", plan)[1]
+    shown = re.search(r"\[(?:file:)?((?:/|\w+://)\S+?)(\]|\.\.\.)", plan)[1]
     return shown.count("/") > 1 and f"{context.data}/layouts/text/flat".startswith(shown)
 
 

@@ -47,6 +47,9 @@ private[millstream] object CompressedFiles extends Logging {
   /** Files whose indexes the tasks of counting queries were to build. */
   private val counted = rememberedFiles()
 
+  /** Files whose indexes are in the store, but cannot be read from there. */
+  private val unreadable = rememberedFiles()
+
   private def rememberedFiles(): JavaSet[CompressedFile] = Collections.synchronizedSet(Collections.newSetFromMap(
     new LinkedHashMap[CompressedFile, java.lang.Boolean](16, 0.75f, true) {
       override def removeEldestEntry(eldest: JavaMap.Entry[CompressedFile, java.lang.Boolean]): Boolean =
@@ -62,7 +65,8 @@ private[millstream] object CompressedFiles extends Logging {
    *
    * @param onlyCounts whether the query only counts lines. Then the Spark job leaves a file to the task that reads it,
    *     which builds the index meanwhile. If a later query finds no index, the task could not keep it: the driver gets
-   *     it from the Spark job, or learns that the file is not splittable.
+   *     it from the Spark job, or learns that the file is not splittable. The same holds for an index that cannot be read
+   *     from the store.
    */
   def indexes(
       files: Seq[CompressedFile],
@@ -156,8 +160,12 @@ private[millstream] object CompressedFiles extends Logging {
     if (files.isEmpty) {
       Map.empty
     } else {
+      // Otherwise each query would build them again.
+      val returned = files.filter(unreadable.contains).toSet
       val made =
-        try inTasks(context, files, conf)(makeAndKeep(_, store, _, _))
+        try inTasks(context, files, conf) { (file, conf, task) =>
+            if (returned(file)) makeOne(file, store, conf, task) else makeAndKeep(file, store, conf, task)
+          }
         catch {
           case e: SparkException if e.getCondition != Cancelled =>
             logWarning("Not all indexes of compressed files could be made; one task reads each file without one", e)
@@ -168,7 +176,9 @@ private[millstream] object CompressedFiles extends Logging {
       results.foreach { case (file, result) => result.report(file) }
       notSplittable.addAll(results.collect { case (file, Undivided) => file }.asJava)
       val digests = results.collect { case (file, Kept(Some(digest))) => file -> digest }.toMap
-      val kept = load(results.collect { case (file, Kept(_)) => file }, store, conf, digests)
+      val stored = results.collect { case (file, Kept(_)) => file }
+      val kept = load(stored, store, conf, digests)
+      unreadable.addAll(stored.filterNot(kept.contains).asJava)
       kept ++ results.collect { case (file, Made(index, _)) => file -> Recent(index, isKept = false) }
     }
 
