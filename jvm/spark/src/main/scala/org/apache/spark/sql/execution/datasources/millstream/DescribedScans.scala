@@ -9,8 +9,6 @@ import org.apache.xbean.asm9.{ClassWriter, Type}
 import org.apache.xbean.asm9.Opcodes._
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.execution.FileSourceScanExec
 
 /**
  * The scans of plans, in classes whose metadata Spark writes to event logs, like those of its own file scans.
@@ -25,23 +23,8 @@ import org.apache.spark.sql.execution.FileSourceScanExec
 private[millstream] object DescribedScans extends Logging {
   private val Trait = "org/apache/spark/sql/execution/FileSourceScanLike"
 
-  private lazy val texts = described(classOf[NativeTextScanExec])
-  private lazy val files = described(classOf[PackedFileScanExec])
-
-  def text(
-      scan: FileSourceScanExec,
-      format: TextFormat,
-      asksForFile: Boolean,
-      hasLines: Boolean,
-      words: Option[Words],
-      occurrences: Option[Attribute],
-      listed: ScanFiles): NativeTextScanExec =
-    texts.newInstance(scan, format, Boolean.box(asksForFile), Boolean.box(hasLines), words, occurrences, listed)
-
-  def files(scan: FileSourceScanExec, files: ScanFiles): PackedFileScanExec = this.files.newInstance(scan, files)
-
   /** The constructor of such a subclass, with the arguments of the base class; Spark copies nodes by it. */
-  private def described[T <: PackedScan](base: Class[T]): Constructor[_ <: T] = {
+  def of[T <: PackedScan](base: Class[T]): Constructor[_ <: T] = {
     val plain = base.getConstructors.head.asInstanceOf[Constructor[T]]
     try {
       MethodHandles.lookup().defineClass(subclass(base, plain)).getConstructors.head.asInstanceOf[Constructor[_ <: T]]

@@ -97,7 +97,7 @@ object Diagnosis {
   private def ofSpark(spark: SparkSession): Diagnosis = {
     val found = s"Spark ${spark.version}, Java ${System.getProperty("java.version")}"
     try {
-      SparkLine.check()
+      MillstreamExtensions.checkSpark()
       Diagnosis("Spark", found, None)
     } catch {
       case e @ (_: LinkageError | _: ReflectiveOperationException) =>

@@ -34,11 +34,11 @@ private[millstream] object LineSchema {
     format match {
       case _: CSVFileFormat =>
         val csv = csvOptions(spark, options)
-        !csv.multiLine && !csv.parameters.contains(SingleVariantColumn) && !PackedScan.readsArchives(
+        !csv.multiLine && !csv.parameters.contains(SingleVariantColumn) && !ListedRelations.readsArchives(
           spark.sessionState.conf)
       case _: JsonFileFormat =>
         val json = jsonOptions(spark, options)
-        !json.multiLine && !json.parameters.contains(SingleVariantColumn) && !PackedScan.readsArchives(
+        !json.multiLine && !json.parameters.contains(SingleVariantColumn) && !ListedRelations.readsArchives(
           spark.sessionState.conf)
       case _ => false
     }

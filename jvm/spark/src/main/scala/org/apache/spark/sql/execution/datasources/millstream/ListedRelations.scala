@@ -164,14 +164,6 @@ private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
     }
 }
 
-/** The intended use of a relation's schema: some types can only be read. */
-private[millstream] sealed trait SchemaUse
-
-private[millstream] object SchemaUse {
-  case object Reading extends SchemaUse
-  case object ReadingAndWriting extends SchemaUse
-}
-
 private[millstream] object ListedRelations {
 
   /** The directory of a streaming query's log in the directory that it writes to. */
@@ -189,6 +181,11 @@ private[millstream] object ListedRelations {
     classOf[BinaryFileFormat])
 
   private val Names = Set("text", "csv", "json", "parquet", "orc", "binaryfile")
+
+  private val ReadsArchives = "spark.sql.files.archive.reader.enabled"
+
+  /** Whether archives are read as directories. */
+  def readsArchives(conf: SQLConf): Boolean = conf.getConfString(ReadsArchives, "false").toBoolean
 
   /** Whether a name is the short one of a supported format, without a search of the class path. */
   def isShortName(name: String): Boolean = Names(name.toLowerCase(Locale.ROOT))

@@ -8,7 +8,13 @@ import org.apache.spark.SparkContext
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions, SparkSessionExtensionsProvider}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.millstream.write.{FinishBeforeChanges, ReplaceInserts, WarnOfSwapped}
+import org.apache.spark.sql.execution.datasources.millstream.write.{
+  DirectInsertIntoHadoopFsRelation,
+  FilesOfQuery,
+  FinishBeforeChanges,
+  ReplaceInserts,
+  WarnOfSwapped
+}
 import org.apache.spark.util.Utils
 
 /**
@@ -19,7 +25,7 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit =
     if (MillstreamExtensions.seen.add(extensions)) {
       SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
-      SparkLine.ifSupported(Some(SparkLine.check())).foreach { _ =>
+      SparkLine.ifSupported(Some(MillstreamExtensions.checkSpark())).foreach { _ =>
         SparkContext.getActive.foreach(LocalFiles.warnIfEarly)
         SparkContext.getActive.foreach(RemoteFileSystems.install)
         SparkContext.getActive.foreach(FileCodecClasses.install)
@@ -29,6 +35,17 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
 }
 
 private object MillstreamExtensions {
+
+  /**
+   * Looks up everything that differs between Spark's lines once, when the extension is installed, so that a mismatch
+   * never surfaces within a statement.
+   */
+  def checkSpark(): Unit = {
+    SparkLine.check()
+    FilesOfQuery.check()
+    DirectInsertIntoHadoopFsRelation.check()
+  }
+
   private def install(extensions: SparkSessionExtensions): Unit = {
     extensions.injectResolutionRule(session => new CheckKeys(session))
     extensions.injectHintResolutionRule(session => new IndexListedFiles(session))

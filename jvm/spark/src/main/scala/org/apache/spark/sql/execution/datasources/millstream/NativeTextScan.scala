@@ -28,7 +28,20 @@ private[millstream] object NativeTextScan {
     for {
       format <- TextFormat.of(scan.relation, files.verifiesChecksums)
       if hasRowsOfStrings(scan) && files.haveNativeLines
-    } yield DescribedScans.text(scan, format, asksForFile, scan.requiredSchema.nonEmpty, None, None, files)
+    } yield described(scan, format, asksForFile, scan.requiredSchema.nonEmpty, None, None, files)
+
+  private lazy val constructor = DescribedScans.of(classOf[NativeTextScanExec])
+
+  /** A scan whose metadata are in event logs. */
+  def described(
+      scan: FileSourceScanExec,
+      format: TextFormat,
+      asksForFile: Boolean,
+      hasLines: Boolean,
+      words: Option[Words],
+      occurrences: Option[Attribute],
+      listed: ScanFiles): NativeTextScanExec =
+    constructor.newInstance(scan, format, Boolean.box(asksForFile), Boolean.box(hasLines), words, occurrences, listed)
 
   /** Whether rows consist of strings and partition values only. */
   private def hasRowsOfStrings(scan: FileSourceScanExec): Boolean =
@@ -191,7 +204,7 @@ case class NativeTextScanExec(
       hasLines: Boolean = hasLines,
       words: Option[Words] = words,
       occurrences: Option[Attribute] = occurrences): NativeTextScanExec =
-    DescribedScans.text(scan, format, asksForFile, hasLines, words, occurrences, listed)
+    NativeTextScan.described(scan, format, asksForFile, hasLines, words, occurrences, listed)
 
   override protected def details: Seq[(String, String)] =
     Seq("NativeFilters" -> pushed.mkString("[", ", ", "]")) ++

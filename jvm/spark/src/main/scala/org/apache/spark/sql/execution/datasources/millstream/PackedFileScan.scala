@@ -44,7 +44,10 @@ private[millstream] object PackedFileScan {
   /** The packed scan equivalent to `scan`, with the same readers, if there is one. */
   def of(scan: FileSourceScanExec, files: ScanFiles): Option[SparkPlan] =
     // Only Spark's own scan understands an index's additional metadata of files.
-    Option.when(files.directories.forall(_.files.forall(_.metadata.isEmpty)))(DescribedScans.files(scan, files))
+    Option.when(files.directories.forall(_.files.forall(_.metadata.isEmpty)))(constructor.newInstance(scan, files))
+
+  /** Makes scans whose metadata are in event logs. */
+  private lazy val constructor = DescribedScans.of(classOf[PackedFileScanExec])
 }
 
 /**

@@ -249,11 +249,6 @@ private[millstream] object PackedScan {
   /** Reader option: the number of tasks, regardless of their size. */
   val PartitionsOption = "millstream.read.partitions"
 
-  private val ReadsArchives = "spark.sql.files.archive.reader.enabled"
-
-  /** Whether archives are read as directories. */
-  def readsArchives(conf: SQLConf): Boolean = conf.getConfString(ReadsArchives, "false").toBoolean
-
   /** Whether the rows that an inference samples depend on Spark's partitions. */
   private def isSampled(location: FileIndex): Boolean = location match {
     case files: ListedFiles => files.isSampled
@@ -265,6 +260,7 @@ private[millstream] object PackedScan {
     scan.stream.isEmpty &&
       // Spark may rely on buckets or on a single task.
       !scan.bucketedScan && scan.outputPartitioning.isInstanceOf[UnknownPartitioning] &&
-      scan.relation.location.rootPaths.nonEmpty && !isSampled(scan.relation.location) && !readsArchives(scan.conf) &&
+      scan.relation.location.rootPaths.nonEmpty && !isSampled(scan.relation.location) &&
+      !ListedRelations.readsArchives(scan.conf) &&
       !(scan.partitionFilters ++ scan.dataFilters).exists(_.exists(_.isInstanceOf[PlanExpression[_]]))
 }

@@ -7,7 +7,6 @@ import java.util.concurrent.atomic.AtomicBoolean
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTablePartition}
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileFormat}
-import org.apache.spark.sql.execution.datasources.millstream.write.{DirectInsertIntoHadoopFsRelation, FilesOfQuery}
 import org.apache.spark.sql.types.StructType
 
 /** Differences between the 4.x release lines that one jar supports, and detection of unsupported ones. */
@@ -47,10 +46,7 @@ private[sql] object SparkLine extends Logging {
     Reflected.method(DataSourceUtils.getClass, "verifySchema", until41 :+ classOf[Boolean], until41)
   }
 
-  /**
-   * Looks up everything that differs once, when the extension is installed, so that a mismatch never surfaces within a
-   * statement.
-   */
+  /** Looks up everything that differs, except for what only direct writes need. */
   def check(): Unit = {
     verifySchemaMethod
     Seq(
@@ -60,8 +56,6 @@ private[sql] object SparkLine extends Logging {
       classOf[CatalogTable] -> "partitionColumnNames",
       classOf[CatalogTablePartition] -> "storage")
       .foreach { case (of, field) => copyOf(of, field) }
-    FilesOfQuery.check()
-    DirectInsertIntoHadoopFsRelation.check()
   }
 
   /** The copy method of a case class, which takes all fields. */
@@ -90,4 +84,12 @@ private[sql] object SparkLine extends Logging {
     }
     Reflected.call(copyOf(original.getClass, field), original, fields.toSeq: _*).asInstanceOf[T]
   }
+}
+
+/** The intended use of a relation's schema: some types can only be read. */
+private[millstream] sealed trait SchemaUse
+
+private[millstream] object SchemaUse {
+  case object Reading extends SchemaUse
+  case object ReadingAndWriting extends SchemaUse
 }
