@@ -63,6 +63,23 @@ JAVA_ROOT = ("jvm", "MODULE", "src", "main", "java", "io", "millstream", "MODULE
 HADOOP = "io.millstream.hadoop"
 HADOOP_ORDER = ("natives", "tree", "codec", "listing", "reading", "compact", "fs")
 HADOOP_TOP = ("", "s3a", "hdfs")
+# Packages of jvm/spark, floor by floor, the lowest first: each knows only those of lower floors, and the root ("") knows
+# all. What the session extension consists of knows no command (io.millstream.spark).
+SPARK = "jvm/spark/src/main/scala"
+EXTENSION = "org.apache.spark.sql.execution.datasources.millstream"
+COMMANDS = "io.millstream.spark"
+SPARK_FLOORS = {
+    EXTENSION: (
+        {"settings", "internals", "tasks"},
+        {"hadoop"},
+        {"listing", "compressed"},
+        {"reading.scan"},
+        {"reading.text", "reading.packed"},
+        {"reading"},
+        {"rdd", "write"},
+        {""},
+    ),
+}
 # Packages of direct writes -> the others of them that they may know. One kind of store knows no other.
 WRITE = "io.millstream.write"
 WRITE_ALLOWED = {
@@ -167,6 +184,78 @@ def write_packages(root=ROOT):
                 yield f"{path.relative_to(root)}:{number}: {line.strip()}"
 
 
+def scala_names(path, root):
+    """The names below a package that a source file uses, in imports or elsewhere, with the numbers of their lines."""
+    code = re.sub(
+        r"/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), path.read_text(encoding="utf-8"), flags=re.S
+    )
+    code = re.sub(r"(?<![:/])//.*", "", code)
+    for found in re.finditer(rf"\b{re.escape(root)}\.(\w+(?:\.\w+)*)?(?:\.?\{{([^}}]*)\}})?", code):
+        if code[: found.start()].rpartition("\n")[2].strip() == "package":
+            continue
+        path, names = found.groups()
+        for name in names.split(",") if names else [""]:
+            full = ".".join(filter(None, (path, name.split("=>")[0].strip())))
+            yield code.count("\n", 0, found.start()) + 1, full
+
+
+def package_of(name):
+    """The package of a qualified name: its beginning, up to the first class, type or object."""
+    parts = name.split(".")
+    return ".".join(parts[: next((i for i, part in enumerate(parts) if not part[:1].islower()), len(parts))])
+
+
+def spark_packages(root=ROOT):
+    for base, floors in SPARK_FLOORS.items():
+        top = root / SPARK / base.replace(".", "/")
+        for path in sorted(top.rglob("*.scala")):
+            place = path.relative_to(root)
+            package = ".".join(path.relative_to(top).parts[:-1])
+            if package not in set().union(*floors):
+                yield f"{place}: {package} is not in SPARK_FLOORS of tests/architecture/check_dependencies.py"
+                continue
+            floor = next(number for number, packages in enumerate(floors) if package in packages)
+            allowed = set().union(*floors[:floor], {package})
+            for line, name in scala_names(path, base):
+                if package_of(name) not in allowed:
+                    yield f"{place}:{line}: {base}.{name}"
+    for path in sorted((root / SPARK / "org").rglob("*.scala")):
+        for line, name in scala_names(path, COMMANDS):
+            yield f"{path.relative_to(root)}:{line}: {COMMANDS}.{name}"
+
+
+def self_test_of_spark():
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root) / SPARK / EXTENSION.replace(".", "/")
+        sources = {
+            "listing/Lists.scala": f"""package {EXTENSION}.listing
+                // {EXTENSION}.write.Comment
+                import {EXTENSION}.hadoop.Codecs
+                import {EXTENSION}.settings.{{
+                  Keys,
+                  Switches
+                }}
+                import {EXTENSION}.compressed.Indexes
+                import {EXTENSION}.{{reading, Extension}}
+                val hook = classOf[{EXTENSION}.rdd.Hook]
+                import {COMMANDS}.Compact""",
+            "Extension.scala": f"package {EXTENSION}\nimport {EXTENSION}.write.Inserts\n",
+            "attic/Old.scala": f"package {EXTENSION}.attic\n",
+        }
+        for name, text in sources.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        found = [fault.partition("/millstream/")[2] for fault in spark_packages(Path(root))]
+        assert found == [
+            "attic/Old.scala: attic is not in SPARK_FLOORS of tests/architecture/check_dependencies.py",
+            f"listing/Lists.scala:8: {EXTENSION}.compressed.Indexes",
+            f"listing/Lists.scala:9: {EXTENSION}.reading",
+            f"listing/Lists.scala:9: {EXTENSION}.Extension",
+            f"listing/Lists.scala:10: {EXTENSION}.rdd.Hook",
+            f"listing/Lists.scala:11: {COMMANDS}.Compact",
+        ], found
+
+
 def self_test():
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "jvm/hadoop/src/main/java/io/millstream/hadoop/listing"
@@ -234,6 +323,7 @@ def self_test_of_circles():
 def main():
     self_test()
     self_test_of_circles()
+    self_test_of_spark()
     if "--self-test" in sys.argv:
         return 0
     floors, dependencies = graph()
@@ -245,6 +335,7 @@ def main():
         *java_knows_spark(),
         *hadoop_packages(),
         *write_packages(),
+        *spark_packages(),
     ]
     print(*faults, sep="\n", end="\n" if faults else "")
     print(f"dependencies: {len(dependencies)} crates checked, {len(faults)} forbidden arrows")

@@ -401,7 +401,7 @@ def indexed(spark, path):
     """The results of the job of `millstream index --spark` for the files of a directory."""
     # A Python int would become an Integer.
     smallest = spark._jvm.scala.jdk.javaapi.OptionConverters.toScala(spark._jvm.java.util.OptionalLong.of(0))
-    job = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.IndexJob(
+    job = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.compressed.IndexJob(
         spark._jsparkSession, spark._jvm.scala.Option.empty(), smallest, False
     )
     outcomes = job.make(spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala([path]).toSeq())

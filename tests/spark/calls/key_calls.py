@@ -5,7 +5,7 @@ from write_calls import error_of
 
 def known(spark):
     """All keys of Millstream."""
-    keys = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Keys.Known().iterator()
+    keys = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.settings.Keys.Known().iterator()
     found = []
     while keys.hasNext():
         found.append(keys.next())
@@ -14,7 +14,7 @@ def known(spark):
 
 def near_pairs(spark):
     """Keys of which one would count as a misspelling of the other."""
-    keys = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Keys
+    keys = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.settings.Keys
     names = known(spark)
     return [
         [one, other]
@@ -59,7 +59,7 @@ def readers(spark, key, value):
     """The readers that each of 1, 100 and 100,000 tasks has on remote and on local files; then with a key set, on
     remote ones.
     """
-    settings = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.ReadSettings
+    settings = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.settings.ReadSettings
 
     def of(is_local):
         found = settings.of(spark._jsparkSession)

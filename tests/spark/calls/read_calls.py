@@ -236,6 +236,6 @@ def keys_for_readers(spark, session, keys, own=None):
     conf = spark._jsparkSession.sessionState().newHadoopConf()
     for key, value in {**session, **(own or {})}.items():
         conf.set(key, value)
-    package = spark._jvm.org.apache.spark.sql.execution.datasources.millstream
+    package = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.reading.packed
     slim = getattr(getattr(package, "SlimConfiguration$"), "MODULE$").of(conf, spark.sparkContext._jsc.sc().getConf())
     return [slim.get(key) for key in keys]

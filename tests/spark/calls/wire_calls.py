@@ -5,7 +5,7 @@ def row_predicate(spark, conditions):
     """The predicate of `conditions` on a line, in hexadecimal, and the number of conditions that it replaces or widens."""
     lines = spark.sql("select 'x' as value")
     parsed = [lines.where(condition)._jdf.queryExecution().analyzed().condition() for condition in conditions]
-    encoder = getattr(getattr(classes(spark), "RowPredicates$"), "MODULE$")
+    encoder = getattr(getattr(classes(spark).reading.scan, "RowPredicates$"), "MODULE$")
     encoded = encoder.encode(sequence(spark, parsed), True)
     return bytes(encoded._1()).hex(), encoded._2().size(), encoded._3().size()
 
@@ -16,7 +16,7 @@ def parquet_request(spark, path, columns, options):
     plan = spark.read.options(**options).parquet(path)._jdf.queryExecution().executedPlan()
     while not plan.nodeName().endswith("(PackedFileScan)"):
         plan = plan.children().head()
-    native = getattr(getattr(classes(spark), "NativeColumns$"), "MODULE$")
+    native = getattr(getattr(classes(spark).reading.packed, "NativeColumns$"), "MODULE$")
     request = native.of(plan.scan(), spark._jsparkSession.sessionState().newHadoopConf())
     return bytes(request.get().request()).hex()
 
@@ -31,7 +31,7 @@ def parquet_columns(spark, decoded, schema, batch_rows):
     batch = sql.vectorized.ColumnarBatch(vectors)
     types = sequence(spark, [field.dataType() for field in fields])
     rows = []
-    batches = classes(spark).DecodedBatches(bytes.fromhex(decoded), types, batch, batch_rows)
+    batches = classes(spark).reading.packed.DecodedBatches(bytes.fromhex(decoded), types, batch, batch_rows)
     while batches.hasNext():
         rows += [[value(row, i, field) for i, field in enumerate(fields)] for row in batches.next().rowIterator()]
     return rows
@@ -39,14 +39,18 @@ def parquet_columns(spark, decoded, schema, batch_rows):
 
 def index_names(spark, vector):
     """The lines of a vector of the names of indexes, with what the JVM says in their last columns, or in the first one."""
-    path, module = spark._jvm.org.apache.hadoop.fs.Path, lambda name: getattr(getattr(classes(spark), name), "MODULE$")
+    path, compressed = spark._jvm.org.apache.hadoop.fs.Path, classes(spark).compressed
+
+    def module(name):
+        return getattr(getattr(compressed, name), "MODULE$")
+
     none, codec = spark._jvm.scala.Option.empty(), spark._jvm.io.millstream.hadoop.codec.TextCodec.GZIP
     lines = []
     for kind, *columns in vector:
         if kind == "index":
             name, time, size, _ = columns
-            file = classes(spark).CompressedFile(path(f"/d/{name}"), int(size), int(time), none, codec)
-            columns[-1] = classes(spark).IndexStore(none).path(file).getName()
+            file = compressed.CompressedFile(path(f"/d/{name}"), int(size), int(time), none, codec)
+            columns[-1] = compressed.IndexStore(none).path(file).getName()
         elif kind == "prefix":
             columns[-1] = module("IndexStore$").prefix(path(f"file:{columns[0]}"))
         else:

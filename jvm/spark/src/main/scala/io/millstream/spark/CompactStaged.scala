@@ -23,7 +23,7 @@ import org.apache.spark.sql.{classic, Row, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.datasources.{FileFormat, OutputWriterFactory}
-import org.apache.spark.sql.execution.datasources.millstream.TaskFailures
+import org.apache.spark.sql.execution.datasources.millstream.tasks.TaskFailures
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.datasources.text.TextFileFormat
 import org.apache.spark.sql.types.StructType

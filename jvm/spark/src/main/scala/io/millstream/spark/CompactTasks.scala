@@ -28,7 +28,9 @@ import org.apache.parquet.hadoop.util.HadoopInputFile
 
 import org.apache.spark.{TaskContext, TaskKilledException}
 import org.apache.spark.sql.{DataFrame, SparkSession}
-import org.apache.spark.sql.execution.datasources.millstream.{FileCodecClasses, Packing, ReadSettings}
+import org.apache.spark.sql.execution.datasources.millstream.hadoop.FileCodecClasses
+import org.apache.spark.sql.execution.datasources.millstream.settings.ReadSettings
+import org.apache.spark.sql.execution.datasources.millstream.tasks.Packing
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
 

@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.datasources.millstream.{IndexJob, IndexOutcome}
+import org.apache.spark.sql.execution.datasources.millstream.compressed.{IndexJob, IndexOutcome}
 
 /** `millstream index --spark`: builds or removes indexes of compressed files before Spark reads them. */
 object MakeIndexes {

@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.hadoop.security.AccessControlException
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.datasources.millstream.SyncSettings
+import org.apache.spark.sql.execution.datasources.millstream.settings.SyncSettings
 
 import WorkingDirectory._
 

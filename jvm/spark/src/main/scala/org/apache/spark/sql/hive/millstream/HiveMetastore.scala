@@ -10,7 +10,7 @@ import io.millstream.write.metastore.MetastoreChange
 
 import org.apache.spark.sql.catalyst.catalog.{ExternalCatalog, ExternalCatalogWithListener}
 import org.apache.spark.sql.execution.datasources.PartitioningUtils
-import org.apache.spark.sql.execution.datasources.millstream.Reflected
+import org.apache.spark.sql.execution.datasources.millstream.internals.Reflected
 import org.apache.spark.sql.execution.datasources.millstream.write.CatalogMetastore
 import org.apache.spark.sql.hive.HiveExternalCatalog
 import org.apache.spark.sql.hive.client.HiveClient

@@ -13,7 +13,8 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
-import org.apache.spark.sql.execution.datasources.millstream.rdd.PackedTextInputFormat
+import org.apache.spark.sql.execution.datasources.millstream.hadoop.{LocalFiles, RemoteFileSystems}
+import org.apache.spark.sql.execution.datasources.millstream.settings.{Keys, Switches}
 import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
 
 /**
@@ -59,7 +60,7 @@ object Diagnosis {
   private def ofSession(spark: classic.SparkSession): Seq[Diagnosis] =
     guarded("session extension")(Seq(ofExtension(spark))) ++ guarded("executors")(Seq(ofExecutors(spark))) ++
       guarded("remote systems")(ofRemote(spark)) ++
-      Switches.flatMap { case (entry, does) => guarded(does)(Seq(ofSwitch(spark, entry, does))) } ++ guarded(
+      Features.flatMap { case (entry, does) => guarded(does)(Seq(ofSwitch(spark, entry, does))) } ++ guarded(
         "committer")(ofCommitters(spark))
 
   /** The findings of a check; its failure is a finding, too. */
@@ -159,8 +160,8 @@ object Diagnosis {
         case RemoteFileSystems.SwitchedOff(className) =>
           Seq(Diagnosis(
             what,
-            s"$className, since ${RemoteFileSystems.Enabled.key}=false",
-            Some(s"set ${RemoteFileSystems.Enabled.key}=true, unless it is off intentionally")))
+            s"$className, since ${Switches.RemoteSystems.key}=false",
+            Some(s"set ${Switches.RemoteSystems.key}=true, unless it is off intentionally")))
         case RemoteFileSystems.Missing(key, className, reason) =>
           Seq(Diagnosis(
             what,
@@ -245,12 +246,12 @@ object Diagnosis {
   private def onExecutor: (String, Option[String]) =
     (java.net.InetAddress.getLocalHost.getHostName, Option(NativeLibrary.whyNot))
 
-  private val Switches: Seq[(ConfigEntry[Boolean], String)] = Seq(
-    IndexListedFiles.Enabled -> "native listing",
-    ReplaceFileScans.Enabled -> "native and packed reads",
-    PackedTextInputFormat.Enabled -> "packed sc.textFile",
-    FileCodecClasses.Enabled -> "native codecs in Hadoop",
-    ReplaceInserts.Enabled -> "direct writes")
+  private val Features: Seq[(ConfigEntry[Boolean], String)] = Seq(
+    Switches.Listing -> "native listing",
+    Switches.Reading -> "native and packed reads",
+    Switches.TextFiles -> "packed sc.textFile",
+    Switches.Codecs -> "native codecs in Hadoop",
+    Switches.DirectWrites -> "direct writes")
 
   /**
    * Switches are on by default, except the one for direct writes, which only the settings of `millstream spark-conf`

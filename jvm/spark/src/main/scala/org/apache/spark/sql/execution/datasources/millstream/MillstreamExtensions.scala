@@ -8,6 +8,15 @@ import org.apache.spark.SparkContext
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions, SparkSessionExtensionsProvider}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.datasources.millstream.hadoop.{FileCodecClasses, LocalFiles, RemoteFileSystems}
+import org.apache.spark.sql.execution.datasources.millstream.internals.SparkLine
+import org.apache.spark.sql.execution.datasources.millstream.listing.{
+  IndexCatalogTables,
+  IndexListedFiles,
+  ReplaceTableCommands
+}
+import org.apache.spark.sql.execution.datasources.millstream.reading.ReplaceFileScans
+import org.apache.spark.sql.execution.datasources.millstream.settings.{CheckKeys, Switches}
 import org.apache.spark.sql.execution.datasources.millstream.write.{
   DirectInsertIntoHadoopFsRelation,
   FilesOfQuery,
@@ -63,7 +72,7 @@ private object MillstreamExtensions {
    * settings.
    */
   private def passSwitchToExecutors(context: SparkContext): Unit =
-    if (!context.conf.get(IndexListedFiles.Enabled))
+    if (!context.conf.get(Switches.Listing))
       context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)
 
   /** The rule for Hive's commands, if this Spark includes Hive. */

@@ -17,7 +17,8 @@ import org.apache.spark.{SparkEnv, TaskContext}
 import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.IGNORE_MISSING_FILES
 import org.apache.spark.rdd.InputFileBlockHolder
-import org.apache.spark.sql.execution.datasources.millstream.{CopiedRows, RowPredicates, ScanFiles}
+import org.apache.spark.sql.execution.datasources.millstream.reading.scan.{CopiedRows, RowPredicates, ScanFiles}
+import org.apache.spark.sql.execution.datasources.millstream.settings.Switches
 
 /** The lines of some ranges, with the offsets at which they begin. */
 private trait Lines {
@@ -115,7 +116,7 @@ private[rdd] final class PackedLineReader(
     if (ranges.length > 1 && Thread.currentThread() == taskThread) {
       Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit] { context =>
         if (!context.isFailed()) throw new IOException(
-          s"a failure to read a file was ignored; set ${PackedTextInputFormat.Enabled.key}=false",
+          s"a failure to read a file was ignored; set ${Switches.TextFiles.key}=false",
           cause)
       })
     }

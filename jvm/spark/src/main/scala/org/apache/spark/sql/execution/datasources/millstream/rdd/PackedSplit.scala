@@ -8,6 +8,8 @@ import io.millstream.hadoop.reading.FileRanges
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapred.FileSplit
 
+import org.apache.spark.sql.execution.datasources.millstream.settings.Switches
+
 /**
  * A part of a file.
  *
@@ -88,7 +90,7 @@ private[rdd] final class PackedSplit private (
     if (!TextInputFormatHook.isInstalled) {
       throw new IOException(
         "Millstream's splits of text files were made in the driver, but cannot be read in this JVM; " +
-          s"set ${PackedTextInputFormat.Enabled.key}=false")
+          s"set ${Switches.TextFiles.key}=false")
     }
   }
 

@@ -16,22 +16,16 @@ import org.apache.hadoop.mapreduce.lib.input.FileInputFormat.{INPUT_DIR, NUM_INP
 
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.config.{
-  ConfigEntry,
   FILES_MAX_PARTITION_BYTES,
   HADOOP_RDD_IGNORE_EMPTY_SPLITS,
   IGNORE_CORRUPT_FILES
 }
-import org.apache.spark.sql.execution.datasources.millstream.{
-  CompressedFile,
-  CompressedFiles,
-  FileCodecs,
-  IndexSettings,
-  Packing,
-  ReadSettings,
-  ScanFiles,
-  SparkLine
-}
-import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.execution.datasources.millstream.compressed.{CompressedFile, CompressedFiles}
+import org.apache.spark.sql.execution.datasources.millstream.hadoop.FileCodecs
+import org.apache.spark.sql.execution.datasources.millstream.internals.SparkLine
+import org.apache.spark.sql.execution.datasources.millstream.reading.scan.ScanFiles
+import org.apache.spark.sql.execution.datasources.millstream.settings.{IndexSettings, ReadSettings, Switches}
+import org.apache.spark.sql.execution.datasources.millstream.tasks.Packing
 
 /**
  * Hadoop's input format for lines, which packs the splits of small files if Spark reads lines of files that Millstream
@@ -185,10 +179,6 @@ class PackedTextInputFormat extends TextInputFormat {
 }
 
 private[millstream] object PackedTextInputFormat {
-  val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.rdd.enabled")
-    .doc("Whether sc.textFile reads many small files in one task, and natively.")
-    .booleanConf
-    .createWithDefault(true)
 
   /** More tasks than cores, since neither the cost of processing a line nor the later number of cores is known. */
   private val TasksPerCore = 4
@@ -207,7 +197,7 @@ private[millstream] object PackedTextInputFormat {
   /** Scheme and authority. */
   private def fileSystemOf(path: Path): (String, String) = (path.toUri.getScheme, path.toUri.getAuthority)
 
-  private def isEnabled(context: SparkContext): Boolean = ReadSettings.get(context, Enabled)
+  private def isEnabled(context: SparkContext): Boolean = ReadSettings.get(context, Switches.TextFiles)
 
   /**
    * Whether a `HadoopRDD` requests its splits on behalf of an RDD that maps its rows, as with `sc.textFile`. The call
@@ -236,6 +226,6 @@ private[millstream] object PackedTextInputFormat {
     if (callers("compute").contains(WithSplits)) {
       throw new IllegalStateException(
         "mapPartitionsWithInputSplit needs Hadoop's splits, but this RDD was used before with packed ones: " +
-          s"set ${Enabled.key}=false")
+          s"set ${Switches.TextFiles.key}=false")
     }
 }

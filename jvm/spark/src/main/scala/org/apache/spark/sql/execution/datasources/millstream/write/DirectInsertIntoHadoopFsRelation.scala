@@ -20,8 +20,8 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.execution.datasources.millstream.ListedRelations.StreamingMetadata
-import org.apache.spark.sql.execution.datasources.millstream.Reflected
+import org.apache.spark.sql.execution.datasources.millstream.internals.Reflected
+import org.apache.spark.sql.execution.datasources.millstream.listing.ListedRelations.StreamingMetadata
 import org.apache.spark.sql.util.SchemaUtils
 
 /**

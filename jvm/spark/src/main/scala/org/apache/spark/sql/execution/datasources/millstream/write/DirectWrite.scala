@@ -22,7 +22,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.{FileFormat, FileFormatWriter, WriteFilesExec}
-import org.apache.spark.sql.execution.datasources.millstream.Reflected
+import org.apache.spark.sql.execution.datasources.millstream.internals.Reflected
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.util.{SerializableConfiguration, Utils}
 

@@ -23,7 +23,7 @@ import org.apache.spark.sql.execution.command.{
   LoadDataCommand
 }
 import org.apache.spark.sql.execution.command.TruncateTableCommand
-import org.apache.spark.sql.execution.datasources.millstream.Keys
+import org.apache.spark.sql.execution.datasources.millstream.settings.{Keys, Switches}
 
 /**
  * Finishes the committed writes to a table before a statement empties, drops, renames or moves it or its partitions, or
@@ -31,7 +31,7 @@ import org.apache.spark.sql.execution.datasources.millstream.Keys
  */
 class FinishBeforeChanges(session: SparkSession) extends Rule[LogicalPlan] with Logging {
   override def apply(plan: LogicalPlan): LogicalPlan = {
-    if (Keys.get(conf, ReplaceInserts.Enabled)) tablesChangedBy(plan).foreach(finish)
+    if (Keys.get(conf, Switches.DirectWrites)) tablesChangedBy(plan).foreach(finish)
     plan
   }
 

@@ -7,7 +7,8 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.command.DataWritingCommand
-import org.apache.spark.sql.execution.datasources.millstream.{Keys, SparkLine}
+import org.apache.spark.sql.execution.datasources.millstream.internals.SparkLine
+import org.apache.spark.sql.execution.datasources.millstream.settings.{Keys, Switches}
 
 /**
  * Replaces Spark's commands with commands that write directly.
@@ -17,7 +18,7 @@ import org.apache.spark.sql.execution.datasources.millstream.{Keys, SparkLine}
 abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataWritingCommand]*)
     extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (Keys.get(conf, ReplaceInserts.Enabled)) {
+    if (Keys.get(conf, Switches.DirectWrites)) {
       val leavesAll = isTangled(plan)
       plan.resolveOperators {
         case command: DataWritingCommand if replaced.contains(command.getClass) =>

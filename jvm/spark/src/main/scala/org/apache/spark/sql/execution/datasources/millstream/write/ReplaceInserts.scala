@@ -12,14 +12,13 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.SparkException
 import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.command.DataWritingCommand
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand
-import org.apache.spark.sql.execution.datasources.millstream.Keys
+import org.apache.spark.sql.execution.datasources.millstream.settings.Keys
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{BinaryType, StringType}
 
@@ -64,10 +63,6 @@ class ReplaceInserts(session: SparkSession)
 }
 
 object ReplaceInserts extends Logging {
-  val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.write.enabled")
-    .doc("Whether Millstream writes the files of an INSERT directly to their destination directories, with one commit that survives crashes.")
-    .booleanConf
-    .createWithDefault(false)
 
   /** Spark's own protocols; it uses the second if hadoop-cloud is on the class path. */
   private val SparkProtocols = Set(
