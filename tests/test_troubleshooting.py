@@ -40,7 +40,7 @@ SAID = {
     "jvm/write/src/main/java/io/millstream/write/store/**/*.java": r"of",
     "jvm/spark/src/main/scala/org/apache/spark/sql/**/write/*.scala": r"Some|when",
     "jvm/spark/src/main/scala/org/apache/spark/sql/hive/**/*.scala": r"Some|when",
-    "jvm/spark/src/main/scala/io/millstream/spark/CompactPlan.scala": r"Unknown",
+    "jvm/spark/src/main/scala/io/millstream/spark/compact/CompactPlan.scala": r"Unknown",
     "jvm/spark/src/main/scala/io/millstream/spark/sync/Counting.scala": EVERY,
     "jvm/spark/src/main/scala/io/millstream/spark/sync/HadoopTree.scala": EVERY,
     "python/millstream/*.py": r"\w+(Error|Warning)|warn",

@@ -167,7 +167,7 @@ def compact(
         answer = json.loads(job.runJson(spark._jsparkSession, given))
     except Py4JJavaError as error:
         cause = error.java_exception
-        if cause.getClass().getName() != "io.millstream.spark.CompactFailure":
+        if cause.getClass().getName() != "io.millstream.spark.compact.CompactFailure":
             raise
         raise CompactError(cause.getMessage()) from None
     groups = {field: tuple(Left(**group) for group in answer[field]) for field in ("copied", "left")}

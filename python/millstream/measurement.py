@@ -102,7 +102,7 @@ def formats(
         answer = json.loads(job.runJson(spark._jsparkSession, given))
     except Py4JJavaError as error:
         cause = error.java_exception
-        if cause.getClass().getName() != "io.millstream.spark.FormatsFailure":
+        if cause.getClass().getName() != "io.millstream.spark.formats.FormatsFailure":
             raise
         raise FormatsError(cause.getMessage()) from None
     except KeyboardInterrupt:

@@ -19,7 +19,7 @@ def plan(spark, **settings):
     given = spark._jvm.java.util.HashMap()
     for key, value in {**settings, "dry-run": "true"}.items():
         given[key] = value
-    return json.loads(classes(spark).Formats.runJson(spark._jsparkSession, given))
+    return json.loads(spark._jvm.io.millstream.spark.Formats.runJson(spark._jsparkSession, given))
 
 
 def advice(spark, rows, cores):
@@ -75,4 +75,4 @@ def sequence(spark, items):
 
 
 def classes(spark):
-    return spark._jvm.io.millstream.spark
+    return spark._jvm.io.millstream.spark.formats

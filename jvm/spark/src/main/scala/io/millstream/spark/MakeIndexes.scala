@@ -5,6 +5,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.ObjectMapper
+import io.millstream.spark.console.{ConsoleLog, Failures}
 
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
@@ -26,7 +27,7 @@ object MakeIndexes {
       try run(paths.map(_._2).toSeq, others.toMap, isJson = flags.nonEmpty)
       catch {
         case NonFatal(e) =>
-          System.err.println(s"millstream: ${CompactTasks.oneLine(e)}; -v shows Spark's log")
+          System.err.println(s"millstream: ${Failures.oneLine(e)}; -v shows Spark's log")
           1
       }
     System.out.flush()

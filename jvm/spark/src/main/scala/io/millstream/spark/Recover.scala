@@ -7,6 +7,7 @@ import scala.collection.immutable.ListMap
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
+import io.millstream.spark.console.Failures
 import io.millstream.write.protocol.Finding
 import io.millstream.write.protocol.Finding.{Run, Verdict}
 import io.millstream.write.recovery.Recovery.{Choices, Superseded}
@@ -40,7 +41,7 @@ object Recover {
         .getOrElse(throw new IllegalArgumentException(s"superseded must be keep, apply or drop, but was $superseded"))
       DirectRecovery.recover(spark, target, new Choices(if (dryRun) Run.DRY else Run.REAL, acceptsLoss, kept))
     } catch {
-      case e: FileSystemException if e.getReason == null => throw new RecoverFailure(s"$target: ${Compact.reason(e)}")
+      case e: FileSystemException if e.getReason == null => throw new RecoverFailure(s"$target: ${Failures.reason(e)}")
       case e: AnalysisException =>
         throw new RecoverFailure(s"$target: ${e.getMessage.linesIterator.find(_.trim.nonEmpty).getOrElse(e.toString)}")
       case e @ (_: IOException | _: IllegalArgumentException | _: UnsupportedOperationException) =>

@@ -3,7 +3,8 @@ package io.millstream.spark
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.spark.sync.{Synchronization, SyncFailure, SyncOptions, SyncSummary}
+import io.millstream.spark.console.{ConsoleLog, Failures}
+import io.millstream.spark.sync.{SyncFailure, Synchronization, SyncOptions, SyncSummary}
 import org.apache.hadoop.fs.UnsupportedFileSystemException
 import org.slf4j.LoggerFactory
 
@@ -43,15 +44,15 @@ object Sync {
       summary
     } catch {
       case e: SparkException =>
-        throw new SyncFailure(s"Spark could not run a job: ${CompactTasks.oneLine(e)}; only complete files have their final names, so run this again")
+        throw new SyncFailure(s"Spark could not run a job: ${Failures.oneLine(e)}; only complete files have their final names, so run this again")
       case e if isOfS3a(options) && lacksClass(e) =>
-        throw new SyncFailure(s"${CompactTasks.oneLine(e)}: $LacksJars")
+        throw new SyncFailure(s"${Failures.oneLine(e)}: $LacksJars")
       case _: UnsupportedFileSystemException if Seq(options.source, options.destination).exists(_.matches("s3n?:.*")) =>
         throw new SyncFailure("the scheme for S3 is s3a: write s3a://bucket/directory")
       // Hadoop's file systems throw this for hosts that do not exist.
       case e: IllegalArgumentException if e.getCause.isInstanceOf[java.net.UnknownHostException] =>
-        throw new SyncFailure(CompactTasks.oneLine(e))
-      case e: java.io.IOException => throw new SyncFailure(s"${Compact.reason(e)}; run this again once that is fixed")
+        throw new SyncFailure(Failures.oneLine(e))
+      case e: java.io.IOException => throw new SyncFailure(s"${Failures.reason(e)}; run this again once that is fixed")
     }
 
   private def lacksClass(error: Throwable) =
@@ -84,7 +85,7 @@ object Sync {
           Partial
         case NonFatal(e) =>
           Log.info("The synchronization failed", e)
-          say(s"${CompactTasks.oneLine(e)}; --conf spark.log.level=INFO shows Spark's log")
+          say(s"${Failures.oneLine(e)}; --conf spark.log.level=INFO shows Spark's log")
           Partial
       }
     System.out.flush()

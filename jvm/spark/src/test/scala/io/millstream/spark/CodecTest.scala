@@ -4,6 +4,8 @@ import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
 
+import io.millstream.spark.compact.Codec
+import io.millstream.spark.formats.FormatsCodec
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.io.compress.CompressionCodecFactory
 import org.junit.jupiter.api.Assertions.assertEquals

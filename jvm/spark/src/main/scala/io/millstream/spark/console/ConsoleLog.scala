@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.console
 
 import scala.jdk.CollectionConverters._
 

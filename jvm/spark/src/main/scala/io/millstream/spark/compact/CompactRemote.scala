@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.compact
 
 import java.io.{FileNotFoundException, IOException}
 import java.nio.charset.StandardCharsets.UTF_8
@@ -12,6 +12,7 @@ import com.fasterxml.jackson.core.JsonProcessingException
 import com.fasterxml.jackson.databind.ObjectMapper
 import io.millstream.hadoop.compact.NativeCompaction
 import io.millstream.hadoop.listing.DatasetNames
+import io.millstream.spark.console.Failures
 import io.millstream.write.protocol._
 import io.millstream.write.store.{StagedFile, Store, Stores, WriteOptions}
 import org.apache.hadoop.conf.Configuration
@@ -44,7 +45,7 @@ private[spark] object CompactRemote {
     Placement.prepare(conf)
     try {
       val source = if (options.source.matches(Remote)) HadoopTree.at(options.source, conf)
-      else new LocalTree(Compact.realDirectory(options.source), Compact.local(options.source).normalize, conf)
+      else new LocalTree(Compaction.realDirectory(options.source), Compaction.local(options.source).normalize, conf)
       val destination = new Destination(to, conf)
       destination.requireOutside(source)
       if (options.dryRun) look(spark, options, conf, source, destination, tell)
@@ -56,7 +57,7 @@ private[spark] object CompactRemote {
         throw new CompactFailure(s"${e.getMessage}; no line is lost, but $to is not complete: run the same command again, and it will finish the work")
       case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again once that is fixed")
       case e: SparkException =>
-        throw new CompactFailure(s"Spark could not run the job, and $to is unchanged: ${CompactTasks.oneLine(e)}")
+        throw new CompactFailure(s"Spark could not run the job, and $to is unchanged: ${Failures.oneLine(e)}")
     }
   }
 
@@ -79,10 +80,10 @@ private[spark] object CompactRemote {
   /** The new tree. */
   private final class Destination(given: String, conf: Configuration) {
     val path: HadoopPath =
-      HadoopTree.qualified(if (given.matches(Remote)) given else s"file://${Compact.local(given).normalize}", conf)
+      HadoopTree.qualified(if (given.matches(Remote)) given else s"file://${Compaction.local(given).normalize}", conf)
     val name: String = CompactTasks.shown(path).stripSuffix("/")
     private val fs = path.getFileSystem(conf)
-    private val marker = new HadoopPath(path, Compact.StagingName)
+    private val marker = new HadoopPath(path, Compaction.StagingName)
 
     DirectJob.whyNot(fs).ifPresent(reason =>
       throw new CompactFailure(s"$given: it cannot be the destination of a compaction: $reason"))
@@ -105,7 +106,7 @@ private[spark] object CompactRemote {
     /** Refuses a destination that has anything but the leftovers of a compaction. */
     def requireNew(): Unit = {
       if (found(path).exists(_.isFile)) throw new CompactFailure(s"$given: exists and is not a directory")
-      if (!isMarked && !holdsNothing) throw Compact.notEmpty(name)
+      if (!isMarked && !holdsNothing) throw Compaction.notEmpty(name)
     }
 
     private def holdsNothing: Boolean =
@@ -218,7 +219,7 @@ private[spark] object CompactRemote {
         mark <- destination.readMark
         ending <- Journal.of(store).ending(store, mark.job).toScala
       } yield (mark, ending)
-      val (mark, ending) = known.getOrElse(throw Compact.notEmpty(destination.name))
+      val (mark, ending) = known.getOrElse(throw Compaction.notEmpty(destination.name))
       val (missing, others) = (mark.outputs.filterNot(found), (found -- mark.outputs).toSeq.sorted)
       val reasons = Seq(
         Option.when(missing.nonEmpty)(

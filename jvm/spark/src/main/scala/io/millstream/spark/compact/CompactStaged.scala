@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.compact
 
 import java.io.{FileNotFoundException, FilterOutputStream, IOException, OutputStream}
 import java.util.zip.{CheckedOutputStream, CRC32}

@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.compact
 
 import java.io.IOException
 import java.util.Locale

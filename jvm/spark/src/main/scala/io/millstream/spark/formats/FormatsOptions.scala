@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.formats
 
 import java.io.OutputStream
 import java.nio.file.{Files, Path, Paths}

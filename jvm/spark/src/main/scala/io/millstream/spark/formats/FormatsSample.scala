@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.formats
 
 import java.io.{BufferedInputStream, FileNotFoundException, IOException, InputStream, OutputStream}
 import java.nio.file.{Files, Path}
@@ -8,6 +8,7 @@ import scala.util.Using
 
 import com.github.luben.zstd.ZstdInputStream
 import io.millstream.hadoop.listing.DatasetNames
+import io.millstream.spark.console.Failures
 import net.jpountz.lz4.LZ4FrameInputStream
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path => HadoopPath}
@@ -55,7 +56,7 @@ private[spark] object FormatsSample {
         throw new FormatsFailure(s"$path: cannot take a sample: there is no such file or directory; correct the path")
       case e @ (_: IOException | _: IllegalArgumentException) =>
         throw new FormatsFailure(
-          s"$path: cannot take a sample: ${CompactTasks.oneLine(e)}; name files that can be read")
+          s"$path: cannot take a sample: ${Failures.oneLine(e)}; name files that can be read")
     }
 
   /** Writes the first `bytes` of the files, to the end of a line, to `target`. */

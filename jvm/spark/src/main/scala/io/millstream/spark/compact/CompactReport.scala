@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.compact
 
 import java.nio.file.{Files, Path}
 

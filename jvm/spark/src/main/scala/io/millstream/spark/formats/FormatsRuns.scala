@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.formats
 
 import java.io.{IOException, StringReader}
 import java.lang.management.ManagementFactory
@@ -12,6 +12,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import io.millstream.spark.console.ConsoleLog
 
 import org.apache.spark.SparkConf
 
@@ -159,7 +160,7 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
 private[spark] object FormatsRuns {
   private val Json = new ObjectMapper
   private val Submit = "org.apache.spark.deploy.SparkSubmit"
-  private val ProbeClass = "io.millstream.spark.FormatsProbe"
+  private val ProbeClass = "io.millstream.spark.formats.FormatsProbe"
   private val MaxWords = 200
 
   lazy val ourJar: Path = Paths.get(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)

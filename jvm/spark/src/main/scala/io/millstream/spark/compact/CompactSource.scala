@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.compact
 
 import java.io.FileNotFoundException
 import java.net.URI
@@ -12,6 +12,7 @@ import io.millstream.hadoop.MillstreamLocalFileSystem
 import io.millstream.hadoop.compact.TableLogs
 import io.millstream.hadoop.listing.{DatasetNames, DirectoryListing, Versions}
 import io.millstream.hadoop.reading.ListedFileSystem
+import io.millstream.spark.console.Failures
 import io.millstream.write.protocol.{Journal, ReadGuard, Resolution, TableAccess, TableVersion}
 import io.millstream.write.store.Store
 import org.apache.hadoop.conf.Configuration
@@ -239,7 +240,7 @@ private[spark] object HadoopTree {
       catch {
         case e: RuntimeException if e.getCause.isInstanceOf[ClassNotFoundException] =>
           throw new CompactFailure(
-            s"$path: Hadoop's classes for this file system are missing: ${CompactTasks.oneLine(e.getCause)}")
+            s"$path: Hadoop's classes for this file system are missing: ${Failures.oneLine(e.getCause)}")
       }
     fs.makeQualified(if (given.toUri.getPath.isEmpty) new HadoopPath(given, "/") else given)
   }

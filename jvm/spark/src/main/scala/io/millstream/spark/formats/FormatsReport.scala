@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.formats
 
 import scala.collection.immutable.ListMap
 import scala.jdk.CollectionConverters._

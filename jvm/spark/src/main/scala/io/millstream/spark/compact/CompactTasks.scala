@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.compact
 
 import java.io.{
   BufferedOutputStream,
@@ -19,6 +19,7 @@ import scala.util.control.NonFatal
 import io.millstream.hadoop.codec.{DecodedInputStream, FileCodec}
 import io.millstream.hadoop.compact.{JoinedFiles, JoinRule, NativeJoiner}
 import io.millstream.hadoop.natives.UnfitFileException
+import io.millstream.spark.console.Failures
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.CommonConfigurationKeys.IO_COMPRESSION_CODECS_KEY
 import org.apache.hadoop.fs.{FileSystem, Path => HadoopPath}
@@ -173,7 +174,6 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
 private[spark] object CompactTasks {
   private val TasksPerCore = 4
   private val WaitingThreads = 32
-  private val MaxMessageLength = 400
   private val BufferBytes = 1 << 16
 
   /** More than native code examines for signs of a binary format. */
@@ -246,14 +246,6 @@ private[spark] object CompactTasks {
       case e: IOException => throw new IOException(s"${shown(input)}: ${Option(e.getMessage).getOrElse(e.toString)}", e)
     }
 
-  /** An error's message on one line, without stack trace. */
-  def oneLine(error: Throwable): String = {
-    val lines = Option(error.getMessage).getOrElse(error.toString).linesIterator.map(_.trim)
-    val words =
-      lines.takeWhile(line => !line.startsWith("at ") && line != "Driver stacktrace:").filter(_.nonEmpty).mkString(" ")
-    if (words.length > MaxMessageLength) s"${words.take(MaxMessageLength)} ..." else words
-  }
-
   /** Runs calls that wait for storage, many at once. The first failure is thrown. */
   def inParallel[T](calls: Seq[() => T]): Seq[T] = {
     val threads = Executors.newFixedThreadPool(WaitingThreads.min(calls.length.max(1)))
@@ -267,7 +259,7 @@ private[spark] object CompactTasks {
     }
   }
 
-  def failed(output: Output, cause: Throwable): Made[Nothing] = Made(output.id, Left(oneLine(cause)), 0)
+  def failed(output: Output, cause: Throwable): Made[Nothing] = Made(output.id, Left(Failures.oneLine(cause)), 0)
 
   /**
    * Writes the lines of an output's inputs to a stream.
@@ -325,7 +317,7 @@ private[spark] object CompactTasks {
     catch {
       case e @ (_: RuntimeException | _: LinkageError) =>
         throw new IOException(
-          s"Hadoop cannot write ${codec.getDefaultExtension} files here: ${oneLine(e)}; choose another codec, such as " +
+          s"Hadoop cannot write ${codec.getDefaultExtension} files here: ${Failures.oneLine(e)}; choose another codec, such as " +
             "--codec=gzip (codec=\"gzip\"), or install Hadoop's native library",
           e)
     }

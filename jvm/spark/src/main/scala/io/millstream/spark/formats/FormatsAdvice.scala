@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.formats
 
 import FormatsRow._
 import FormatsText.{bytes, seconds, times}

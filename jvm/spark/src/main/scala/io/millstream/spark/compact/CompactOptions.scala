@@ -1,8 +1,11 @@
-package io.millstream.spark
+package io.millstream.spark.compact
 
 import java.util.Locale
 
 import org.apache.spark.network.util.JavaUtils
+
+/** A failure whose message is for the user. */
+class CompactFailure(message: String) extends RuntimeException(message)
 
 /** The action. */
 private[spark] sealed trait CompactAction

@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.formats
 
 import java.awt.{Color, Font, Graphics2D, RenderingHints}
 import java.awt.image.BufferedImage
@@ -6,6 +6,8 @@ import java.io.{ByteArrayOutputStream, IOException}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import javax.imageio.ImageIO
+
+import io.millstream.spark.console.Failures
 
 /**
  * A bar, or a line of text.
@@ -37,7 +39,7 @@ private[spark] final case class FormatsChart(title: String, groups: Seq[FormatsB
     try Files.write(file, picture)
     catch {
       case e: IOException => throw new FormatsFailure(
-          s"$file: cannot write the picture: ${CompactTasks.oneLine(e)}; choose another --picture")
+          s"$file: cannot write the picture: ${Failures.oneLine(e)}; choose another --picture")
     }
   }
 
@@ -146,7 +148,7 @@ private[spark] object FormatsChart {
         // Java without its graphics libraries, or a machine without fonts.
         case e @ (_: LinkageError | _: RuntimeException) =>
           throw new FormatsFailure(
-            s"$file: cannot draw a PNG, because this Java has no graphics or no fonts (${CompactTasks.oneLine(e)}); write an .svg")
+            s"$file: cannot draw a PNG, because this Java has no graphics or no fonts (${Failures.oneLine(e)}); write an .svg")
       }
     }
 }

@@ -1,9 +1,10 @@
-package io.millstream.spark
+package io.millstream.spark.compact
 
 import java.nio.file.Path
 import java.util.Locale
 
 import io.millstream.hadoop.compact.TableLogs
+import io.millstream.spark.console.Failures
 import org.apache.hadoop.fs.{Path => HadoopPath}
 
 import org.apache.spark.sql.{AnalysisException, SparkSession}
@@ -70,7 +71,7 @@ private[spark] object CompactTables {
       }
       spark.sessionState.catalog.getTableMetadata(identifier)
     } catch {
-      case e: AnalysisException => throw new CompactFailure(s"$name: ${CompactTasks.oneLine(e)}")
+      case e: AnalysisException => throw new CompactFailure(s"$name: ${Failures.oneLine(e)}")
     }
 
   private def locationOf(table: CatalogTable): String = {
@@ -80,7 +81,7 @@ private[spark] object CompactTables {
 
   private def isWithin(source: String, location: String): Boolean =
     try {
-      if (location.startsWith("/")) Compact.realDirectory(source).startsWith(Compact.realDirectory(location))
+      if (location.startsWith("/")) Compaction.realDirectory(source).startsWith(Compaction.realDirectory(location))
       else s"${source.stripSuffix("/")}/".startsWith(s"${location.stripSuffix("/")}/")
     } catch {
       case _: CompactFailure => false

@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.formats
 
 import java.lang.management.ManagementFactory
 import java.nio.file.{Files, Paths}

@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.formats
 
 import java.io.{IOException, UncheckedIOException}
 import java.nio.file.{AccessDeniedException, Files, NoSuchFileException, Path, Paths}
@@ -6,6 +6,7 @@ import java.util.concurrent.{ConcurrentHashMap, CountDownLatch, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 
+import io.millstream.spark.console.Failures
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.fs.permission.FsPermission
@@ -87,7 +88,7 @@ private[spark] final class FormatsWork private (
     catch {
       case e @ (_: IOException | _: UncheckedIOException) =>
         System.err.println(
-          s"millstream: $path: cannot be removed: ${CompactTasks.oneLine(e)}; remove the leftovers by hand")
+          s"millstream: $path: cannot be removed: ${Failures.oneLine(e)}; remove the leftovers by hand")
     }
 }
 
@@ -152,7 +153,7 @@ private[spark] object FormatsWork {
         val reason = e match {
           case _: NoSuchFileException => "there is no such directory"
           case _: AccessDeniedException => "permission denied"
-          case _ => CompactTasks.oneLine(e)
+          case _ => Failures.oneLine(e)
         }
         val fix =
           s"choose a directory with $option that exists, can be written to and has space, or a smaller --sample"

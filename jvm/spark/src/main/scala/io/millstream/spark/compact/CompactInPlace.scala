@@ -1,4 +1,4 @@
-package io.millstream.spark
+package io.millstream.spark.compact
 
 import java.io.IOException
 import java.nio.file.{Files, Path}
@@ -7,6 +7,7 @@ import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters._
 
 import io.millstream.hadoop.compact.NativeCompaction
+import io.millstream.spark.console.Failures
 
 /** Finds obstacles to a compaction in place that can be detected in advance. */
 private[spark] object CompactInPlace {
@@ -33,7 +34,7 @@ private[spark] object CompactInPlace {
     try {
       ofDirectory(root, directory).fold(ofFiles(directory, outputs))(reason => outputs.map(_.id -> reason))
     } catch {
-      case e: IOException => outputs.map(_.id -> Compact.reason(e))
+      case e: IOException => outputs.map(_.id -> Failures.reason(e))
     }
 
   private def ofDirectory(root: Path, directory: Path): Option[String] =
