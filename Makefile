@@ -62,8 +62,8 @@ $(2)/wheel.stamp: jvm/spark/$(3)/millstream-spark.jar target/$(1)/pfind $$(PYTHO
 # An environment with one Spark and our wheel in it.
 $(2)/venv-%/ready: $(2)/wheel.stamp python/requirements-test.txt
 	test -x $(2)/venv-$$*/bin/python || $$(PYTHON) -m venv $(2)/venv-$$*
-	tests/timed build $(2)/venv-$$*/bin/pip -q install pyspark==$$* -r python/requirements-test.txt
-	$(2)/venv-$$*/bin/pip -q install --force-reinstall --no-deps $$(WHEELS_$(1))/*.whl
+	tests/timed build $(2)/venv-$$*/bin/python -m pip -q install pyspark==$$* -r python/requirements-test.txt
+	$(2)/venv-$$*/bin/python -m pip -q install --force-reinstall --no-deps $$(WHEELS_$(1))/*.whl
 	touch $$@
 endef
 MAVEN := mvn -B -q -f jvm/pom.xml
@@ -77,12 +77,12 @@ $(eval $(call variant,checked,build/checked,target/checked))
 
 build/venv-build/ready: python/requirements-build.txt
 	$(PYTHON) -m venv build/venv-build
-	build/venv-build/bin/pip -q install -r python/requirements-build.txt
+	build/venv-build/bin/python -m pip -q install -r python/requirements-build.txt
 	touch $@
 
 build/venv-format/ready: tests/requirements-format.txt
 	$(PYTHON) -m venv build/venv-format
-	build/venv-format/bin/pip -q install -r $<
+	build/venv-format/bin/python -m pip -q install -r $<
 	touch $@
 
 demo: tools $(VENV)/ready
@@ -190,7 +190,7 @@ packages: build/venv-package/ready
 
 build/venv-package/ready: packaging/requirements.txt python/requirements-build.txt
 	$(PYTHON) -m venv build/venv-package
-	build/venv-package/bin/pip -q install -r packaging/requirements.txt
+	build/venv-package/bin/python -m pip -q install -r packaging/requirements.txt
 	touch $@
 
 fuzz:

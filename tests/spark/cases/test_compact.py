@@ -552,6 +552,6 @@ def test_what_was_committed_is_finished_by_the_same_command(ours, tmp_path):
     done = ours.call("compact_calls:compact", src=source, dst=str(target))
     assert (done["recovered"], [group["reason"] for group in done["left"]]) == (
         1,
-        ["ORC files are not merged", "there is a part-1 already"],
+        ["ORC files are not merged", "part-1 already exists"],
     )
     assert data_files(target) == ["k=1/part-0", "k=1/part-1"] and entries(target) == ["k=1"]
