@@ -3,7 +3,7 @@ package io.millstream.write.protocol;
 import io.millstream.write.metastore.Metastore;
 import io.millstream.write.protocol.CommitPlan.Phase;
 import io.millstream.write.store.Causes;
-import io.millstream.write.store.Names;
+import io.millstream.write.store.JobId;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Stores;
 import io.millstream.write.store.Uninterrupted;
@@ -108,7 +108,7 @@ public final class DirectJob implements Closeable {
     }
 
     private static DirectJob begin(TableAccess table, String id, String below, Pointer pointer) throws IOException {
-        if (!id.matches(Names.JOB)) {
+        if (!id.matches(JobId.PATTERN)) {
             throw new IllegalArgumentException("the id of a job must be a UUID: " + id);
         }
         long earlierRequests = table.store().requests();

@@ -5,9 +5,6 @@ import org.apache.hadoop.fs.Path;
 
 /** Names of files and directories: their paths, and which of them readers ignore. */
 public final class Names {
-    /** A regular expression for job ids, which are UUIDs and part of the names of a job's files. */
-    public static final String JOB = "\\p{XDigit}{8}(?:-\\p{XDigit}{4}){3}-\\p{XDigit}{12}";
-
     /** The prefix of files that hold a journal entry. */
     private static final String ENTRY = "_";
     /** The prefix of entries that are not complete yet. */

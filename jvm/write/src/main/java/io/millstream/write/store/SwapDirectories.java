@@ -19,7 +19,7 @@ public final class SwapDirectories {
     private static final String PREFIX = ".swap-";
     private static final String DATA = "data";
     private static final String NONE = "none";
-    private static final Pattern DIRECTORY = Pattern.compile(Pattern.quote(PREFIX) + "(?<job>" + Names.JOB + ")");
+    private static final Pattern DIRECTORY = Pattern.compile(Pattern.quote(PREFIX) + "(?<job>" + JobId.PATTERN + ")");
     private static final Pattern BELOW_ROOT = Pattern.compile(DIRECTORY + "/(?<partition>.+)", Pattern.DOTALL);
 
     private SwapDirectories() {}

@@ -1,6 +1,7 @@
 package io.millstream.write.store.s3a;
 
 import io.millstream.hadoop.s3a.MillstreamS3AFileSystem;
+import io.millstream.write.store.JobId;
 import io.millstream.write.store.Names;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Parallel;
@@ -69,7 +70,7 @@ public final class S3aStore implements Store {
     private static final int DELETE_ATTEMPTS = 6;
     private static final long FIRST_DELETE_PAUSE_MILLIS = 50;
     private static final Pattern ACCESS_DENIED = Pattern.compile("Access ?Denied");
-    private static final Pattern JOBS = Pattern.compile(Names.JOB);
+    private static final Pattern JOBS = Pattern.compile(JobId.PATTERN);
     /** Up to this number, directories are listed separately. */
     private static final int FEW_DIRECTORIES = 4;
 
