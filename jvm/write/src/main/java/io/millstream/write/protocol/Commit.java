@@ -147,7 +147,7 @@ final class Commit {
                 lock.number(),
                 lock.journal().job(job).begunMillis(),
                 table.root().toString(),
-                DirectJob.owner(),
+                ThisProcess.owner(),
                 below,
                 replaces ? Journal.Kind.OVER : Journal.Kind.INTO,
                 List.copyOf(targets),

@@ -11,8 +11,6 @@ import io.millstream.write.store.UnsuitedException;
 import io.millstream.write.store.WriteOptions;
 import java.io.Closeable;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.UnknownHostException;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -117,7 +115,7 @@ public final class DirectJob implements Closeable {
             if (!table.store()
                     .begin(
                             Journal.begin(id),
-                            new Journal.Begin(owner(), table.options().leaseMillis, below).toBytes())) {
+                            new Journal.Begin(ThisProcess.owner(), table.options().leaseMillis, below).toBytes())) {
                 throw new IOException("job " + id + " on " + table.root() + " already exists");
             }
         } catch (UnsuitedException e) {
@@ -138,18 +136,6 @@ public final class DirectJob implements Closeable {
             job.close();
             throw e;
         }
-    }
-
-    /** This process, for error messages and the journal: USER@HOST process PID. */
-    public static String owner() {
-        String host;
-        try {
-            host = InetAddress.getLocalHost().getHostName();
-        } catch (UnknownHostException e) {
-            host = "unknown-host";
-        }
-        return System.getProperty("user.name") + "@" + host + " process "
-                + ProcessHandle.current().pid();
     }
 
     /** The job's id. */

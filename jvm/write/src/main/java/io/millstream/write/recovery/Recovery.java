@@ -12,6 +12,7 @@ import io.millstream.write.protocol.Pointer;
 import io.millstream.write.protocol.ReplacedFiles;
 import io.millstream.write.protocol.Resolution;
 import io.millstream.write.protocol.TableAccess;
+import io.millstream.write.protocol.ThisProcess;
 import io.millstream.write.store.Store;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -117,7 +118,7 @@ public final class Recovery {
         table.store()
                 .begin(
                         Journal.begin(own),
-                        new Journal.Begin(DirectJob.owner(), table.options().leaseMillis, "").toBytes());
+                        new Journal.Begin(ThisProcess.owner(), table.options().leaseMillis, "").toBytes());
         Lease lease = new Lease(table, own);
         try {
             return recovery.run(Journal.of(table.store()).without(own));

@@ -108,7 +108,7 @@ class CommitLockTest {
 
         assertEquals(1, logged.size(), logged::toString);
         String expected = "Still waiting after 10 s, and for up to 60 s in all (fs.millstream.write.lock.wait.ms): job "
-                + HOLDER + " of " + DirectJob.owner() + " holds the commit lock of " + new Path("memory:///table")
+                + HOLDER + " of " + ThisProcess.owner() + " holds the commit lock of " + new Path("memory:///table")
                 + ", which job " + LATE + " needs";
         assertTrue(logged.get(0).contains(expected), logged::toString);
     }
