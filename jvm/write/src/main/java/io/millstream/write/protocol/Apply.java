@@ -8,7 +8,6 @@ import io.millstream.write.store.Causes;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Parallel;
 import io.millstream.write.store.StagedFile;
-import io.millstream.write.store.Store;
 import io.millstream.write.store.SwapDirectories;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -44,8 +43,6 @@ final class Apply {
     private static final int BATCH_FILES = 1000;
     /** Enough for 64 requests of S3's bulk deletion at once. */
     private static final int DELETED_AT_ONCE = 16_000;
-
-    private static final int NAMED_FILES = 5;
 
     /** Who carries out the commit. */
     enum Role {
@@ -210,7 +207,7 @@ final class Apply {
 
     private boolean publishIfPossible(StagedFile file) {
         try {
-            return publish(table.store(), file, record.exchanges());
+            return StagedFiles.publish(table.store(), file, record.exchanges());
         } catch (IOException e) {
             LOG.warn("Cannot publish {} of job {}", file, job, e);
             return false;
@@ -318,9 +315,9 @@ final class Apply {
             }
             check();
             if (role == Role.HELPER) {
-                throw new IOException(missing(table.root(), missing) + hintOfRename());
+                throw new IOException(StagedFiles.missing(table.root(), missing) + hintOfRename());
             }
-            LOG.error("Job {} revokes its commit: {}", job, missing(table.root(), missing));
+            LOG.error("Job {} revokes its commit: {}", job, StagedFiles.missing(table.root(), missing));
         }
         Set<String> withdrawn =
                 missing.isEmpty() ? phases.time(Phase.LIST, () -> overwrittenMeanwhile(superseded)) : Set.of();
@@ -592,7 +589,7 @@ final class Apply {
             return new Ending(
                     Outcome.LOST,
                     gone.size() + " of the " + rest.added().size() + " files of job " + job + " on " + table.root()
-                            + ", " + examples(gone)
+                            + ", " + StagedFiles.examples(gone)
                             + ", were removed by another program after they were published: the statement is committed, but their rows"
                             + " are missing");
         }
@@ -746,7 +743,7 @@ final class Apply {
         List<StagedFile> missing = Collections.synchronizedList(new ArrayList<>());
         AtomicInteger done = new AtomicInteger();
         Parallel.map(table.options().threads, files, file -> {
-            if (!publish(table.store(), file, record.exchanges())) {
+            if (!StagedFiles.publish(table.store(), file, record.exchanges())) {
                 missing.add(file);
             }
             phases.progress(Phase.PUBLISH, done.incrementAndGet(), files.size());
@@ -792,22 +789,6 @@ final class Apply {
                 ? ""
                 : ", or the table has since been renamed from " + record.root()
                         + ": incomplete uploads can only be published under that name; rename the table back, recover it, and rename it again";
-    }
-
-    /** Publishes a file where it was staged, or in the directory that an exchange has moved it to. */
-    static boolean publish(Store store, StagedFile file, Map<String, String> exchanges) throws IOException {
-        String destination = exchanges.get(file.directory());
-        return store.publish(file) || destination != null && store.publish(file.in(destination));
-    }
-
-    static String missing(Path table, List<StagedFile> files) {
-        return files.size() + " of its files are neither staged nor published in " + table + ", " + examples(files)
-                + ": another program has removed them";
-    }
-
-    static String examples(List<StagedFile> files) {
-        return "such as "
-                + files.stream().limit(NAMED_FILES).map(StagedFile::toString).collect(Collectors.joining(", "));
     }
 
     private void distribute(List<ApplyBatch> batches) throws IOException {

@@ -40,7 +40,7 @@ public final class ApplyBatch implements Serializable {
     public void run(Configuration conf) throws IOException {
         Store store = Stores.of(new Path(table), conf);
         List<Boolean> found =
-                Parallel.map(new WriteOptions(conf).threads, published, file -> Apply.publish(store, file, exchanges));
+                Parallel.map(new WriteOptions(conf).threads, published, file -> StagedFiles.publish(store, file, exchanges));
         List<StagedFile> missing = new ArrayList<>();
         for (int i = 0; i < published.size(); i++) {
             if (!found.get(i)) {
@@ -48,7 +48,7 @@ public final class ApplyBatch implements Serializable {
             }
         }
         if (!missing.isEmpty()) {
-            throw new IOException(Apply.missing(new Path(table), missing));
+            throw new IOException(StagedFiles.missing(new Path(table), missing));
         }
         store.delete(deleted);
     }

@@ -220,7 +220,7 @@ final class Commit {
                 throw Resolution.lost(table, job);
             }
             throw new IOException(missing.size() + " files that job " + job + " on " + table.root()
-                    + " had written are gone before its commit, " + Apply.examples(missing)
+                    + " had written are gone before its commit, " + StagedFiles.examples(missing)
                     + ": another program has removed them; nothing is committed");
         }
     }

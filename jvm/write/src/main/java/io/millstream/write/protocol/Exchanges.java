@@ -227,7 +227,7 @@ public final class Exchanges {
         if (standing.isFinished()) {
             return false;
         }
-        throw new IOException(Apply.missing(table.root(), missing));
+        throw new IOException(StagedFiles.missing(table.root(), missing));
     }
 
     /** The old files of the destination directories, wherever they are now. */
