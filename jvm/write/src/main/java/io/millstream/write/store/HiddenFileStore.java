@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
  * directory of {@code NAME}. It is not in a directory of the job, because a rename within one directory locks only that
  * directory, whereas Linux runs renames between directories one at a time in the whole file system, over NFS as well.
  */
-public abstract class HiddenFileStore implements Store {
+public abstract class HiddenFileStore implements Store, HiddenFiles.Directories {
     private static final Logger LOG = LoggerFactory.getLogger(HiddenFileStore.class);
     protected static final String PREFIX = ".direct-";
     private static final String SUCCESS = "_SUCCESS";
@@ -49,10 +49,7 @@ public abstract class HiddenFileStore implements Store {
         return true;
     }
 
-    /**
-     * Called before a task writes a file to a directory, relative to the table's. The directory may be missing; most
-     * stores leave it to the writer to create it.
-     */
+    @Override
     public void prepare(String directory) throws IOException {}
 
     /** The entries of a directory; none if it does not exist. */
@@ -67,14 +64,8 @@ public abstract class HiddenFileStore implements Store {
     /** Renames a file. False if it does not exist or, where a rename does not replace, if the new name exists. */
     public abstract boolean rename(Path from, Path to) throws IOException;
 
-    /** Deletes a file if it exists. */
-    public abstract void deleteFile(Path file) throws IOException;
-
     /** Removes a directory if it is empty and may be removed. */
     public abstract void removeIfEmpty(Path directory) throws IOException;
-
-    /** Makes files, and their names in their directories, durable against a power failure. */
-    public abstract void sync(Collection<Path> files) throws IOException;
 
     @Override
     public List<Entry> journal() throws IOException {
@@ -145,10 +136,10 @@ public abstract class HiddenFileStore implements Store {
 
     @Override
     public TaskAttempt attempt(String job, String attempt) {
-        return new HiddenFiles(this, job, PREFIX + job + "-" + attempt + ".");
+        return new HiddenFiles(this, table, options, job, PREFIX + job + "-" + attempt + ".");
     }
 
-    /** The status of a file that an attempt may have written; null if it does not exist. */
+    @Override
     public FileStatus staged(String directory, String name) throws IOException {
         return status(Names.path(directory(directory), name));
     }
@@ -467,6 +458,7 @@ public abstract class HiddenFileStore implements Store {
         });
     }
 
+    @Override
     public Path directory(String relative) {
         return Names.path(table, relative);
     }

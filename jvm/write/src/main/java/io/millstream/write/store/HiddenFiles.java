@@ -3,6 +3,7 @@ package io.millstream.write.store;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Predicate;
@@ -16,15 +17,43 @@ public final class HiddenFiles implements TaskAttempt {
     private static final Logger LOG = LoggerFactory.getLogger(HiddenFiles.class);
     private static final int SYNC_ATTEMPTS = 5;
 
+    /** The store's files and directories, as far as an attempt uses them. */
+    interface Directories {
+        /** The path of a directory, relative to the table's. */
+        Path directory(String relative);
+
+        /**
+         * Called before a task writes a file to a directory, relative to the table's. The directory may be missing;
+         * most stores leave it to the writer to create it.
+         */
+        void prepare(String directory) throws IOException;
+
+        /** The status of a file that an attempt may have written; null if it does not exist. */
+        FileStatus staged(String directory, String name) throws IOException;
+
+        /** Makes files, and their names in their directories, durable against a power failure. */
+        void sync(Collection<Path> files) throws IOException;
+
+        /** Deletes a file if it exists. */
+        void deleteFile(Path file) throws IOException;
+
+        /** The content of a journal entry; null if it does not exist. */
+        byte[] read(String entry) throws IOException;
+    }
+
     private record Asked(String directory, String name) {}
 
-    private final HiddenFileStore store;
+    private final Directories store;
+    private final Path table;
+    private final WriteOptions options;
     private final String job;
     private final String prefix;
     private final List<Asked> asked = new ArrayList<>();
 
-    public HiddenFiles(HiddenFileStore store, String job, String prefix) {
+    HiddenFiles(Directories store, Path table, WriteOptions options, String job, String prefix) {
         this.store = store;
+        this.table = table;
+        this.options = options;
         this.job = job;
         this.prefix = prefix;
     }
@@ -50,16 +79,16 @@ public final class HiddenFiles implements TaskAttempt {
 
     @Override
     public List<StagedFile> commit(Predicate<Path> hasRows) throws IOException {
-        List<StagedFile> written = Parallel.map(store.options.threads, asked, file -> written(file, hasRows)).stream()
+        List<StagedFile> written = Parallel.map(options.threads, asked, file -> written(file, hasRows)).stream()
                 .filter(Objects::nonNull)
                 .toList();
-        if (store.options.sync) {
+        if (options.sync) {
             sync(written);
         }
         // An aborted job removes its begin entry, then looks for files: it would not find later ones.
         if (store.read(Names.begin(job)) == null) {
             abort();
-            throw new IOException("the journal entry of job " + job + " is gone from " + store.table
+            throw new IOException("the journal entry of job " + job + " is gone from " + table
                     + ": the job ended before its task attempt " + prefix
                     + "*, or the table was renamed or dropped. The attempt's files are removed");
         }
@@ -79,7 +108,7 @@ public final class HiddenFiles implements TaskAttempt {
                     throw e;
                 }
                 LOG.debug("A file was displaced while it was synced", e);
-                Parallel.map(store.options.threads, files, file -> store.staged(file.directory(), file.stagedAs()));
+                Parallel.map(options.threads, files, file -> store.staged(file.directory(), file.stagedAs()));
             }
         }
     }
@@ -101,7 +130,7 @@ public final class HiddenFiles implements TaskAttempt {
 
     private void deleteAll() {
         try {
-            Parallel.map(store.options.threads, asked, file -> {
+            Parallel.map(options.threads, asked, file -> {
                 store.deleteFile(hidden(file));
                 return null;
             });
@@ -109,7 +138,7 @@ public final class HiddenFiles implements TaskAttempt {
             LOG.warn(
                     "An aborted task attempt could not remove its files {}* below {}; the job's recovery removes them",
                     prefix,
-                    store.table,
+                    table,
                     e);
         }
     }
