@@ -39,8 +39,8 @@ public final class ApplyBatch implements Serializable {
      */
     public void run(Configuration conf) throws IOException {
         Store store = Stores.of(new Path(table), conf);
-        List<Boolean> found =
-                Parallel.map(new WriteOptions(conf).threads, published, file -> StagedFiles.publish(store, file, exchanges));
+        List<Boolean> found = Parallel.map(
+                new WriteOptions(conf).threads, published, file -> StagedFiles.publish(store, file, exchanges));
         List<StagedFile> missing = new ArrayList<>();
         for (int i = 0; i < published.size(); i++) {
             if (!found.get(i)) {

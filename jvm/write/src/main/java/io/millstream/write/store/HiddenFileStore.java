@@ -27,7 +27,9 @@ import org.slf4j.LoggerFactory;
  */
 public abstract class HiddenFileStore implements Store, HiddenFiles.Directories {
     private static final Logger LOG = LoggerFactory.getLogger(HiddenFileStore.class);
-    protected static final String PREFIX = ".direct-";
+    /** With what the names of staged files begin. */
+    public static final String PREFIX = ".direct-";
+
     private static final String SUCCESS = "_SUCCESS";
     private static final String RESERVED = ".reserved";
 

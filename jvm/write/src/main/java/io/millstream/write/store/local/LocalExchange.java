@@ -18,10 +18,19 @@ import org.apache.hadoop.fs.Path;
 
 /** Exchanges directories on {@code file:} if the kernel and the file system support it; NFS does not. */
 public final class LocalExchange implements Exchange {
-    private final LocalStore store;
+    /** A file that can be made and is removed again. */
+    interface TemporaryFile {
+        /** Writes the file in the journal's directory, which it creates if it is missing. */
+        java.nio.file.Path make() throws IOException;
+    }
 
-    public LocalExchange(LocalStore store) {
+    private final HiddenFileStore store;
+    private final TemporaryFile probeFile;
+
+    /** The exchange of a store's directories, which is tried beside a file that {@code probeFile} makes. */
+    LocalExchange(HiddenFileStore store, TemporaryFile probeFile) {
         this.store = store;
+        this.probeFile = probeFile;
     }
 
     @Override
@@ -43,7 +52,7 @@ public final class LocalExchange implements Exchange {
      */
     private void probe() throws IOException {
         boolean isFirst = store.isMissing();
-        java.nio.file.Path token = store.written("probe", new byte[0], LocalStore.CREATE_ATTEMPTS);
+        java.nio.file.Path token = probeFile.make();
         String name = token.getFileName().toString();
         java.nio.file.Path one = token.resolveSibling(name + "-1");
         java.nio.file.Path other = token.resolveSibling(name + "-2");
@@ -89,7 +98,7 @@ public final class LocalExchange implements Exchange {
     @Override
     public int carryOver(String job, String from, String destination, Set<OldFile> but) throws IOException {
         Set<String> checksums = new HashSet<>();
-        but.forEach(file -> checksums.add(LocalStore.checksums(file.name())));
+        but.forEach(file -> checksums.add(Checksums.of(file.name())));
         int found = 0;
         for (FileStatus status : store.entries(store.directory(from))) {
             String name = status.getPath().getName();

@@ -68,7 +68,7 @@ public final class LocalStore extends HiddenFileStore {
     private static final int MAX_LINKS = 40;
 
     private static final Logger LOG = LoggerFactory.getLogger(LocalStore.class);
-    public static final int CREATE_ATTEMPTS = 5;
+    private static final int CREATE_ATTEMPTS = 5;
     private static final long DISPLACED_PAUSE_MILLIS = 10;
     /** Linux's limits, of a name and of a path with its end. A file system may have lower ones. */
     private static final int NAME_BYTES = 255;
@@ -136,15 +136,6 @@ public final class LocalStore extends HiddenFileStore {
         } catch (IOException e) {
             return false;
         }
-    }
-
-    /** The file in which Hadoop keeps the checksums of a file. */
-    private static java.nio.file.Path checksums(java.nio.file.Path file) {
-        return file.resolveSibling(checksums(file.getFileName().toString()));
-    }
-
-    public static String checksums(String name) {
-        return "." + name + ".crc";
     }
 
     @Override
@@ -241,7 +232,7 @@ public final class LocalStore extends HiddenFileStore {
     /** Moves the checksums first, so that a file under its final name always has them. */
     @Override
     public boolean rename(Path from, Path to) throws IOException {
-        return move(checksums(local(from)), checksums(local(to))) | move(local(from), local(to));
+        return move(Checksums.of(local(from)), Checksums.of(local(to))) | move(local(from), local(to));
     }
 
     private static boolean move(java.nio.file.Path from, java.nio.file.Path to) throws IOException {
@@ -258,7 +249,7 @@ public final class LocalStore extends HiddenFileStore {
         if (isImpossible(file)) {
             return;
         }
-        Files.deleteIfExists(checksums(local(file)));
+        Files.deleteIfExists(Checksums.of(local(file)));
         Files.deleteIfExists(local(file));
     }
 
@@ -316,7 +307,7 @@ public final class LocalStore extends HiddenFileStore {
 
     @Override
     public Exchange exchange() {
-        return new LocalExchange(this);
+        return new LocalExchange(this, () -> written("probe", new byte[0], CREATE_ATTEMPTS));
     }
 
     /**
@@ -440,7 +431,7 @@ public final class LocalStore extends HiddenFileStore {
      * Writes a temporary file in the journal, whose name is not that of an entry. With one attempt, a missing journal
      * is not created: the table was dropped.
      */
-    public java.nio.file.Path written(String entry, byte[] content, int attempts) throws IOException {
+    private java.nio.file.Path written(String entry, byte[] content, int attempts) throws IOException {
         java.nio.file.Path file = local(Names.path(journal, "." + entry + "." + UUID.randomUUID()));
         for (int attempt = 1; ; attempt++) {
             try {
@@ -518,7 +509,7 @@ public final class LocalStore extends HiddenFileStore {
                     directory,
                     changed.getValue().stream()
                             .map(directory::resolve)
-                            .flatMap(file -> Stream.of(file, checksums(file))));
+                            .flatMap(file -> Stream.of(file, Checksums.of(file))));
             return null;
         });
     }
@@ -569,7 +560,7 @@ public final class LocalStore extends HiddenFileStore {
             try (FileChannel opened = FileChannel.open(local(file), StandardOpenOption.WRITE)) {
                 opened.force(true);
             }
-            syncIfThere(checksums(local(file)), StandardOpenOption.WRITE);
+            syncIfThere(Checksums.of(local(file)), StandardOpenOption.WRITE);
             return null;
         });
         syncDirectories(files.stream().map(Path::getParent).collect(Collectors.toSet()));
@@ -626,26 +617,19 @@ public final class LocalStore extends HiddenFileStore {
         }
     }
 
-    /**
-     * Updates a directory's modification time. Where only its owner may set it, creates and deletes a file, named like
-     * a staged file so that recovery removes it if the process dies in between.
-     */
+    /** Updates a directory's modification time. Where only its owner may set it, creates and deletes a file. */
     private static void touch(java.nio.file.Path directory) {
         try {
             Files.setLastModifiedTime(directory, FileTime.from(Instant.now()));
         } catch (IOException e) {
             try {
-                createAndDelete(directory);
+                TouchedDirectory.createAndDelete(directory);
             } catch (IOException mayNot) {
                 // The job may have no write permission for directories above those that it has changed.
                 e.addSuppressed(mayNot);
                 LOG.debug("Cannot touch {}; another client may keep an old listing", directory, e);
             }
         }
-    }
-
-    static void createAndDelete(java.nio.file.Path directory) throws IOException {
-        Files.delete(Files.createFile(directory.resolve(PREFIX + UUID.randomUUID() + "-0.touch")));
     }
 
     private void syncDirectories(Set<Path> directories) throws IOException {

@@ -107,7 +107,7 @@ final class Rights {
         } catch (IOException answer) {
             // A server's answer is only advice.
             try {
-                LocalStore.createAndDelete(directory);
+                TouchedDirectory.createAndDelete(directory);
             } catch (NoSuchFileException e) {
                 return;
             } catch (IOException e) {
