@@ -2,8 +2,8 @@
 """Checks the direction of dependencies that ARCHITECTURE.md states.
 
 Reads the workspace's real dependency graph (`cargo metadata`), the modules of jvm/ and the crates that use `unsafe`, and
-fails on every arrow that does not lead to a lower floor, and on modules of a crate that import each other. `--self-test`
-proves that a forbidden arrow is found.
+fails on every arrow that does not lead to a lower floor, on modules of a crate that import each other, and on files of
+a Java module that name each other's classes. `--self-test` proves that a forbidden arrow is found.
 """
 
 import json
@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from import_circles import import_circles
+from java_circles import java_circles
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,6 +91,8 @@ WRITE_ALLOWED = {
     "recovery": {"store", "metastore", "protocol"},
 }
 STORES = ("local", "hdfs", "s3a")
+# Circles of Java files that no cut would make clearer: the classes, with their packages, in order -> why.
+JAVA_CIRCLES = {}
 
 
 def graph():
@@ -148,6 +151,16 @@ def unsafe_elsewhere():
 def module_circles(crates=ROOT / "crates"):
     for parent, modules in import_circles(crates):
         yield f"{parent}: {', '.join(modules)} import each other"
+
+
+def file_circles(jvm=ROOT / "jvm", allowed=JAVA_CIRCLES):
+    """Circles that are not allowed, and allowed ones that are gone."""
+    found = list(java_circles(jvm))
+    for source, classes in found:
+        if classes not in allowed:
+            yield f"jvm/{source}: {', '.join(classes)} name each other"
+    for classes in allowed.keys() - {classes for _, classes in found}:
+        yield f"{', '.join(classes)} no longer name each other; JAVA_CIRCLES has them"
 
 
 def java_knows_spark():
@@ -325,10 +338,38 @@ def self_test_of_circles():
         assert list(module_circles(root)) == []
 
 
+def self_test_of_file_circles():
+    sources = {
+        # In one package, by way of a third class and of a nested one of another package.
+        "low/One.java": "package p.low;\nimport p.high.Two.Part;\nclass One { Part part; }\n",
+        "high/Two.java": "package p.high;\nclass Two { interface Part {} Three three; }\n",
+        "high/Three.java": "package p.high;\nimport static p.low.One.LIMIT;\nclass Three { int limit = LIMIT; }\n",
+        # Named only in comments and texts, and imported for them.
+        "low/Four.java": "package p.low;\nimport p.high.Two;\n"
+        '/** See {@link Two}, One. */\nclass Four { String s = "One\\""; } // One\n',
+        # Of the same name as one that is in a circle.
+        "other/Three.java": "package p.other;\nimport p.low.Four;\nclass Three { Four four; }\n",
+    }
+    circle = ("p.high.Three", "p.high.Two", "p.low.One")
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in sources.items():
+            path = Path(root) / "module/src/main/java/p" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert list(file_circles(root, {})) == [f"jvm/module/src/main/java: {', '.join(circle)} name each other"]
+        assert list(file_circles(root, {circle: "a reason"})) == []
+        (Path(root) / "module/src/main/java/p/high/Three.java").write_text("package p.high;\nclass Three {}\n")
+        assert list(file_circles(root, {})) == []
+        assert list(file_circles(root, {circle: "a reason"})) == [
+            f"{', '.join(circle)} no longer name each other; JAVA_CIRCLES has them"
+        ]
+
+
 def main():
     self_test()
     self_test_of_circles()
     self_test_of_spark()
+    self_test_of_file_circles()
     if "--self-test" in sys.argv:
         return 0
     floors, dependencies = graph()
@@ -336,6 +377,7 @@ def main():
         *forbidden_arrows(floors, dependencies),
         *forbidden_words(),
         *module_circles(),
+        *file_circles(),
         *unsafe_elsewhere(),
         *java_knows_spark(),
         *hadoop_packages(),
