@@ -95,7 +95,7 @@ final class Commit {
             requireRights(plan, record);
             // What a successful commit creates, except for the files themselves: once the record is written, a full
             // disk or a quota must not stop it.
-            reserved = table.store().missingDirectories(Apply.madeLater(record));
+            reserved = table.store().missingDirectories(CatalogUpdate.madeLater(record));
             if (!reserved.isEmpty()) {
                 table.store().makeDirectories(reserved);
             }
@@ -201,7 +201,7 @@ final class Commit {
     private void requireRights(CommitPlan plan, CommitRecord record) throws IOException {
         List<OldFile> removed = record.isSwap() ? List.of() : record.deleted();
         boolean isDistributed =
-                Apply.isDistributed(plan.distribution, table, Math.max(removed.size(), plan.files.size()));
+                FileChanges.isDistributed(plan.distribution, table, Math.max(removed.size(), plan.files.size()));
         table.store()
                 .requireRights(
                         Journal.begin(job),

@@ -38,6 +38,11 @@ public record TableAccess(Path root, Store store, WriteOptions options, Metastor
         return files.stream().filter(found::contains).toList();
     }
 
+    /** The table's directory now, under the name that a record has for it if that still leads there. */
+    String rootAs(String recorded) throws IOException {
+        return store.isAlso(recorded) ? recorded : root.toString();
+    }
+
     public TableAccess through(Store other) {
         return new TableAccess(root, other, options, metastore, waiting);
     }
