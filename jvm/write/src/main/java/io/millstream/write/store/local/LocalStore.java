@@ -98,7 +98,7 @@ public final class LocalStore extends HiddenFileStore {
     }
 
     /**
-     * Like {@link Store#whyNoNames}. Java's older file classes, with which Spark writes, replace a character that
+     * Like {@code Stores.whyNoNames}. Java's older file classes, with which Spark writes, replace a character that
      * cannot be encoded by a question mark.
      */
     public static Optional<String> whyNoNames(Collection<String> names, boolean isOpen) {
