@@ -13,7 +13,7 @@ use millstream_posix::PosixVolume;
 use crate::diagnostics::{Diagnostics, Refused};
 use crate::operand::is_url;
 
-/// The reason for the tools.
+/// Why the tools refuse a URL.
 pub const USE_PSYNC: &str = "this tool works on mounted file systems only; psync copies from and to URLs";
 
 /// The volume for the operands of the tool whose own name is `tool`.

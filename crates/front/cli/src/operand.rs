@@ -1,4 +1,4 @@
-//! Operands: in the form in which the recursive GNU tools print them, and those that are URLs.
+//! Helpers for operands: GNU's form of their trailing slashes, and recognizing URLs.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;

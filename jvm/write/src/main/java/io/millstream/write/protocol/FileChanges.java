@@ -42,7 +42,7 @@ final class FileChanges {
         this.phases = phases;
     }
 
-    /** Publishes files; returns those that are neither staged nor published. */
+    /** Publishes files, and returns the missing ones: they are neither staged nor published. */
     List<StagedFile> publish(List<StagedFile> files) throws IOException {
         if (isDistributed(distribution, table, files.size())) {
             List<ApplyBatch> batches = slices(files, BATCH_FILES).stream()

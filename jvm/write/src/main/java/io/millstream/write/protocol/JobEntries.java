@@ -105,7 +105,7 @@ final class JobEntries {
                 && table.store().read(Journal.commit(job)) != null;
     }
 
-    /** How another process has ended the job; null if none has. Throws as {@link #isFinished}. */
+    /** The result that another process recorded for the job, or null. Throws what {@link #isFinished} throws. */
     private Ending endingByAnother() throws IOException {
         if (table.store().read(Journal.begin(job)) != null) {
             return null;

@@ -177,9 +177,9 @@ private[millstream] object CompressedFiles extends Logging {
       results.foreach { case (file, result) => result.report(file) }
       notSplittable.addAll(results.collect { case (file, Undivided) => file }.asJava)
       val digests = results.collect { case (file, Kept(Some(digest))) => file -> digest }.toMap
-      val stored = results.collect { case (file, Kept(_)) => file }
-      val kept = load(stored, store, conf, digests)
-      unreadable.addAll(stored.filterNot(kept.contains).asJava)
+      val kept = load(results.collect { case (file, Kept(_)) => file }, store, conf, digests)
+      // After a failed job, nobody knows which indexes are stored.
+      unreadable.addAll(digests.keySet.filterNot(kept.contains).asJava)
       kept ++ results.collect { case (file, Made(index, _)) => file -> Recent(index, isKept = false) }
     }
 
