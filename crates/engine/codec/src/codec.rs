@@ -76,6 +76,15 @@ impl Codec {
         }
     }
 
+    /// Whether programs of the format take a file of no bytes for a whole one; others call it truncated, even though
+    /// readers find no text in it.
+    pub fn may_be_empty(self) -> bool {
+        match self {
+            Codec::Lz4 | Codec::Snappy => true,
+            Codec::Gzip | Codec::Bzip2 | Codec::Zstd | Codec::Deflate => false,
+        }
+    }
+
     /// The codec's number where it is encoded, 1 to 6.
     pub fn code(self) -> u8 {
         self as u8 + 1

@@ -249,12 +249,10 @@ impl<D: Dir> Source<D> {
         }
     }
 
-    /// Refuses a file of no bytes: programs of its format call it truncated, even though readers find no text in it.
+    /// Refuses a file of no bytes if its format has none ([`Codec::may_be_empty`]).
     fn check_begun(&self) -> Result<()> {
         match self.codec {
-            Some(codec @ (Codec::Gzip | Codec::Bzip2 | Codec::Zstd | Codec::Deflate))
-                if self.metadata.size == 0 =>
-            {
+            Some(codec) if self.metadata.size == 0 && !codec.may_be_empty() => {
                 let reason = "the file is empty".into();
                 let damage = DecodeError { codec, offset: 0, reason, kind: DamageKind::Truncated };
                 Err(Cause::Damaged(Box::new(damage)))
