@@ -150,6 +150,19 @@ def test_a_listed_directory_that_is_excluded_is_deleted_with_its_contents(ours, 
     assert sorted(path.name for path in destination.rglob("*")) == ["a", "d"]
 
 
+def test_a_directory_that_leads_only_to_excluded_paths_is_deleted(ours, tmp_path):
+    """It is in a listed one, and the source has it. Seed 921246189 found that what was in it stayed."""
+    source, destination = tmp_path / "source", tmp_path / "destination"
+    for path in [top / name for top in (source, destination) for name in ("d/1/in/kept", "d/1/in/out", "d/2/in/b")]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("1")
+    paths = write_list(tmp_path / "list", "d/", "d/1/in/out", "d/2/in/b")
+    filters = ["H out", "H 1", "H 2"]
+    done = sync(ours, source, destination, files_from=str(paths), from0=True, delete=True, filters=filters)
+    assert (done["exit_code"], done["deleted"], done["notices"]) == (0, 4, []), done
+    assert sorted(str(path.relative_to(destination)) for path in destination.rglob("*")) == ["d", "d/2", "d/2/in", "d/2/in/b"]
+
+
 def test_nothing_of_a_mount_makes_way_for_what_is_listed(ours, tmp_path):
     source, destination = tmp_path / "source", tmp_path / "destination"
     (source / "m").mkdir(parents=True)

@@ -5,6 +5,7 @@ import java.nio.file.{Files, Path => LocalPath}
 import java.security.MessageDigest
 import java.util.HexFormat
 
+import scala.collection.immutable.TreeSet
 import scala.jdk.CollectionConverters._
 
 import io.millstream.hadoop.tree.NativeFileList
@@ -24,11 +25,22 @@ private[sync] final class FileList(contents: Map[String, Boolean], val isRecursi
     extends Serializable {
   @transient private lazy val leading: Set[String] = contents.keysIterator.flatMap(Paths.ancestors(_)).toSet
 
+  @transient private lazy val sorted: TreeSet[String] = TreeSet.from(contents.keysIterator)
+
   /** Whether a path is listed. */
   def names(path: String): Boolean = contents.contains(path)
 
+  /** Whether a path leads to one that is listed. */
+  def leads(path: String): Boolean = leading(path)
+
   /** Whether a path is listed, or leads to one that is. */
-  def knows(path: String): Boolean = names(path) || leading(path)
+  def knows(path: String): Boolean = names(path) || leads(path)
+
+  /** The listed paths below a directory. */
+  def below(directory: String): Iterator[String] = {
+    val beginning = if (directory.isEmpty) "" else s"$directory/"
+    sorted.iteratorFrom(beginning).takeWhile(_.startsWith(beginning))
+  }
 
   /** Whether the root itself takes part. */
   def includesRoot: Boolean = namesRoot || names("")

@@ -2,6 +2,7 @@ package io.millstream.spark.sync
 
 import java.io.{ByteArrayOutputStream, IOException, InputStream}
 import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
+import java.util.concurrent.ConcurrentHashMap
 
 import io.millstream.hadoop.tree.NativeFilter
 
@@ -29,15 +30,15 @@ private[sync] final case class FilterRules(
   def excludesAll: Boolean =
     scala.util.Using.resource(open())(filter => prefix.nonEmpty && filter.hides("", isDirectory = true))
 
-  /** @param isBeginning whether the parents of a directory are not filtered */
-  def open(isBeginning: String => Boolean = _ => false): Filter = {
+  /** @param files the only paths that take part; None for all */
+  def open(files: Option[FileList] = None): Filter = {
     val roots = Seq(source, destination).map(root => Names.bytes(root.stripPrefix("/").stripSuffix("/")))
     new Filter(
       NativeFilter.of(rules.map(FilterText.decode).toArray, deletesExcluded, roots.head, roots.last),
       prefix,
       deletes,
       counts,
-      isBeginning)
+      files)
   }
 }
 
@@ -47,8 +48,9 @@ private[sync] final class Filter(
     prefix: String,
     deletes: Boolean,
     val counts: Boolean,
-    isBeginning: String => Boolean)
+    files: Option[FileList])
     extends AutoCloseable {
+  private val leading = new ConcurrentHashMap[String, Boolean]
 
   /** Whether an entry of the source is excluded, regardless of its parent directories. */
   def hides(path: String, isDirectory: Boolean): Boolean = !rules.isCopied(named(path), isDirectory)
@@ -59,6 +61,13 @@ private[sync] final class Filter(
       val (within, from) = Paths.ancestors(path).filter(_.nonEmpty).span(!isBeginning(_))
       (within ++ from.take(1)).exists(hides(_, isDirectory = true))
     }
+
+  /** Whether what is above a path is not filtered: it is listed, or leads to a listed path that may take part. */
+  private def isBeginning(path: String): Boolean = files.exists { files =>
+    files.names(path) || files.leads(path) && leading.computeIfAbsent(path, files.below(_).exists(mayTakePart))
+  }
+
+  private def mayTakePart(path: String): Boolean = Seq(true, false).exists(!hides(path, _))
 
   /** Whether an entry of the destination and its contents are protected from deletion. */
   def protects(path: String, isDirectory: Boolean, isInDeleted: Boolean): Boolean =

@@ -59,7 +59,7 @@ private[sync] final case class Site(
 
   /** The filter, which lives as long as the task or the driver. */
   def openFilter(): Option[Filter] = filter.map { rules =>
-    val opened = rules.open(isKnown)
+    val opened = rules.open(files.map(_.value))
     Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => opened.close()))
     opened
   }
