@@ -25,11 +25,13 @@ bitflags::bitflags! {
         /// Files have owners and permissions, which are enforced.
         const PERMISSIONS = 1 << 6;
         /// An existing file can be opened for writing and changed at any offset. Otherwise a file is written from its
-        /// beginning to its end, and appears when all of it is written.
+        /// beginning to its end, without holes, and appears when all of it is written; it cannot be read before.
         const REWRITE = 1 << 7;
         /// Files can be locked.
         const LOCKS = 1 << 8;
+        /// Files and directories have extended attributes, and access control lists among them.
+        const XATTRS = 1 << 9;
         /// Calls are not known to wait for a server. Otherwise many at once are worth having from the beginning.
-        const PROMPT = 1 << 9;
+        const PROMPT = 1 << 10;
     }
 }

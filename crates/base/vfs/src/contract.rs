@@ -650,6 +650,10 @@ pub fn what_is_lacking_is_refused<V: Volume>(subject: &Subject<V>) {
         let owner = Ownership { uid: Some(0), gid: Some(0) };
         assert_refused(Operation::SetOwner, dir.set_owner(c"file", owner, symlinks));
     }
+    if !ground.has(Capabilities::XATTRS) {
+        assert_refused(Operation::SetXattr, dir.set_xattr(c"file", c"user.a", b"1"));
+        assert_refused(Operation::SetXattr, dir.remove_xattr(c"file", c"user.a"));
+    }
     if !ground.has(Capabilities::RENAME) {
         assert_refused(Operation::Rename, dir.rename(c"file", &dir, c"other"));
         assert_refused(Operation::Rename, dir.rename_new(c"file", &dir, c"other"));

@@ -17,7 +17,7 @@ use crate::reader::ObjectReader;
 use crate::upload::{Staging, Upload};
 
 /// An object is written once, as a whole, and has nothing of what the mode of a file means.
-pub(crate) const CAPABILITIES: Capabilities = Capabilities::empty();
+pub const CAPABILITIES: Capabilities = Capabilities::empty();
 
 /// A directory of a bucket: a prefix of keys.
 #[derive(Clone, Debug)]

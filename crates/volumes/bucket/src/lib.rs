@@ -29,6 +29,6 @@ mod upload;
 
 pub use bucket::{Reads, Tell};
 pub use buckets::{BucketVolume, Buckets};
-pub use directory::BucketDir;
+pub use directory::{BucketDir, CAPABILITIES};
 pub use file::ObjectFile;
 pub use location::split;

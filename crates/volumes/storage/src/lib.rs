@@ -25,5 +25,5 @@ mod router;
 #[cfg(test)]
 mod tests;
 
-pub use operands::is_bucket;
+pub use operands::{capabilities, is_bucket};
 pub use router::{Storage, StorageCursor, StorageDir, StorageFile};

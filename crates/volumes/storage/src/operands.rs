@@ -4,13 +4,19 @@ use std::ffi::{CStr, CString};
 use std::fmt::Debug;
 
 use millstream_bucket::{Buckets, split};
-use millstream_vfs::Volume;
+use millstream_posix::PosixVolume;
+use millstream_vfs::{Capabilities, Volume};
 
 use crate::remote::RemoteDir;
 
 /// Whether an operand is in a bucket.
 pub fn is_bucket(operand: &[u8]) -> bool {
     split(operand).is_some()
+}
+
+/// What can be done where an operand leads to. No server is asked.
+pub fn capabilities(operand: &[u8]) -> Capabilities {
+    if is_bucket(operand) { millstream_bucket::CAPABILITIES } else { PosixVolume.capabilities() }
 }
 
 /// Remote volumes of one kind, each with its own form of operands.

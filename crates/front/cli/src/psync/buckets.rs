@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_bucket::aws::Access;
 use millstream_bucket::{Buckets, Reads};
-use millstream_storage::{Storage, is_bucket};
+use millstream_storage::{Storage, capabilities, is_bucket};
 use millstream_transfer::sync::{Options, Sparse, Verification, Xattrs};
+use millstream_vfs::Capabilities;
 
 use super::{NO_PLACE, USAGE};
 use crate::diagnostics::{Diagnostics, Refused};
@@ -55,21 +56,32 @@ pub(super) fn storage(
     }
 }
 
-/// Refuses explicit options that objects do not support; those implied by `-a` are ignored.
+/// Refuses explicit options for which a volume lacks the capability; those implied by `-a` are ignored.
 pub(super) fn adapt(
     options: &mut Options,
     operands: &[OsString],
     diagnostics: &Diagnostics,
 ) -> Result<(), Refused> {
-    let is_destination = operands.last().is_some_and(|last| is_bucket(last.as_bytes()));
+    let can = |operand: &OsString, capability| capabilities(operand.as_bytes()).contains(capability);
+    let all_can = |capability| operands.iter().all(|operand| can(operand, capability));
+    let destination_can = |capability| operands.last().is_none_or(|last| can(last, capability));
     let preserve = &mut options.preserve;
     let lacking = [
-        (preserve.links, "-H: S3 objects have no hard links"),
-        (preserve.acls, "-A: S3 objects have no POSIX access control lists"),
-        (preserve.xattrs != Xattrs::Ignore, "-X: S3 objects have no extended attributes"),
-        (is_destination && options.sparse == Sparse::Always, "-S: S3 objects have no holes"),
+        (!all_can(Capabilities::LINKS) && preserve.links, "-H: S3 objects have no hard links"),
         (
-            is_destination && options.verification == Verification::Checksum,
+            !all_can(Capabilities::XATTRS) && preserve.acls,
+            "-A: S3 objects have no POSIX access control lists",
+        ),
+        (
+            !all_can(Capabilities::XATTRS) && preserve.xattrs != Xattrs::Ignore,
+            "-X: S3 objects have no extended attributes",
+        ),
+        (
+            !destination_can(Capabilities::REWRITE) && options.sparse == Sparse::Always,
+            "-S: S3 objects have no holes",
+        ),
+        (
+            !destination_can(Capabilities::REWRITE) && options.verification == Verification::Checksum,
             "--verify: S3 itself verifies the checksum of everything it receives; psync --spark --verify with s3a:// reads objects again",
         ),
     ];
@@ -77,12 +89,18 @@ pub(super) fn adapt(
         diagnostics.error(USAGE).text(reason).send();
         return Err(Refused);
     }
-    (preserve.mode, preserve.owner, preserve.group) = (false, false, false);
-    options.untimed.directories = true;
-    if is_destination {
+    if !all_can(Capabilities::PERMISSIONS) {
+        (preserve.mode, preserve.owner, preserve.group) = (false, false, false);
+    }
+    if !all_can(Capabilities::DIRECTORIES) {
+        options.untimed.directories = true;
+    }
+    if !destination_can(Capabilities::SPECIAL_FILES) {
         (options.kinds.devices, options.kinds.specials) = (false, false);
     }
-    if is_destination && !are_all_buckets(operands) {
+    if !destination_can(Capabilities::REWRITE)
+        && operands.iter().any(|operand| can(operand, Capabilities::REWRITE))
+    {
         options.sparse = Sparse::Never;
     }
     Ok(())
