@@ -23,13 +23,13 @@ class Diagnosis:
         what: what was checked.
         found: the result.
         ok: whether it is correct.
-        cure: how to fix it; None if there is nothing to fix.
+        fix: how to fix it; None if there is nothing to fix.
     """
 
     what: str
     found: str
     ok: bool
-    cure: str | None
+    fix: str | None
 
 
 def doctor(spark: SparkSession) -> list[Diagnosis]:
@@ -50,7 +50,7 @@ def doctor(spark: SparkSession) -> list[Diagnosis]:
         found = Diagnosis(
             "jar", *((CONNECTED, False, CHECK_THERE) if is_connected else ("not in the session's JVM", False, jar.CURE))
         )
-        print(f"FIX   {found.what}  {found.found}\n           {found.cure}")
+        print(f"FIX   {found.what}  {found.found}\n           {found.fix}")
         return [found]
     answer = json.loads(job.runJson(spark._jsparkSession))
     print(answer["screen"])

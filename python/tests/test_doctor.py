@@ -40,7 +40,7 @@ def to_fix(done):
     assert done.returncode in (0, 1), done.stderr
     found = [check for check in json.loads(done.stdout) if not check["ok"]]
     assert done.returncode == (1 if found else 0)
-    return {check["what"]: (check["found"], check["cure"]) for check in found}
+    return {check["what"]: (check["found"], check["fix"]) for check in found}
 
 
 def test_an_installation_without_settings_is_no_fault(tmp_path):
@@ -68,7 +68,7 @@ def test_a_missing_line_is_reported_with_its_fix(tmp_path, key, what):
     found = to_fix(doctor(configured(tmp_path, without=[key]), "--json"))
 
     assert found.keys() == what
-    assert all(key in cure for _, cure in found.values()), found
+    assert all(key in fix for _, fix in found.values()), found
 
 
 def test_all_checks_succeed_with_the_conf_block(tmp_path):
@@ -79,7 +79,7 @@ def test_all_checks_succeed_with_the_conf_block(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line, found, cure",
+    "line, found, fix",
     [
         (
             "spark.millstream.wirte.enabled true",
@@ -106,11 +106,11 @@ def test_all_checks_succeed_with_the_conf_block(tmp_path):
         ),
     ],
 )
-def test_a_wrong_setting_is_reported_with_its_fix(tmp_path, line, found, cure):
+def test_a_wrong_setting_is_reported_with_its_fix(tmp_path, line, found, fix):
     wrong = to_fix(doctor(configured(tmp_path, line), "--json"))
 
     assert wrong.keys() == {"settings"}
-    assert found in wrong["settings"][0] and cure in wrong["settings"][1], wrong
+    assert found in wrong["settings"][0] and fix in wrong["settings"][1], wrong
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_a_spark_that_is_not_supported_is_reported(tmp_path, scala, spark):
     (home / "bin" / "spark-submit").chmod(0o755)
     (home / "jars" / f"spark-core_{scala}-{spark}.jar").touch()
 
-    found, cure = to_fix(doctor(tmp_path, "--json", SPARK_HOME=str(home)))["Spark"]
+    found, fix = to_fix(doctor(tmp_path, "--json", SPARK_HOME=str(home)))["Spark"]
 
-    assert found == f"{spark} with Scala {scala}, which Millstream does not support" and cure.startswith(
+    assert found == f"{spark} with Scala {scala}, which Millstream does not support" and fix.startswith(
         "use Spark 4.0 to 4.3"
     )
 
@@ -153,7 +153,7 @@ QUICK_START = """
     {before}
     found = millstream.doctor(spark)
     print("=====")
-    print(json.dumps([[check.what, check.found, check.cure] for check in found if not check.ok]))
+    print(json.dumps([[check.what, check.found, check.fix] for check in found if not check.ok]))
 """
 
 
@@ -242,9 +242,9 @@ def test_remote_file_systems_of_other_classes_are_reported(tmp_path):
     )
 
     assert s3a["found"] == "org.apache.hadoop.fs.ftp.FTPFileSystem, since fs.s3a.impl is set"
-    assert "unset spark.hadoop.fs.s3a.impl" in s3a["cure"]
+    assert "unset spark.hadoop.fs.s3a.impl" in s3a["fix"]
     assert hdfs["found"] == "org.apache.hadoop.hdfs.DistributedFileSystem, since spark.millstream.remote.enabled=false"
-    assert "set spark.millstream.remote.enabled=true" in hdfs["cure"]
+    assert "set spark.millstream.remote.enabled=true" in hdfs["fix"]
 
 
 def test_a_missing_class_is_reported(tmp_path):
@@ -254,7 +254,7 @@ def test_a_missing_class_is_reported(tmp_path):
         s3a["found"]
         == "none: org.example.OtherS3A, which fs.s3a.impl names, does not load: java.lang.ClassNotFoundException: org.example.OtherS3A"
     )
-    assert "unset spark.hadoop.fs.s3a.impl" in s3a["cure"]
+    assert "unset spark.hadoop.fs.s3a.impl" in s3a["fix"]
 
 
 def test_jars_that_come_too_late_are_reported(tmp_path):
@@ -269,5 +269,5 @@ def test_jars_that_come_too_late_are_reported(tmp_path):
     s3a, hdfs = remote_file_systems(tmp_path, f"--conf=spark.jars={tmp_path / 's3a.jar'}")
 
     assert "org.apache.hadoop.fs.s3a.S3AFileSystem, since Millstream's class path lacks its jars" in s3a["found"]
-    assert "spark.driver.extraClassPath" in s3a["cure"]
+    assert "spark.driver.extraClassPath" in s3a["fix"]
     assert hdfs["ok"]

@@ -220,7 +220,7 @@ def diagnoses(spark):
     doctor = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Diagnosis
     found = listed(doctor.of(spark._jsparkSession))
     return {
-        diagnosis.what(): (diagnosis.found(), diagnosis.cure().get() if diagnosis.cure().isDefined() else None)
+        diagnosis.what(): (diagnosis.found(), diagnosis.fix().get() if diagnosis.fix().isDefined() else None)
         for diagnosis in found
     }
 

@@ -210,10 +210,10 @@ def test_the_doctor_says_what_s3_lacks(s3):
     events = f"{s3.root}/events"
     s3.stock.call("remote_calls:make_directory", path=events)
     session = s3.session("events", millstream=True, **{"spark.eventLog.enabled": "true", "spark.eventLog.dir": events})
-    found, cure = session.call("remote_calls:diagnoses")["s3a: event log"]
+    found, fix = session.call("remote_calls:diagnoses")["s3a: event log"]
     assert f"{events} was opened with org.apache.hadoop.fs.s3a.S3AFileSystem before the session was made" in found
     key, ours = "spark.hadoop.fs.s3a.impl", "io.millstream.hadoop.s3a.MillstreamS3AFileSystem"
-    assert f"{key}={ours}" in cure
+    assert f"{key}={ours}" in fix
     mended = s3.session(
         "events-mended", millstream=True, **{"spark.eventLog.enabled": "true", "spark.eventLog.dir": events, key: ours}
     )

@@ -107,7 +107,7 @@ impl Finding {
         }
         let mut text = br#"[{"what":"Spark","ok":false,"found":"#.to_vec();
         write_string(&self.found, &mut text);
-        text.extend(br#","cure":"#);
+        text.extend(br#","fix":"#);
         write_string(self.fix.as_bytes(), &mut text);
         text.extend(b"}]\n");
         text

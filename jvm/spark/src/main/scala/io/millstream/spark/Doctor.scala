@@ -31,7 +31,7 @@ object Doctor {
       finally spark.stop()
     println(if (arguments.contains("--json")) json(found) else text(found))
     System.out.flush()
-    if (found.exists(_.cure.nonEmpty)) System.exit(1)
+    if (found.exists(_.fix.nonEmpty)) System.exit(1)
   }
 
   /** For Python: the checks of a running session and the screen, as JSON. */
@@ -43,9 +43,9 @@ object Doctor {
   private def text(found: Seq[Diagnosis]): String = {
     val width = found.map(_.what.length).max
     found.flatMap { diagnosis =>
-      val mark = if (diagnosis.cure.isEmpty) "ok  " else "FIX "
-      s"$mark  ${diagnosis.what.padTo(width, ' ')}  ${diagnosis.found}" +: diagnosis.cure.map(cure =>
-        s"      ${" " * width}  $cure").toSeq
+      val mark = if (diagnosis.fix.isEmpty) "ok  " else "FIX "
+      s"$mark  ${diagnosis.what.padTo(width, ' ')}  ${diagnosis.found}" +: diagnosis.fix.map(fix =>
+        s"      ${" " * width}  $fix").toSeq
     }.mkString("\n")
   }
 
@@ -55,7 +55,7 @@ object Doctor {
     ListMap[String, Any](
       "what" -> diagnosis.what,
       "found" -> diagnosis.found,
-      "ok" -> diagnosis.cure.isEmpty,
-      "cure" -> diagnosis.cure.orNull).asJava
+      "ok" -> diagnosis.fix.isEmpty,
+      "fix" -> diagnosis.fix.orNull).asJava
   }.asJava
 }

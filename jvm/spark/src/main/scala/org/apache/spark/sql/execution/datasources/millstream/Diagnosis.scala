@@ -22,9 +22,9 @@ import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInsert
  *
  * @param what the subject of the check
  * @param found its state
- * @param cure how to fix it; none if the check succeeded
+ * @param fix how to fix it; none if the check succeeded
  */
-case class Diagnosis(what: String, found: String, cure: Option[String])
+case class Diagnosis(what: String, found: String, fix: Option[String])
 
 /**
  * Checks everything that Millstream needs in a session. It adds no settings, so it finds what a user's own program
@@ -37,7 +37,7 @@ object Diagnosis {
   /** On a Spark that is not supported, only what does not depend on it. */
   def of(session: SparkSession): Seq[Diagnosis] = {
     val ofLine = guarded("Spark")(Seq(ofSpark(session)))
-    if (ofLine.exists(_.cure.nonEmpty)) ofLine else ofLine ++ ofClassic(session.asInstanceOf[classic.SparkSession])
+    if (ofLine.exists(_.fix.nonEmpty)) ofLine else ofLine ++ ofClassic(session.asInstanceOf[classic.SparkSession])
   }
 
   private def ofClassic(spark: classic.SparkSession): Seq[Diagnosis] = {
