@@ -32,8 +32,8 @@ class Codecs(unittest.TestCase):
             for node in module.body
             if isinstance(node, ast.Assign | ast.AnnAssign) and "VARIANTS" in ast.unparse(node).split("=")[0]
         )
-        endings = {f".{key.value}" for key in variants.keys}
-        self.assertEqual(endings - {".hadoop-lz4"}, set(column("ending")))
+        extensions = {f".{key.value}" for key in variants.keys}
+        self.assertEqual(extensions - {".hadoop-lz4"}, set(column("extension")))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-//! Names, numbers and signatures of formats. `testdata/codecs.tsv` lists the codecs; tests of every language that knows them read
-//! it.
+//! Names, numbers and signatures of formats. `testdata/codecs.tsv` lists the codecs; tests of every language that knows
+//! them read it.
 
 /// A compression format of text files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,21 +27,22 @@ impl Codec {
     /// extension, in upper or lower case; none if the name is only the extension.
     pub fn of_name(name: &[u8]) -> Option<Codec> {
         CODECS.into_iter().find(|codec| {
-            let ending = codec.ending().as_bytes();
-            name.len() > ending.len() && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending)
+            let extension = codec.extension().as_bytes();
+            name.len() > extension.len()
+                && name[name.len() - extension.len()..].eq_ignore_ascii_case(extension)
         })
     }
 
     /// The codec that Spark finds for the name of a file, and the name without its extension. Since 4.3 Spark knows two
     /// more extensions than Hadoop ([`Codec::of_name`]).
     pub fn split_name(name: &[u8]) -> Option<(Codec, &[u8])> {
-        let stem = |ending: &str| {
-            let (stem, end) = name.split_at_checked(name.len().checked_sub(ending.len())?)?;
-            (!stem.is_empty() && end.eq_ignore_ascii_case(ending.as_bytes())).then_some(stem)
+        let stem = |extension: &str| {
+            let (stem, end) = name.split_at_checked(name.len().checked_sub(extension.len())?)?;
+            (!stem.is_empty() && end.eq_ignore_ascii_case(extension.as_bytes())).then_some(stem)
         };
-        let endings = CODECS.into_iter().map(|codec| (codec, codec.ending()));
+        let extensions = CODECS.into_iter().map(|codec| (codec, codec.extension()));
         let others = [(Codec::Gzip, ".gzip"), (Codec::Zstd, ".zstd")];
-        endings.chain(others).find_map(|(codec, ending)| Some((codec, stem(ending)?)))
+        extensions.chain(others).find_map(|(codec, extension)| Some((codec, stem(extension)?)))
     }
 
     /// The name in messages.
@@ -57,7 +58,7 @@ impl Codec {
     }
 
     /// The extension, as in Hadoop.
-    pub fn ending(self) -> &'static str {
+    pub fn extension(self) -> &'static str {
         match self {
             Codec::Gzip => ".gz",
             Codec::Bzip2 => ".bz2",
@@ -136,7 +137,7 @@ mod tests {
 
     /// As `CompressionCodecFactory.getCodec` of Hadoop 3.4 and 3.5.
     #[test]
-    fn endings_are_those_of_hadoop() {
+    fn extensions_are_those_of_hadoop() {
         for (name, codec) in [
             ("a.gz", Some(Codec::Gzip)),
             ("a.GZ", Some(Codec::Gzip)),
@@ -171,17 +172,17 @@ mod tests {
         let mut found = Vec::new();
         for line in &lines[1..] {
             let columns: Vec<_> = line.split('\t').collect();
-            let [code, name, ending, of_spark, signature, indexed, ..] = columns[..] else {
+            let [code, name, extension, of_spark, signature, indexed, ..] = columns[..] else {
                 panic!("{line}")
             };
             let codec = Codec::from_code(code.parse().expect("a number")).expect("a codec");
             assert_eq!(
-                (codec.code().to_string().as_str(), codec.name(), codec.ending()),
-                (code, name, ending)
+                (codec.code().to_string().as_str(), codec.name(), codec.extension()),
+                (code, name, extension)
             );
             assert_eq!(codec.has_index(), indexed == "yes", "{name}");
-            for ending in [ending, of_spark].into_iter().filter(|&ending| ending != "-") {
-                let file = format!("a{ending}");
+            for extension in [extension, of_spark].into_iter().filter(|&extension| extension != "-") {
+                let file = format!("a{extension}");
                 assert_eq!(Codec::split_name(file.as_bytes()), Some((codec, &b"a"[..])), "{file}");
             }
             if signature != "-" {

@@ -1,4 +1,5 @@
-//! `millstream recompress`: what it writes is read by the usual programs (gzip, bzip2, zstd, lz4), and no text is ever lost.
+//! `millstream recompress`: what it writes is read by the usual programs (gzip, bzip2, zstd, lz4), and no text is ever
+//! lost.
 //!
 //! The test with random moments prints a seed and repeats what it did with `MILLSTREAM_SEED=…`.
 
@@ -31,8 +32,8 @@ fn piped(program: &[&str], input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-fn compressor(ending: &str) -> Vec<&'static str> {
-    match ending {
+fn compressor(extension: &str) -> Vec<&'static str> {
+    match extension {
         "gz" => vec!["gzip", "-c"],
         "bz2" => vec!["bzip2", "-c"],
         "zst" => vec!["zstd", "-q", "-c"],
@@ -44,7 +45,7 @@ fn compressor(ending: &str) -> Vec<&'static str> {
 /// The text of a file, as the program for its name decodes it.
 fn text_of(path: &Path) -> Vec<u8> {
     let name = path.to_string_lossy();
-    let mut program = compressor(name.rsplit('.').next().expect("an ending"));
+    let mut program = compressor(name.rsplit('.').next().expect("an extension"));
     if program != ["cat"] {
         program.push("-d");
     }
@@ -55,7 +56,7 @@ impl Scratch {
     /// A file that the program for its name has compressed.
     fn file(&self, name: &str, text: &[u8]) -> PathBuf {
         let path = self.path(name);
-        let program = compressor(name.rsplit('.').next().expect("an ending"));
+        let program = compressor(name.rsplit('.').next().expect("an extension"));
         fs::write(&path, piped(&program, text)).expect("written");
         path
     }
@@ -308,7 +309,7 @@ fn files_that_cannot_be_decoded_stay() {
 #[test]
 fn files_of_no_bytes_stay_if_their_format_has_none() {
     let scratch = Scratch::new();
-    for (ending, codec) in [
+    for (extension, codec) in [
         ("gz", "gzip"),
         ("bz2", "bzip2"),
         ("zst", "zstd"),
@@ -316,7 +317,7 @@ fn files_of_no_bytes_stay_if_their_format_has_none() {
         ("gzip", "gzip"),
         ("zstd", "zstd"),
     ] {
-        let name = format!("a.{ending}");
+        let name = format!("a.{extension}");
         fs::write(scratch.path(&name), b"").expect("written");
         let message = format!(
             "millstream: cannot recompress '{name}': damaged {codec} data at byte 0: the file is empty; \

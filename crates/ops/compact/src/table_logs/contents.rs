@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn compressed_files_are_those_of_the_shared_table() {
         for line in &millstream_wire::lines("codecs.tsv")[1..] {
-            let ending = line.split('\t').nth(2).expect("an ending");
-            assert!(is_unsearchable(ending.as_bytes()), "{ending}");
+            let extension = line.split('\t').nth(2).expect("an extension");
+            assert!(is_unsearchable(extension.as_bytes()), "{extension}");
         }
     }
 }

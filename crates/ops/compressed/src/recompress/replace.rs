@@ -69,7 +69,7 @@ impl<D: Dir> Replacer<'_, D> {
         // A file that has the codec keeps its name.
         let is_same = codec == Some(form.codec());
         let new_name =
-            if is_same { name.clone() } else { c_string(&[stem, form.codec().ending().as_bytes()]) };
+            if is_same { name.clone() } else { c_string(&[stem, form.codec().extension().as_bytes()]) };
         Ok(Source { dir, name, file, metadata, codec, form, new_name })
     }
 

@@ -17,12 +17,12 @@ class CodecTest {
   @Test def codecsOfLinesAreThoseOfTheSharedTable(): Unit = {
     assertEquals(rows.map(_(1)).toSet + "none", Codec.OfLines.map(_.name).toSet)
     val codecs = new CompressionCodecFactory(new Configuration)
-    rows.foreach { case Array(_, name, ending, endingOfSpark, _, _, classes, _*) =>
-      val codec = Codec.named(ending.drop(1), Codec.OfLines).get
+    rows.foreach { case Array(_, name, extension, extensionOfSpark, _, _, classes, _*) =>
+      val codec = Codec.named(extension.drop(1), Codec.OfLines).get
       assertEquals(name, codec.name)
-      if (endingOfSpark != "-") assertEquals(Some(codec), Codec.named(endingOfSpark.drop(1), Codec.OfLines))
-      assertEquals(Codec.ofHadoop(codec.hadoop.get, codecs), Codec.ofFile(s"f$ending", codecs).get)
-      assertEquals(true, classes.split(',').contains(Codec.ofFile(s"f$ending", codecs).get.getClass.getSimpleName))
+      if (extensionOfSpark != "-") assertEquals(Some(codec), Codec.named(extensionOfSpark.drop(1), Codec.OfLines))
+      assertEquals(Codec.ofHadoop(codec.hadoop.get, codecs), Codec.ofFile(s"f$extension", codecs).get)
+      assertEquals(true, classes.split(',').contains(Codec.ofFile(s"f$extension", codecs).get.getClass.getSimpleName))
     }
   }
 
