@@ -49,7 +49,8 @@ def index_names(spark, vector):
     for kind, *columns in vector:
         if kind == "index":
             name, time, size, _ = columns
-            file = compressed.CompressedFile(path(f"/d/{name}"), int(size), int(time), none, codec)
+            version = spark._jvm.io.millstream.hadoop.listing.Version(int(size), int(time), None)
+            file = compressed.CompressedFile(path(f"/d/{name}"), version, codec)
             columns[-1] = compressed.IndexStore(none).path(file).getName()
         elif kind == "prefix":
             columns[-1] = module("IndexStore$").prefix(path(f"file:{columns[0]}"))

@@ -6,9 +6,10 @@
 //! [`Version::is_same`], not by equality. With endpoint and path it is a [`FileVersion`], whose packed form is a key
 //! for what belongs to these very contents.
 //!
-//! Listed objects, file ranges, files that a scan has open, sources of a copy, and indexed files have versions. Some
-//! formats keep a part of one: a packed tag, size and time in file ranges and in pages of listings; milliseconds and
-//! size in the names of indexes (`ops/compressed`).
+//! Listed objects, file ranges, files that a scan has open, sources of a copy, and indexed files have versions; in
+//! Java, `io.millstream.hadoop.listing.Version` decides alike, which the tests of both hold with
+//! `testdata/versions.tsv`. Some formats keep a part of one: a packed tag, size and time in file ranges and in pages of
+//! listings; milliseconds and size in the names of indexes (`ops/compressed`).
 //!
 //! Two things are no versions. The journal of a compaction records a file by inode number, size and exact time, all of
 //! which must be known and agree before the file may be removed. The quick check of psync compares attributes that
@@ -122,6 +123,26 @@ mod tests {
         assert!(!one.is_same(&Version { size: 6, ..tagged("a") }));
         assert!(one.is_same(&tagged("")), "the other has none, but the same time");
         assert!(!later.is_same(&tagged("")));
+    }
+
+    #[test]
+    fn same_versions_are_those_of_the_shared_vector() {
+        let lines = include_str!("../../../../testdata/versions.tsv").lines().skip(1);
+        assert!(lines.clone().count() > 8);
+        for line in lines {
+            let columns: Vec<&str> = line.split('\t').collect();
+            let version = |columns: &[&str]| {
+                let number = |text: &str| text.parse::<i64>().expect("a number");
+                let tag = Tag::pack(columns[2].trim_start_matches('-').as_bytes());
+                Version {
+                    tag,
+                    ..Version::at(number(columns[0]) as u64, Timestamp::from_millis(number(columns[1])))
+                }
+            };
+            let (one, other) = (version(&columns[1..4]), version(&columns[4..7]));
+            assert_eq!(one.is_same(&other), columns[0] == "yes", "{line}");
+            assert_eq!(one.is_same(&other), other.is_same(&one), "{line}");
+        }
     }
 
     #[test]

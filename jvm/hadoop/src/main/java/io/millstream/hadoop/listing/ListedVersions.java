@@ -2,7 +2,6 @@ package io.millstream.hadoop.listing;
 
 import java.io.IOException;
 import java.util.Map;
-import org.apache.hadoop.fs.EtagSource;
 import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
@@ -34,8 +33,9 @@ public final class ListedVersions {
         return into == null
                 ? listing
                 : RemoteIterators.mappingRemoteIterator(listing, status -> {
-                    if (status instanceof EtagSource tagged && tagged.getEtag() != null) {
-                        into.put(status.getPath(), tagged.getEtag());
+                    String tag = Version.tagOf(status);
+                    if (tag != null) {
+                        into.put(status.getPath(), tag);
                     }
                     return status;
                 });

@@ -2,6 +2,7 @@ package io.millstream.hadoop.reading;
 
 import io.millstream.hadoop.codec.TextCodec;
 import io.millstream.hadoop.listing.DirectoryListing;
+import io.millstream.hadoop.listing.Version;
 import io.millstream.hadoop.listing.Versions;
 import io.millstream.hadoop.natives.FileNames;
 import io.millstream.hadoop.natives.WireReader;
@@ -167,7 +168,9 @@ public final class FileRanges implements Serializable {
         private long length;
         private long size;
         private long modificationTime;
-        private byte[] version;
+        /** As {@link Versions} packs it. */
+        private byte[] tag;
+
         private int codec;
         private byte[] index;
 
@@ -180,16 +183,16 @@ public final class FileRanges implements Serializable {
          */
         public boolean next() {
             while (in.hasRemaining()) {
-                int tag = in.u8();
+                int kind = in.u8();
                 name = in.prefixed();
-                if (tag == FILE || tag == COMPRESSED) {
+                if (kind == FILE || kind == COMPRESSED) {
                     start = in.u64();
                     length = in.u64();
                     size = in.u64();
                     modificationTime = in.u64();
-                    version = in.prefixed();
-                    codec = tag == COMPRESSED ? in.u8() : PLAIN;
-                    index = tag == COMPRESSED ? in.prefixed() : NO_INDEX;
+                    tag = in.prefixed();
+                    codec = kind == COMPRESSED ? in.u8() : PLAIN;
+                    index = kind == COMPRESSED ? in.prefixed() : NO_INDEX;
                     return true;
                 }
                 directoryBytes = name;
@@ -240,14 +243,14 @@ public final class FileRanges implements Serializable {
             return modificationTime;
         }
 
-        /** The listed version, an object store's ETag; null if it is not known. */
-        public String version() {
-            return Versions.unpack(version);
+        /** The listed version, whose size is -1 if it is not known. */
+        public Version version() {
+            return new Version(size, modificationTime, Versions.unpack(tag));
         }
 
         /** Whether a status is of the listed version, as far as the file system distinguishes versions. */
         public boolean isStill(FileStatus now) {
-            return ListedFile.of(now).isVersionOf(new ListedFile(path(), size, modificationTime, version()));
+            return Version.of(now).isSame(version());
         }
 
         /** Whether the range is the whole file and is not decoded. */
@@ -339,8 +342,8 @@ public final class FileRanges implements Serializable {
          * Adds a whole compressed file at an absolute path; decoding it also builds its index
          * ({@link TextCodec#hasIndex}).
          */
-        public void addIndexing(String path, long size, long modificationTime, String version, TextCodec codec) {
-            add(path, 0, size, size, modificationTime, version, codec.code() + INDEXING, NO_INDEX);
+        public void addIndexing(String path, Version version, TextCodec codec) {
+            add(path, 0, version.size(), version, codec.code() + INDEXING, NO_INDEX);
         }
 
         /**
@@ -349,9 +352,8 @@ public final class FileRanges implements Serializable {
          * @param start the first byte of the file
          * @param length the number of bytes of the file
          */
-        public void addBzip2Part(
-                String path, long start, long length, long size, long modificationTime, String version) {
-            add(path, start, length, size, modificationTime, version, BZIP2_PART, NO_INDEX);
+        public void addBzip2Part(String path, long start, long length, Version version) {
+            add(path, start, length, version, BZIP2_PART, NO_INDEX);
         }
 
         /**
@@ -363,15 +365,8 @@ public final class FileRanges implements Serializable {
          *     decoded
          */
         public void addCompressed(
-                String path,
-                long start,
-                long length,
-                long size,
-                long modificationTime,
-                String version,
-                TextCodec codec,
-                byte[] index) {
-            add(path, start, length, size, modificationTime, version, codec.code(), index);
+                String path, long start, long length, Version version, TextCodec codec, byte[] index) {
+            add(path, start, length, version, codec.code(), index);
         }
 
         /**
@@ -379,27 +374,15 @@ public final class FileRanges implements Serializable {
          * unknown.
          */
         public void add(String path, long start, long length) {
-            add(path, start, length, -1, 0, null);
+            add(path, start, length, new Version(-1, 0, null));
         }
 
-        /**
-         * Adds a range of the file at an absolute path, which may have checksums.
-         *
-         * @param version the object store's ETag; null if unknown
-         */
-        public void add(String path, long start, long length, long size, long modificationTime, String version) {
-            add(path, start, length, size, modificationTime, version, PLAIN, NO_INDEX);
+        /** Adds a range of the file at an absolute path, which may have checksums. */
+        public void add(String path, long start, long length, Version version) {
+            add(path, start, length, version, PLAIN, NO_INDEX);
         }
 
-        private void add(
-                String path,
-                long start,
-                long length,
-                long size,
-                long modificationTime,
-                String version,
-                int codec,
-                byte[] index) {
+        private void add(String path, long start, long length, Version version, int codec, byte[] index) {
             int slash = path.lastIndexOf('/');
             add(
                     naming.bytes(path.substring(0, slash)),
@@ -407,9 +390,9 @@ public final class FileRanges implements Serializable {
                     naming.bytes(path.substring(slash + 1)),
                     start,
                     length,
-                    size,
-                    modificationTime,
-                    Versions.pack(version),
+                    version.size(),
+                    version.modificationTime(),
+                    Versions.pack(version.tag()),
                     codec,
                     index);
         }
@@ -423,7 +406,7 @@ public final class FileRanges implements Serializable {
                     range.length,
                     range.size,
                     range.modificationTime,
-                    range.version,
+                    range.tag,
                     range.codec,
                     range.index);
         }
@@ -436,7 +419,7 @@ public final class FileRanges implements Serializable {
                 long length,
                 long size,
                 long time,
-                byte[] version,
+                byte[] tag,
                 int codec,
                 byte[] index) {
             if (mayHaveChecksums != directoryMayHaveChecksums || !Arrays.equals(parent, directory)) {
@@ -450,7 +433,7 @@ public final class FileRanges implements Serializable {
                     .u64(length)
                     .u64(size)
                     .u64(time)
-                    .prefixed(version);
+                    .prefixed(tag);
             if (codec != PLAIN) {
                 out.u8(codec).prefixed(index);
             }

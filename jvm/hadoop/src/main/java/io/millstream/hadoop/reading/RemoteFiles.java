@@ -1,5 +1,6 @@
 package io.millstream.hadoop.reading;
 
+import io.millstream.hadoop.listing.Version;
 import io.millstream.hadoop.natives.UnfitFileException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -36,7 +37,7 @@ public abstract class RemoteFiles {
     /** The files of these ranges. */
     protected RemoteFiles(FileRanges ranges) {
         for (FileRanges.Cursor range = ranges.cursor(); range.next(); ) {
-            entries.add(new ListedFile(range.path(), range.size(), range.modificationTime(), range.version()));
+            entries.add(new ListedFile(range.path(), range.version()));
         }
     }
 
@@ -107,7 +108,7 @@ public abstract class RemoteFiles {
      * @throws UnfitFileException if it is not the listed version
      */
     protected static void requireListed(ListedFile listed, ListedFile opened) throws UnfitFileException {
-        if (!opened.isVersionOf(listed)) {
+        if (!opened.version().isSame(listed.version())) {
             throw new UnfitFileException("has changed since it was listed");
         }
     }
@@ -223,7 +224,7 @@ public abstract class RemoteFiles {
          */
         final long[] stamp() {
             try {
-                ListedFile now = now();
+                Version now = now().version();
                 return new long[] {now.size(), now.modificationTime()};
             } catch (FileNotFoundException e) {
                 return new long[] {failed(e, ENOENT), 0};

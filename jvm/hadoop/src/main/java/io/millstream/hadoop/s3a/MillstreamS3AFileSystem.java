@@ -458,7 +458,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
                         file.path(),
                         getDefaultBlockSize(file.path()),
                         getUsername(),
-                        Versions.quoted(file.version()),
+                        Versions.quoted(file.version().tag()),
                         null));
         return ahead == null ? super.getFileStatus(f) : ahead;
     }

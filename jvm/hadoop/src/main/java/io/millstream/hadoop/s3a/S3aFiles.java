@@ -127,13 +127,13 @@ final class S3aFiles extends RemoteFiles {
         @Override
         protected int fill(long offset, ByteBuffer buffer) throws IOException {
             // No request would tell whether an empty object still exists and is empty.
-            if (entry.size() <= 0 || entry.version() == null || hasStream()) {
+            if (entry.version().size() <= 0 || entry.version().tag() == null || hasStream()) {
                 return readStream(null, offset, buffer);
             }
-            if (offset >= entry.size()) {
+            if (offset >= entry.version().size()) {
                 return 0;
             }
-            int wanted = (int) Math.min(buffer.remaining(), entry.size() - offset);
+            int wanted = (int) Math.min(buffer.remaining(), entry.version().size() - offset);
             buffer.limit(buffer.position() + wanted);
             SdkException refusal = null;
             for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -184,13 +184,13 @@ final class S3aFiles extends RemoteFiles {
 
         /** Reads into the buffer until it is full, or the body ends. */
         private void get(long from, ByteBuffer buffer) throws IOException {
-            boolean isWhole = from == 0 && buffer.remaining() == entry.size();
+            boolean isWhole = from == 0 && buffer.remaining() == entry.version().size();
             GetObjectRequest.Builder request =
                     fileSystem.getRequestFactory().newGetObjectRequestBuilder(fileSystem.pathToKey(entry.path()));
             if (!isWhole) {
                 request.range("bytes=" + from + "-" + (from + buffer.remaining() - 1));
             }
-            request.ifMatch(Versions.quoted(entry.version()));
+            request.ifMatch(Versions.quoted(entry.version().tag()));
             span.activate();
             countRequest();
             fileSystem.getInstrumentation().incrementCounter(Statistic.ACTION_HTTP_GET_REQUEST, 1);
@@ -199,7 +199,7 @@ final class S3aFiles extends RemoteFiles {
             int before = buffer.position();
             try (ResponseInputStream<GetObjectResponse> body = client.getObject(request.build())) {
                 String version = body.response().eTag();
-                if (version != null && !entry.version().equals(Versions.plain(version))) {
+                if (version != null && !entry.version().tag().equals(Versions.plain(version))) {
                     throw S3Exception.builder()
                             .statusCode(PRECONDITION_FAILED)
                             .message("a different version: the server does not support If-Match")
@@ -266,7 +266,7 @@ final class S3aFiles extends RemoteFiles {
             if (hasStream() && isOnlyAsListed()) {
                 return entry; // it has been compared with the stream's, whose time S3 states in whole seconds only
             }
-            return hasStream() || entry.size() < 0 ? ListedFile.of(opener.status(entry.path())) : entry;
+            return hasStream() || entry.version().size() < 0 ? ListedFile.of(opener.status(entry.path())) : entry;
         }
 
         @Override

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.millstream.hadoop.codec.TextCodec;
+import io.millstream.hadoop.listing.Version;
 import io.millstream.hadoop.natives.WireWriter;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -36,7 +37,7 @@ class FileRangesTest {
         String[] paths = {"/d/a", "/d/b b", "/e/f/ü%", "/root", "/e/f/again"};
         FileRanges.Builder builder = new FileRanges.Builder();
         for (int i = 0; i < paths.length; i++) {
-            builder.add(paths[i], i, i + 10, i + 100, i + 1000, null);
+            builder.add(paths[i], i, i + 10, new Version(i + 100, i + 1000, null));
         }
         assertEquals(paths.length, builder.count());
         FileRanges ranges = builder.build();
@@ -100,14 +101,15 @@ class FileRangesTest {
         String hex = Files.readString(java.nio.file.Path.of("../../testdata/file-ranges.hex"))
                 .strip();
         FileRanges.Builder ranges = new FileRanges.Builder(URI.create("s3a://bucket"));
-        ranges.add("/d e/é.txt", 1, 2, 1L << 40, -4, "d41d8cd98f00b204e9800998ecf8427e-3");
+        ranges.add("/d e/é.txt", 1, 2, new Version(1L << 40, -4, "d41d8cd98f00b204e9800998ecf8427e-3"));
         ranges.add("/b", 0, 5);
-        ranges.addCompressed("/c.gz", 7, 9, 5, 3, null, TextCodec.GZIP, "index".getBytes(StandardCharsets.US_ASCII));
+        ranges.addCompressed(
+                "/c.gz", 7, 9, new Version(5, 3, null), TextCodec.GZIP, "index".getBytes(StandardCharsets.US_ASCII));
         assertEquals(hex, HexFormat.of().formatHex(ranges.build().packed()));
         FileRanges.Cursor file = ranges.build().cursor();
         assertTrue(file.next());
         assertEquals("s3a://bucket/d%20e/é.txt", file.uri());
-        assertEquals("d41d8cd98f00b204e9800998ecf8427e-3", file.version());
+        assertEquals("d41d8cd98f00b204e9800998ecf8427e-3", file.version().tag());
     }
 
     private static byte[] packed(byte[] directory, byte[] name) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.millstream.hadoop.MillstreamLocalFileSystem;
+import io.millstream.hadoop.listing.Version;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -50,7 +51,7 @@ class FileReadAheadTest {
         for (String name : names) {
             Path file = directory.resolve(name);
             long size = Files.exists(file) ? Files.size(file) : 1;
-            ranges.add(file.toString(), 0, size, size, 0, null);
+            ranges.add(file.toString(), 0, size, new Version(size, 0, null));
         }
         return new FileReadAhead(ranges.build(), null, 1, false, READERS, () -> false);
     }

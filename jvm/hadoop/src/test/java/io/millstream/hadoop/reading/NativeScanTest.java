@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.millstream.hadoop.listing.Version;
 import io.millstream.hadoop.natives.WireWriter;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -26,7 +27,7 @@ class NativeScanTest {
         for (String name : names) {
             Path file = directory.resolve(name);
             long size = Files.exists(file) ? Files.size(file) : 1;
-            ranges.add(file.toString(), 0, size, size, 0, null);
+            ranges.add(file.toString(), 0, size, new Version(size, 0, null));
         }
         return new NativeScan(ranges.build(), null, NEWLINE, predicate, NativeScan.WHOLE_ROWS, flags, 4, () -> false);
     }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.millstream.Seed;
+import io.millstream.hadoop.listing.Version;
 import io.millstream.hadoop.natives.WireWriter;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -354,7 +355,7 @@ class PortableRegexTest {
         }
         Path file = Files.write(directory.resolve("rows"), content.toByteArray());
         FileRanges.Builder ranges = new FileRanges.Builder();
-        ranges.add(file.toString(), 0, content.size(), content.size(), 0, null);
+        ranges.add(file.toString(), 0, content.size(), new Version(content.size(), 0, null));
         return new NativeScan(ranges.build(), null, SEPARATOR, predicate, words, 0, 0, () -> false);
     }
 

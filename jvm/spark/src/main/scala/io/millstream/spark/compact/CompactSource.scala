@@ -10,13 +10,13 @@ import scala.jdk.OptionConverters._
 
 import io.millstream.hadoop.MillstreamLocalFileSystem
 import io.millstream.hadoop.compact.TableLogs
-import io.millstream.hadoop.listing.{DatasetNames, DirectoryListing, Versions}
+import io.millstream.hadoop.listing.{DatasetNames, DirectoryListing, Version, Versions}
 import io.millstream.hadoop.reading.ListedFileSystem
 import io.millstream.spark.console.Failures
 import io.millstream.write.protocol.{Journal, ReadGuard, Resolution, TableAccess, TableVersion}
 import io.millstream.write.store.Store
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path => HadoopPath}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path => HadoopPath}
 import org.apache.hadoop.security.AccessControlException
 
 /** The tree that a compaction reads. */
@@ -168,7 +168,7 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
       val directory = status.getPath.getParent.toUri.getPath
       if (!relative(directory).split('/').exists(DatasetNames.isHidden)) {
         found.getOrElseUpdate(directory, new DirectoryListing.Builder(fs.getUri, directory, 0))
-          .add(status.getPath.getName, status.getLen, status.getModificationTime, versionOf(status))
+          .add(status.getPath.getName, status.getLen, status.getModificationTime, packedTag(status))
       }
     }
     found.values.map(_.build()).toSeq
@@ -253,8 +253,5 @@ private[spark] object HadoopTree {
     Iterator.iterate(directory)(below => below.substring(0, math.max(0, below.lastIndexOf('/')))).takeWhile(
       _.length > root.length).toSeq :+ root
 
-  private def versionOf(status: FileStatus): Array[Byte] = status match {
-    case tagged: EtagSource => Versions.pack(tagged.getEtag)
-    case _ => null
-  }
+  private def packedTag(status: FileStatus): Array[Byte] = Option(Version.tagOf(status)).map(Versions.pack).orNull
 }

@@ -8,9 +8,9 @@ import java.util.concurrent.TimeUnit.{MILLISECONDS, NANOSECONDS}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import io.millstream.hadoop.listing.Version
 import org.apache.hadoop.fs.{
   CommonPathCapabilities,
-  EtagSource,
   FileContext,
   FileStatus,
   FileSystem,
@@ -143,10 +143,7 @@ private[sync] class HadoopTree(private val fs: FileSystem, root: Path, temporary
     case _ =>
   }
 
-  protected final def etagOf(status: FileStatus): Option[String] = status match {
-    case tagged: EtagSource => Option(tagged.getEtag).map(_.stripPrefix("\"").stripSuffix("\"")).filter(_.nonEmpty)
-    case _ => None
-  }
+  protected final def etagOf(status: FileStatus): Option[String] = Option(Version.tagOf(status))
 
   override def status(path: String): Option[Entry] =
     if (!Names.isUtf8(path)) None

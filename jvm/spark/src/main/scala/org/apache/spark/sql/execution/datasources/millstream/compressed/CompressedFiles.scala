@@ -106,7 +106,7 @@ private[millstream] object CompressedFiles extends Logging {
         val status = file.path.getFileSystem(conf).getFileStatus(file.path)
         val now = CompressedFile.of(status, file.codec)
         // An object store reports the time of the same version less exactly here than in a listing.
-        if (file.version.nonEmpty && now.tag == file.tag) file else now.copy(path = file.path)
+        if (file.isTagged && now.tag == file.tag) file else now.copy(path = file.path)
       } catch {
         // Its reader will report it.
         case _: IOException => file
@@ -127,7 +127,7 @@ private[millstream] object CompressedFiles extends Logging {
     keep(file, index, store, conf).report(file)
 
   /** Whether a path has a version other than the planned one. Reads by ETag have failed in that case. */
-  private def hasChanged(file: CompressedFile, conf: Configuration): Boolean = file.version.isEmpty && {
+  private def hasChanged(file: CompressedFile, conf: Configuration): Boolean = !file.isTagged && {
     val now = CompressedFile.of(file.path.getFileSystem(conf).getFileStatus(file.path), file.codec)
     now.tag != file.tag
   }
@@ -142,7 +142,7 @@ private[millstream] object CompressedFiles extends Logging {
     // A removed index, perhaps removed because it is another file's, is not used again. ETags distinguish files, so no
     // request is needed with them.
     def isRemoved(file: CompressedFile) =
-      Option(recent.get((store, file))).exists(_.isKept) && file.version.isEmpty && !store.contains(file, conf)
+      Option(recent.get((store, file))).exists(_.isKept) && !file.isTagged && !store.contains(file, conf)
     def one(file: CompressedFile) = {
       if (isRemoved(file)) recent.remove((store, file))
       Option(recent.get((store, file))).orElse(store.load(file, conf, made.get(file)).map(Recent(
@@ -210,9 +210,7 @@ private[millstream] object CompressedFiles extends Logging {
       file.path.toUri.getPath,
       0,
       file.size,
-      file.size,
-      file.modificationTime,
-      file.version.orNull,
+      file.version,
       file.codec,
       Array.emptyByteArray)
     val ranges = range.build()

@@ -131,7 +131,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
         try {
           val now = versionOf(path.getFileSystem(conf).getFileStatus(path))
           // On a local path, an index with an ETag may belong to an object store that keeps its data there.
-          val isComparable = now.exists(_.version.nonEmpty) || IndexStore.isOfTime(tag)
+          val isComparable = now.exists(_.isTagged) || IndexStore.isOfTime(tag)
           now.map(store.path(_).getName).filter(_ != name && isComparable).map { current =>
             if (!IndexStore.isHidden(name) && IndexStore.shown(current) == name)
               "it has the visible name that an earlier version gave it"

@@ -9,10 +9,10 @@ import java.util.{HexFormat, UUID}
 import scala.util.Using
 
 import io.millstream.hadoop.codec.TextCodec
-import io.millstream.hadoop.listing.Versions
+import io.millstream.hadoop.listing.Version
 import io.millstream.hadoop.reading.NativeIndex
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
 import org.apache.hadoop.util.Shell
 
@@ -21,28 +21,26 @@ import org.apache.spark.internal.Logging
 /** A version of a compressed file. */
 private[millstream] final case class CompressedFile(
     path: Path,
-    size: Long,
-    modificationTime: Long,
-    version: Option[String],
+    version: Version,
     codec: TextCodec) {
 
-  /** Distinguishes this version from all others of the path. */
+  def size: Long = version.size
+
+  /** Whether the version is known by an object store's name for it, not by its time. */
+  def isTagged: Boolean = version.tag != null
+
+  /** Names this version in the name of its index, unlike all others of the path. */
   def tag: String = {
-    val known = version.map(_.filter(c => c < 128 && c.isLetterOrDigit || c == '-')).filter(_.nonEmpty)
-    s"${known.getOrElse(modificationTime.toString)}-$size"
+    val known = Option(version.tag).map(_.filter(c => c < 128 && c.isLetterOrDigit || c == '-')).filter(_.nonEmpty)
+    s"${known.getOrElse(version.modificationTime.toString)}-$size"
   }
 }
 
 private[millstream] object CompressedFile {
 
   /** The version of a status. */
-  def of(status: FileStatus, codec: TextCodec): CompressedFile = {
-    val version = status match {
-      case tagged: EtagSource => Option(tagged.getEtag).map(Versions.plain)
-      case _ => None
-    }
-    CompressedFile(status.getPath, status.getLen, status.getModificationTime, version, codec)
-  }
+  def of(status: FileStatus, codec: TextCodec): CompressedFile =
+    CompressedFile(status.getPath, Version.of(status), codec)
 }
 
 /**

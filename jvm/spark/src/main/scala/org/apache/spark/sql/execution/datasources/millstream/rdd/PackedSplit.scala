@@ -4,6 +4,7 @@ import java.io.{DataInput, DataOutput, IOException}
 import java.net.URI
 
 import io.millstream.hadoop.codec.TextCodec
+import io.millstream.hadoop.listing.Version
 import io.millstream.hadoop.reading.FileRanges
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapred.FileSplit
@@ -14,8 +15,7 @@ import org.apache.spark.sql.execution.datasources.millstream.settings.Switches
  * A part of a file.
  *
  * @param fileSystem scheme and authority
- * @param size of the file, -1 if unknown
- * @param version the file's ETag, or null
+ * @param version of the file; its size is -1 if unknown, its time is not used
  * @param codec if native code decodes it; a bzip2 file is decoded in parts
  * @param index the part of its index for the range, which then counts decoded bytes; empty if the whole file is decoded
  */
@@ -24,8 +24,7 @@ private[rdd] final case class FileRange(
     path: String,
     start: Long,
     length: Long,
-    size: Long,
-    version: String,
+    version: Version,
     codec: Option[TextCodec] = None,
     index: Array[Byte] = Array.emptyByteArray) {
 
@@ -54,7 +53,13 @@ private[rdd] final class PackedSplit private (
 
   /** To be filled by [[readFields]]. */
   def this() =
-    this(FileRange(PackedSplit.Local, "/", 0, 0, -1, null), 0, 0, new FileRanges.Builder().build(), 0, Array.empty)
+    this(
+      FileRange(PackedSplit.Local, "/", 0, 0, PackedSplit.Unknown),
+      0,
+      0,
+      new FileRanges.Builder().build(),
+      0,
+      Array.empty)
 
   def maxReaders: Int = readers
 
@@ -63,7 +68,7 @@ private[rdd] final class PackedSplit private (
     val fileSystem = if (packed.isLocal) PackedSplit.Local else new URI(packed.fileSystem)
     Array.fill(count) {
       cursor.next()
-      FileRange(fileSystem, cursor.file, cursor.start, cursor.length, cursor.size, cursor.version, Option(cursor.codec))
+      FileRange(fileSystem, cursor.file, cursor.start, cursor.length, cursor.version, Option(cursor.codec))
     }
   }
 
@@ -100,6 +105,9 @@ private[rdd] final class PackedSplit private (
 
 private[rdd] object PackedSplit {
 
+  /** The version of a file that was not listed. */
+  val Unknown: Version = new Version(-1, 0, null)
+
   /** The local file system. */
   val Local: URI = URI.create("file:///")
 
@@ -107,12 +115,12 @@ private[rdd] object PackedSplit {
     val packed = new FileRanges.Builder(ranges.head.fileSystem)
     ranges.foreach { range =>
       range.codec match {
-        case None => packed.add(range.path, range.start, range.length, range.size, 0, range.version)
+        case None => packed.add(range.path, range.start, range.length, range.version)
         // It may be the whole file, whose size need not be known.
         case Some(TextCodec.BZIP2) =>
-          packed.addBzip2Part(range.path, range.start, range.length, range.size, 0, range.version)
+          packed.addBzip2Part(range.path, range.start, range.length, range.version)
         case Some(codec) =>
-          packed.addCompressed(range.path, range.start, range.length, range.size, 0, range.version, codec, range.index)
+          packed.addCompressed(range.path, range.start, range.length, range.version, codec, range.index)
       }
     }
     new PackedSplit(ranges.head, ranges.map(_.length).sum, ranges.size, packed.build(), maxReaders, hosts.toArray)

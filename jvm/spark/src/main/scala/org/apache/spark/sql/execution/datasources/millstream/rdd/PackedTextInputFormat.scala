@@ -6,9 +6,9 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.millstream.hadoop.codec.{FileCodec, TextCodec}
-import io.millstream.hadoop.listing.ListedVersions
+import io.millstream.hadoop.listing.{ListedVersions, Version}
 import io.millstream.hadoop.reading.{ListedFileSystem, NativeIndex}
-import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.hadoop.io.{LongWritable, Text}
 import org.apache.hadoop.mapred.{FileSplit, InputSplit, JobConf, RecordReader, Reporter, TextInputFormat}
 import org.apache.hadoop.mapreduce.MRJobConfig
@@ -81,17 +81,15 @@ class PackedTextInputFormat extends TextInputFormat {
     else listed.map(status => status.getPath -> status).toMap
     val all = splits.toSeq.map { case split: FileSplit =>
       val status = statuses.get(split.getPath)
-      val version = status.flatMap {
-        case tagged: EtagSource => Option(tagged.getEtag)
-        case other => Option(versions.get(other.getPath))
+      val version = status.fold(PackedSplit.Unknown) { status =>
+        new Version(status.getLen, 0, Option(Version.tagOf(status)).getOrElse(versions.get(status.getPath)))
       }
       FileRange(
         fileSystem,
         split.getPath.toUri.getPath,
         split.getStart,
         split.getLength,
-        status.fold(-1L)(_.getLen),
-        version.orNull)
+        version)
     }
     val settings = ReadSettings.of(context)
     def cost(range: FileRange): Long = bytes(range) + settings.openCostBytes
@@ -145,7 +143,7 @@ class PackedTextInputFormat extends TextInputFormat {
     } else {
       val paths = large.map(range => range.path -> range).toMap
       val files = for (status <- listed.toSeq; range <- paths.get(status.getPath.toUri.getPath); codec <- range.codec)
-        yield CompressedFile(status.getPath, status.getLen, status.getModificationTime, Option(range.version), codec)
+        yield CompressedFile(status.getPath, Version.of(status).withTag(range.version.tag), codec)
       val found = CompressedFiles.indexes(files.distinct, settings, job, context, onlyCounts = false)
       val indexes = found.map { case (file, index) => file.path.toUri.getPath -> index }
       ranges.flatMap(range =>
@@ -159,7 +157,11 @@ class PackedTextInputFormat extends TextInputFormat {
       val inner = (1 until count).map(i => index.cut(0, (index.length.toDouble * i / count).toLong))
       val cuts = (0L +: inner :+ index.length).distinct
       for ((start, end) <- cuts.zip(cuts.tail))
-        yield range.copy(start = start, length = end - start, size = range.length, index = index.slice(start, end))
+        yield range.copy(
+          start = start,
+          length = end - start,
+          version = new Version(range.length, 0, range.version.tag),
+          index = index.slice(start, end))
     }
 
   /** The hosts of most of a task's bytes. */

@@ -187,12 +187,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
     if (decodes && mayDivide && files.exists(_.files.exists(mayBeLarge))) {
       val target = targetCost(files.iterator.flatMap(_.files).map(estimate).sum + count * openCost)
       val large = files.flatMap(_.files).filter(file => mayBeLarge(file) && estimate(file) > target)
-      val listed = for (file <- large; codec <- nativeCodec(file)) yield CompressedFile(
-        file.getPath,
-        file.getLen,
-        file.getModificationTime,
-        Option(RangePacking.version(file)),
-        codec)
+      val listed = for (file <- large; codec <- nativeCodec(file)) yield CompressedFile.of(file.fileStatus, codec)
       val now = CompressedFiles.current(listed, hadoopConf)
       val indexable = now.filter(_.codec != TextCodec.BZIP2)
       val found =

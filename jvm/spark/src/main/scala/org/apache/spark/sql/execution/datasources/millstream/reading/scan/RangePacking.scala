@@ -5,8 +5,9 @@ import java.net.URI
 import scala.collection.mutable
 
 import io.millstream.hadoop.codec.TextCodec
+import io.millstream.hadoop.listing.Version
 import io.millstream.hadoop.reading.{FileRanges, NativeIndex}
-import org.apache.hadoop.fs.{EtagSource, LocatedFileStatus}
+import org.apache.hadoop.fs.LocatedFileStatus
 
 import org.apache.spark.Partition
 import org.apache.spark.sql.catalyst.InternalRow
@@ -87,9 +88,7 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
             now.path.toUri.getPath,
             start,
             length,
-            now.size,
-            now.modificationTime,
-            now.version.orNull,
+            now.version,
             how.codec,
             index.slice(start, start + length))
         }
@@ -104,9 +103,7 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
             now.path.toUri.getPath,
             first,
             end - first,
-            now.size,
-            now.modificationTime,
-            now.version.orNull)
+            now.version)
         }
       }()
     case _ => addWhole(file, how)
@@ -118,7 +115,7 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
       file.fileStatus match {
         case _ if how.makesIndex =>
           how.large.foreach { now =>
-            ranges.addIndexing(now.path.toUri.getPath, now.size, now.modificationTime, now.version.orNull, how.codec)
+            ranges.addIndexing(now.path.toUri.getPath, now.version, how.codec)
           }
         case listed: Indexed => ranges.addCompressed(listed.listing, listed.entry, listed.mayHaveChecksums, how.codec)
         case other =>
@@ -126,9 +123,7 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
             other.getPath.toUri.getPath,
             0,
             size,
-            size,
-            other.getModificationTime,
-            RangePacking.version(file),
+            Version.of(other),
             how.codec,
             Array.emptyByteArray)
       }
@@ -169,13 +164,7 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
       file.fileStatus match {
         case listed: Indexed => ranges.add(listed.listing, listed.entry, listed.mayHaveChecksums, start, length)
         case other =>
-          ranges.add(
-            other.getPath.toUri.getPath,
-            start,
-            length,
-            other.getLen,
-            other.getModificationTime,
-            RangePacking.version(file))
+          ranges.add(other.getPath.toUri.getPath, start, length, Version.of(other))
       }
     }
 
@@ -228,10 +217,4 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
 
 private[millstream] object RangePacking {
   private val MostHosts = 3
-
-  /** A file's ETag; null if unknown. */
-  def version(file: FileStatusWithMetadata): String = file.fileStatus match {
-    case tagged: EtagSource => tagged.getEtag
-    case _ => null
-  }
 }

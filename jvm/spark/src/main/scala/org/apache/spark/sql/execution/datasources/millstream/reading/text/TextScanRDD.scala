@@ -167,7 +167,7 @@ private final class ScanBatches(
 
   private def saveIndexes(): Unit = scan.takeIndexes().forEach { (number, index) =>
     val range = partition.ranges.at(number)
-    saveIndex(CompressedFile(range.path, range.size, range.modificationTime, Option(range.version), range.codec), index)
+    saveIndex(CompressedFile(range.path, range.version, range.codec), index)
   }
 
   private def enterSection(): Unit = if (scan.range >= section.end) {
