@@ -1,5 +1,6 @@
 #![no_main]
-//! Any bytes are either a Parquet file that is decoded as a whole, or left to Spark; never a crash, and never much memory.
+//! Any bytes are either a Parquet file that is decoded as a whole, or left to Spark; never a crash, and never much
+//! memory.
 //!
 //! The library that decodes panics on some damaged files. `decode` catches that, so only what leaves it counts here.
 

@@ -160,7 +160,12 @@ def test_a_directory_that_leads_only_to_excluded_paths_is_deleted(ours, tmp_path
     filters = ["H out", "H 1", "H 2"]
     done = sync(ours, source, destination, files_from=str(paths), from0=True, delete=True, filters=filters)
     assert (done["exit_code"], done["deleted"], done["notices"]) == (0, 4, []), done
-    assert sorted(str(path.relative_to(destination)) for path in destination.rglob("*")) == ["d", "d/2", "d/2/in", "d/2/in/b"]
+    assert sorted(str(path.relative_to(destination)) for path in destination.rglob("*")) == [
+        "d",
+        "d/2",
+        "d/2/in",
+        "d/2/in/b",
+    ]
 
 
 def test_nothing_of_a_mount_makes_way_for_what_is_listed(ours, tmp_path):

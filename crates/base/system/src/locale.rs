@@ -1,7 +1,7 @@
 //! The locale of the process: collation, character classes, local time, number formats.
 //!
-//! [`Locale::from_environment`] calls `setlocale` once, before any other thread runs. The value that it returns proves this,
-//! so all other calls are its methods: they only read the locale and are safe on any thread.
+//! [`Locale::from_environment`] calls `setlocale` once, before any other thread runs. The value that it returns proves
+//! this, so all other calls are its methods: they only read the locale and are safe on any thread.
 
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
@@ -216,8 +216,8 @@ impl Locale {
             }
     }
 
-    /// Translates `format`, one of coreutils' English date formats, by its message catalogue, which has the formats of languages
-    /// that order dates differently. Returns `format` itself if there is no catalogue.
+    /// Translates `format`, one of coreutils' English date formats, by its message catalogue, which has the formats of
+    /// languages that order dates differently. Returns `format` itself if there is no catalogue.
     pub fn coreutils_date_format(&self, format: &CStr) -> Vec<u8> {
         // SAFETY: both strings are NUL-terminated. The answer is `format`, or a string of the catalogue, which stays in
         // memory as long as the process.
@@ -302,7 +302,8 @@ pub struct LocalTime {
     fields: libc::tm,
 }
 
-// SAFETY: the only pointer in a `tm` is the name of the time zone, a string that the C library neither changes nor frees.
+// SAFETY: the only pointer in a `tm` is the name of the time zone, a string that the C library neither changes nor
+// frees.
 unsafe impl Send for LocalTime {}
 // SAFETY: as above.
 unsafe impl Sync for LocalTime {}

@@ -1,8 +1,8 @@
 //! Meters whether threads wait or compute, and bounds the number of threads in the process.
 //!
-//! A thread meters the time between its calls: wall time, CPU time, and how often it gave up its CPU. Time in which it only
-//! queued for a CPU, behind other threads, is not waiting: on a busy machine, data in memory must not look like a slow disk.
-//! Where calls take twice their CPU time or more, further threads help.
+//! A thread meters the time between its calls: wall time, CPU time, and how often it gave up its CPU. Time in which it
+//! only queued for a CPU, behind other threads, is not waiting: on a busy machine, data in memory must not look like a
+//! slow disk. Where calls take twice their CPU time or more, further threads help.
 //!
 //! A further thread needs a [`Permit`]. All traversals and scans of the process share one [`Budget`]:
 //! 32 tasks that want 32 readers each know nothing of each other.

@@ -1,7 +1,7 @@
 //! The C library's pattern matching: shell patterns and dialects of regular expressions.
 //!
-//! The C library's matchers are used because users of the original tools know their behaviour, in every locale and in the
-//! corners of every dialect.
+//! The C library's matchers are used because users of the original tools know their behaviour, in every locale and in
+//! the corners of every dialect.
 
 use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use std::ptr;

@@ -1,7 +1,8 @@
 //! Signals and standard output of the process.
 //!
-//! Before `main`, the Rust runtime silently opens `/dev/null` in place of a closed standard stream, and ignores `SIGPIPE`.
-//! A constructor, which the loader runs earlier, notes whether standard output was inherited closed and the signal ignored.
+//! Before `main`, the Rust runtime silently opens `/dev/null` in place of a closed standard stream, and ignores
+//! `SIGPIPE`. A constructor, which the loader runs earlier, notes whether standard output was inherited closed and the
+//! signal ignored.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -30,7 +31,8 @@ pub fn report_too_large_files() {
     }
 }
 
-/// Starts `command` with `SIGPIPE` ignored if this process was started so. Rust's library starts commands with the default.
+/// Starts `command` with `SIGPIPE` ignored if this process was started so. Rust's library starts commands with the
+/// default.
 pub fn pass_on_ignored_broken_pipes(command: &mut Command) {
     if BROKEN_PIPES_WERE_IGNORED.load(Ordering::Relaxed) {
         let ignore = || {
@@ -43,8 +45,8 @@ pub fn pass_on_ignored_broken_pipes(command: &mut Command) {
     }
 }
 
-/// Asks the kernel for a failed write to an open file, as closing it would: some file systems (NFS, quotas) send the data
-/// only then. `fd` stays open. A descriptor that is already closed is not an error.
+/// Asks the kernel for a failed write to an open file, as closing it would: some file systems (NFS, quotas) send the
+/// data only then. `fd` stays open. A descriptor that is already closed is not an error.
 ///
 /// # Errors
 /// What closing reports: `EDQUOT`, `ENOSPC`, `EIO`.
@@ -59,9 +61,9 @@ pub fn check_as_on_close(fd: impl AsFd) -> io::Result<()> {
     if closed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Runs `last` when a signal asks the process to end (hangup, interrupt, quit, termination). The argument of `last` ends the
-/// process by that signal. A second signal ends the process at once, whatever `last` waits for. Signals that were ignored
-/// when the process was started stay ignored.
+/// Runs `last` when a signal asks the process to end (hangup, interrupt, quit, termination). The argument of `last`
+/// ends the process by that signal. A second signal ends the process at once, whatever `last` waits for. Signals that
+/// were ignored when the process was started stay ignored.
 ///
 /// Call this before starting other threads: they inherit the signal mask that leaves the signals to the waiting thread.
 ///
@@ -122,8 +124,8 @@ static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 static BROKEN_PIPES_WERE_IGNORED: AtomicBool = AtomicBool::new(false);
 
 #[used]
-// SAFETY: the section holds addresses of functions that the loader calls once; a function without parameters ignores the
-// arguments.
+// SAFETY: the section holds addresses of functions that the loader calls once; a function without parameters ignores
+// the arguments.
 #[unsafe(link_section = ".init_array")]
 static NOTE_WHAT_IS_INHERITED: extern "C" fn() = {
     extern "C" fn note_what_is_inherited() {
@@ -135,15 +137,15 @@ static NOTE_WHAT_IS_INHERITED: extern "C" fn() = {
     note_what_is_inherited
 };
 
-/// If the process was started without standard output, makes writes to it fail with `EBADF` again, also in the commands that
-/// it runs. Otherwise does nothing.
+/// If the process was started without standard output, makes writes to it fail with `EBADF` again, also in the commands
+/// that it runs. Otherwise does nothing.
 pub fn restore_closed_stdout() {
     if !STDOUT_WAS_CLOSED.load(Ordering::Relaxed) {
         return;
     }
     // An unwritable descriptor, closed in commands, keeps the number 1 from being reused for another file.
-    // SAFETY: the path is a C string; the new descriptor is ours, and descriptor 1 is the runtime's `/dev/null`, which is
-    // unused.
+    // SAFETY: the path is a C string; the new descriptor is ours, and descriptor 1 is the runtime's `/dev/null`, which
+    // is unused.
     unsafe {
         let unwritable = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         if unwritable >= 0 {

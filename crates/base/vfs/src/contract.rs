@@ -1,9 +1,9 @@
 //! The contract of a volume, as a suite that each volume's own tests run.
 //!
-//! The suite prepares a directory through [`Outside`] and examines it through the volume, and the other way round. For file
-//! systems that the kernel mounts, the outside is the operating system ([`System`]); other volumes bring their own. Every
-//! function is one clause; [`all`] runs them all. What a clause demands depends on the volume's [`Capabilities`]: what it has
-//! works as on every other volume, and what it lacks fails with `EOPNOTSUPP`.
+//! The suite prepares a directory through [`Outside`] and examines it through the volume, and the other way round. For
+//! file systems that the kernel mounts, the outside is the operating system ([`System`]); other volumes bring their
+//! own. Every function is one clause; [`all`] runs them all. What a clause demands depends on the volume's
+//! [`Capabilities`]: what it has works as on every other volume, and what it lacks fails with `EOPNOTSUPP`.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr};
@@ -483,7 +483,8 @@ pub fn attributes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     assert_eq!((missing.operation, missing.errno), (Operation::SetXattr, Errno::NODATA));
 }
 
-/// Data is written at the given offset; holes are found where the volume reports them; attributes are set on open files.
+/// Data is written at the given offset; holes are found where the volume reports them; attributes are set on open
+/// files.
 pub fn files_are_written_at_any_place<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("files");
     if !ground.has(Capabilities::REWRITE) {
@@ -515,8 +516,8 @@ pub fn files_are_written_at_any_place<V: Volume>(subject: &Subject<V>) {
     assert_eq!(own.identity(), dir.identity().expect("identity"));
 }
 
-/// A file is written under another name and appears with its contents and its time when it is renamed, in place of the file that
-/// had the name.
+/// A file is written under another name and appears with its contents and its time when it is renamed, in place of the
+/// file that had the name.
 pub fn staged_files_appear_when_they_are_renamed<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("staged");
     ground.write("file", b"old");
@@ -540,7 +541,8 @@ pub fn staged_files_appear_when_they_are_renamed<V: Volume>(subject: &Subject<V>
     assert_eq!(&buffer[..4], b"tail");
 }
 
-/// A directory that was made is there when it is complete, even if nothing is in it; its parents may have to be made first.
+/// A directory that was made is there when it is complete, even if nothing is in it; its parents may have to be made
+/// first.
 pub fn directories_appear_when_they_are_complete<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("complete");
     dir.create_dir(c"empty", 0o700).expect("mkdir");

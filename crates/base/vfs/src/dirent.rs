@@ -1,8 +1,9 @@
 //! Batches of directory entries.
 //!
-//! A batch has the record format of Linux's `getdents64(2)`: the POSIX volume reads straight into it, and a batch of a large
-//! directory goes to other threads as a single allocation. A record consists of the inode number (`u64`), an opaque `u64`,
-//! the record length (`u16`), `d_type` (`u8`), the name with a NUL, and padding, all in native byte order.
+//! A batch has the record format of Linux's `getdents64(2)`: the POSIX volume reads straight into it, and a batch of a
+//! large directory goes to other threads as a single allocation. A record consists of the inode number (`u64`), an
+//! opaque `u64`, the record length (`u16`), `d_type` (`u8`), the name with a NUL, and padding, all in native byte
+//! order.
 
 use std::ffi::CStr;
 use std::ops::Range;
@@ -113,8 +114,8 @@ impl DirentBatch {
         Ok(self.len)
     }
 
-    /// Takes the entries and leaves an empty batch. If they fill only a small part of the buffer, they are copied and the
-    /// batch keeps the buffer: copying them costs less than the page faults of a new one.
+    /// Takes the entries and leaves an empty batch. If they fill only a small part of the buffer, they are copied and
+    /// the batch keeps the buffer: copying them costs less than the page faults of a new one.
     #[must_use]
     pub fn take_entries(&mut self) -> DirentBatch {
         if self.len > self.capacity() / 4 {
@@ -135,8 +136,8 @@ impl DirentBatch {
         Iter { bytes: &self.bytes[range], dots: self.dots }
     }
 
-    /// Splits the batch into ranges of at most `entries` entries. Returns each range with its number of entries, in which `.`
-    /// and `..` count even if they are not delivered.
+    /// Splits the batch into ranges of at most `entries` entries. Returns each range with its number of entries, in
+    /// which `.` and `..` count even if they are not delivered.
     pub fn split(&self, entries: usize) -> Vec<(Range<usize>, usize)> {
         let mut ranges = Vec::new();
         let (mut start, mut at, mut count) = (0, 0, 0);

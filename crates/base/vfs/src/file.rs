@@ -40,8 +40,8 @@ pub trait File: Debug + Send + Sync + Sized + 'static {
     /// Writes all of `bytes`.
     fn write_all(&self, bytes: &[u8], at: At) -> Result<()>;
 
-    /// Has the volume copy up to `length` bytes at `offset` of `source` to the same offset of this file. Returns the number
-    /// of bytes copied, 0 at the end of `source`.
+    /// Has the volume copy up to `length` bytes at `offset` of `source` to the same offset of this file. Returns the
+    /// number of bytes copied, 0 at the end of `source`.
     ///
     /// # Errors
     /// `EXDEV`, `EOPNOTSUPP`, `EINVAL` and `ENOSYS` if the volume does not support it.
@@ -65,8 +65,8 @@ pub trait File: Debug + Send + Sync + Sized + 'static {
     /// Reserves space for `length` bytes without changing the file's length.
     fn allocate(&self, length: u64) -> Result<()>;
 
-    /// Hands what was written to the volume, as closing the file does, whose errors nobody sees. Only then some volumes, such
-    /// as NFS and FUSE, tell that there is no room.
+    /// Hands what was written to the volume, as closing the file does, whose errors nobody sees. Only then some
+    /// volumes, such as NFS and FUSE, tell that there is no room.
     fn flush(&self) -> Result<()>;
 
     /// Closes the file, and tells what [`File::flush`] would.

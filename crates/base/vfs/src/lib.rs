@@ -2,8 +2,8 @@
 //! The engine's interface to file systems.
 //!
 //! A [`Volume`] hands out directory handles ([`Dir`]); every operation is relative to a handle and takes a single name.
-//! Nothing below the operands is addressed by path. This keeps a traversal safe if a directory is swapped for a symbolic
-//! link while it runs, and cheap on volumes whose own protocol uses handles (NFS).
+//! Nothing below the operands is addressed by path. This keeps a traversal safe if a directory is swapped for a
+//! symbolic link while it runs, and cheap on volumes whose own protocol uses handles (NFS).
 //!
 //! ```text
 //! Volume --base--> Dir --open_dir(name)--> Dir ...
@@ -11,8 +11,8 @@
 //!                   |-- metadata(name, fields) --> Metadata: only the fields asked for
 //! ```
 //!
-//! All calls block; the caller chooses the concurrency by its number of threads. Many threads may use one handle at once,
-//! but a cursor belongs to one reader at a time.
+//! All calls block; the caller chooses the concurrency by its number of threads. Many threads may use one handle at
+//! once, but a cursor belongs to one reader at a time.
 //!
 //! The traits have no default methods: whoever implements or forwards them cannot forget one. Where volumes differ, a
 //! traversal or an operation asks for [`Capabilities`], never for the kind of volume.
@@ -137,8 +137,8 @@ pub trait Volume: Debug + Send + Sync + 'static {
     /// An open directory.
     type Dir: Dir;
 
-    /// The handle for resolving operands. It accepts paths, absolute or relative; every other handle accepts only single
-    /// components.
+    /// The handle for resolving operands. It accepts paths, absolute or relative; every other handle accepts only
+    /// single components.
     fn base(&self) -> Self::Dir;
 
     /// How many directory handles may be open at once.
@@ -168,13 +168,13 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Those of [`Dir::open_dir`], except for a missing permission to list.
     fn open_dir_for_names(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self>;
 
-    /// Opens the directory at `path`, a sequence of names with slashes between them, to reach names in it. No name of the path is
-    /// followed if it is a symbolic link. [`Dir::read_entries`] and [`Dir::as_file`] of the handle may fail, as those of
-    /// [`Dir::open_dir_for_names`].
+    /// Opens the directory at `path`, a sequence of names with slashes between them, to reach names in it. No name of
+    /// the path is followed if it is a symbolic link. [`Dir::read_entries`] and [`Dir::as_file`] of the handle may
+    /// fail, as those of [`Dir::open_dir_for_names`].
     ///
     /// # Errors
-    /// `ENOTDIR` or `ELOOP` if a name is a symbolic link or another file that is no directory, `EXDEV` if something is mounted on
-    /// one and must not be entered.
+    /// `ENOTDIR` or `ELOOP` if a name is a symbolic link or another file that is no directory, `EXDEV` if something is
+    /// mounted on one and must not be entered.
     fn open_below(&self, path: &CStr, mounts: MountBehavior) -> Result<Self>;
 
     /// Opens the directory that holds this one now.
@@ -183,8 +183,8 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Metadata of `name` with at least `fields`; [`Metadata::fields`] lists the fields that are filled.
     fn metadata(&self, name: &CStr, symlinks: SymlinkBehavior, fields: Fields) -> Result<Metadata>;
 
-    /// The device that the contents of the directory `name` are on. Unlike [`Dir::metadata`], this mounts what the kernel
-    /// mounts when a directory is entered: submounts of NFSv4, automounts.
+    /// The device that the contents of the directory `name` are on. Unlike [`Dir::metadata`], this mounts what the
+    /// kernel mounts when a directory is entered: submounts of NFSv4, automounts.
     fn device_within(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<u64>;
 
     /// Device and inode number of this directory. They cannot change while it is open, so no server is asked.
@@ -193,15 +193,15 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Metadata of this directory.
     fn own_metadata(&self, fields: Fields) -> Result<Metadata>;
 
-    /// Replaces the contents of `batch` with the next entries, at most `batch.capacity()` bytes of them, in the volume's
-    /// order. `.` and `..` are omitted unless the batch keeps them. One reader at a time.
+    /// Replaces the contents of `batch` with the next entries, at most `batch.capacity()` bytes of them, in the
+    /// volume's order. `.` and `..` are omitted unless the batch keeps them. One reader at a time.
     fn read_entries(&self, cursor: &mut Self::Cursor, batch: &mut DirentBatch) -> Result<ReadState>;
 
     /// The target of the symbolic link `name`, byte for byte.
     fn read_link(&self, name: &CStr) -> Result<Vec<u8>>;
 
-    /// Appends the names of the extended attributes of `name` to `names`, each terminated by NUL. Never follows a link. An
-    /// access control list appears as `system.posix_acl_access`.
+    /// Appends the names of the extended attributes of `name` to `names`, each terminated by NUL. Never follows a link.
+    /// An access control list appears as `system.posix_acl_access`.
     fn list_xattr(&self, name: &CStr, names: &mut Vec<u8>) -> Result<()>;
 
     /// The value of the extended attribute `attribute` of `name`.
@@ -228,22 +228,23 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// `ELOOP` if it is a symbolic link that must not be followed.
     fn open_file(&self, name: &CStr, access: Access, symlinks: SymlinkBehavior) -> Result<Self::File>;
 
-    /// Creates the file `name`, which must not exist, for reading and writing. As with `open(2)`, the process's mask or the
-    /// directory's default access control list applies to the mode.
+    /// Creates the file `name`, which must not exist, for reading and writing. As with `open(2)`, the process's mask or
+    /// the directory's default access control list applies to the mode.
     fn create_file(&self, name: &CStr, mode: u32) -> Result<Self::File>;
 
-    /// [`Dir::create_file`] for a file that gets another name in this directory by [`Dir::rename`] when it is complete. A volume
-    /// that cannot rename writes it under that name then.
+    /// [`Dir::create_file`] for a file that gets another name in this directory by [`Dir::rename`] when it is complete.
+    /// A volume that cannot rename writes it under that name then.
     fn create_staged(&self, name: &CStr, mode: u32, intended: &Intended<'_>) -> Result<Self::File>;
 
-    /// Says that everything is done in this directory, which the process has made. On a volume where a directory exists by what
-    /// is in it, an empty one becomes visible then.
+    /// Says that everything is done in this directory, which the process has made. On a volume where a directory exists
+    /// by what is in it, an empty one becomes visible then.
     fn complete(&self) -> Result<()>;
 
     /// What can be done where `path` leads to, whether something is there or not; `.` is this directory.
     fn capabilities(&self, path: &CStr) -> Capabilities;
 
-    /// This directory again, for the removal of a directory: if a file has the same name, too, a name means the directory.
+    /// This directory again, for the removal of a directory: if a file has the same name, too, a name means the
+    /// directory.
     fn beside_files(&self) -> Result<Self>;
 
     /// This directory as an open file, to access its attributes.
@@ -285,8 +286,8 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// If that cannot be determined; `EROFS` on a read-only volume.
     fn permits(&self, name: &CStr, permission: Permission, user: User) -> Result<bool>;
 
-    /// A path by which a child process reaches this directory while it is open, even after it has moved: commands can be
-    /// started in it.
+    /// A path by which a child process reaches this directory while it is open, even after it has moved: commands can
+    /// be started in it.
     ///
     /// # Errors
     /// `EOPNOTSUPP` if other processes cannot reach the volume.
@@ -298,8 +299,8 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// `EOPNOTSUPP` if it is a symbolic link that must not be followed.
     fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()>;
 
-    /// Sets owner and group of `name`, or of the link itself if it is one that must not be followed. The system then clears
-    /// set-user-ID and set-group-ID bits and capabilities of the file, even if nothing changes.
+    /// Sets owner and group of `name`, or of the link itself if it is one that must not be followed. The system then
+    /// clears set-user-ID and set-group-ID bits and capabilities of the file, even if nothing changes.
     fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()>;
 }
 

@@ -166,8 +166,8 @@ pub struct Metadata {
     pub block_size: u32,
     /// Whether another file system, or a part of one, is mounted here; false where the system does not tell.
     pub is_mount_root: bool,
-    /// Whether it is immutable or append-only (`chattr +i`, `+a`), so that it cannot be renamed or removed; false where the system
-    /// does not tell.
+    /// Whether it is immutable or append-only (`chattr +i`, `+a`), so that it cannot be renamed or removed; false where
+    /// the system does not tell.
     pub is_immovable: bool,
     /// Last access.
     pub atime: Timestamp,

@@ -21,10 +21,10 @@
 //! their beginning must have the right checksum. Only bytes after the last stream are skipped, as by the `bzip2`
 //! command, unless they are a damaged stream or contain a block that Hadoop would have read.
 //!
-//! As in Hadoop, a block with a wrong checksum is returned before the error, if it can be decoded at all: where damage is ignored,
-//! its lines are rows. So is a block whose end is cut off or damaged. Damage between blocks, in a stream's header or
-//! checksum, is an error after the blocks that follow it, since Hadoop skips it. After a damaged block the next one can
-//! be decoded: Hadoop, which splits files at other offsets, may find it at the beginning of a split.
+//! As in Hadoop, a block with a wrong checksum is returned before the error, if it can be decoded at all: where damage
+//! is ignored, its lines are rows. So is a block whose end is cut off or damaged. Damage between blocks, in a stream's
+//! header or checksum, is an error after the blocks that follow it, since Hadoop skips it. After a damaged block the
+//! next one can be decoded: Hadoop, which splits files at other offsets, may find it at the beginning of a split.
 
 use std::io::{self, Read};
 
@@ -345,8 +345,8 @@ impl<R: Read> Bzip2Blocks<R> {
         if count == 0 { 0 } else { (bits >> (64 - count)) as u32 }
     }
 
-    /// The first signature that begins at `from` or a later bit, and before `limit`: of a block, or also of an end, for which all
-    /// bytes are kept.
+    /// The first signature that begins at `from` or a later bit, and before `limit`: of a block, or also of an end, for
+    /// which all bytes are kept.
     fn find(&mut self, from: u64, limit: u64, or_end: bool) -> io::Result<Option<Found>> {
         let mut next = (from / 8 - self.base) as usize;
         let (mut bits, mut known) = (0_u64, 0);

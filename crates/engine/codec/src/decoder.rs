@@ -47,8 +47,8 @@ impl<R: Read> Decoder<R> {
 
 impl<R: Read> Read for Decoder<R> {
     /// # Errors
-    /// Those of the input, and a [`DecodeError`](crate::DecodeError) in an error of kind `InvalidData` or `UnexpectedEof`. Nothing
-    /// can be read after an error.
+    /// Those of the input, and a [`DecodeError`](crate::DecodeError) in an error of kind `InvalidData` or
+    /// `UnexpectedEof`. Nothing can be read after an error.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if out.is_empty() {
             return Ok(0);

@@ -6,8 +6,8 @@
 //! | seekable Zstandard (`.zst`) | a frame of up to 8 MiB, with a checksum | a skippable frame with the sizes of all frames | `contrib/seekable_format` of zstd |
 //! | LZ4 frames (`.lz4`) | a frame of up to 8 MiB, with its size and a checksum | nothing | the LZ4 frame format 1.6 |
 //!
-//! Any decoder of the codec reads them. [`Encoder::encode`] compresses a block of text to one part, in bgzf to several. Blocks are
-//! independent, so threads can encode many of them concurrently.
+//! Any decoder of the codec reads them. [`Encoder::encode`] compresses a block of text to one part, in bgzf to several.
+//! Blocks are independent, so threads can encode many of them concurrently.
 
 use std::io;
 

@@ -4,8 +4,8 @@ use std::io;
 
 use crate::codec::Codec;
 
-/// Compressed data that cannot be decoded. An [`io::Error`] wraps it: of kind `UnexpectedEof` if the data ends too early, otherwise
-/// of kind `InvalidData`.
+/// Compressed data that cannot be decoded. An [`io::Error`] wraps it: of kind `UnexpectedEof` if the data ends too
+/// early, otherwise of kind `InvalidData`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("damaged {} data at byte {offset}: {reason}", codec.name())]
 pub struct DecodeError {

@@ -123,8 +123,8 @@ impl<R: Read> Members<R> {
         }
     }
 
-    /// The members from the block that begins at this bit, 0 to 7, of the byte at an offset of the file, where `input` begins;
-    /// `window` is decoded before it.
+    /// The members from the block that begins at this bit, 0 to 7, of the byte at an offset of the file, where `input`
+    /// begins; `window` is decoded before it.
     ///
     /// # Errors
     /// Those of the input, and if it is empty.
@@ -159,7 +159,8 @@ impl<R: Read> Members<R> {
         Ok(true)
     }
 
-    /// Decodes some bytes of a member, which the caller adds to [`Members::check`]. After the last it calls [`Members::leave`].
+    /// Decodes some bytes of a member, which the caller adds to [`Members::check`]. After the last it calls
+    /// [`Members::leave`].
     ///
     /// # Errors
     /// Those of the input, and if the data is damaged or ends.

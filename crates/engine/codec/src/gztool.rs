@@ -5,7 +5,7 @@
 //! ```text
 //! u64 0, "gzipindx"              version 0; "gzipindX": version 1, which counts lines
 //! [u32 kind of line feeds]       version 1: 0 for LF
-//! u64 number of points, the same again; if they differ, the index is being written, and the second number may be 2^64-1
+//! u64 number of points, the same again; while the index is being written, they differ, and the second may be 2^64-1
 //! for each point                 u64 decoded offset, u64 offset of the first whole byte, u32 bits of the byte before it,
 //!                                u32 length of the window, the window as zlib compresses it, [u64 number of the line]
 //! u64 decoded length             if the index is complete

@@ -57,8 +57,8 @@ impl Inflater {
     /// If there is no memory for it.
     pub(crate) fn new() -> Self {
         let mut stream = Box::new(z::z_stream::default());
-        // SAFETY: the stream is alive, `zlibVersion` is a constant, and the size is that of the type. A negative number of window
-        // bits means raw deflate.
+        // SAFETY: the stream is alive, `zlibVersion` is a constant, and the size is that of the type. A negative number
+        // of window bits means raw deflate.
         let status =
             unsafe { z::inflateInit2_(&mut *stream, -15, z::zlibVersion(), size_of::<z::z_stream>() as i32) };
         assert_eq!(status, z::Z_OK, "inflateInit2");
@@ -107,7 +107,8 @@ impl Inflater {
         let stream = &mut *self.stream;
         (stream.next_in, stream.avail_in) = (input.as_ptr().cast_mut(), in_length);
         (stream.next_out, stream.avail_out) = (output.as_mut_ptr(), out_length);
-        // SAFETY: the pointers are of slices with at least these lengths, which outlive the call; the input is not written to.
+        // SAFETY: the pointers are of slices with at least these lengths, which outlive the call; the input is not
+        // written to.
         let status = unsafe { z::inflate(stream, if stops_at_blocks { z::Z_BLOCK } else { z::Z_NO_FLUSH }) };
         let read = (in_length - stream.avail_in) as usize;
         let written = (out_length - stream.avail_out) as usize;

@@ -24,7 +24,8 @@ const CHECKSUM: usize = 4;
 pub(crate) struct ZstdReader<R> {
     compressed: Compressed<R>,
     context: DCtx<'static>,
-    /// Bytes that the library asks for next: a block and the header of the one after it, or something shorter. 0 between frames.
+    /// Bytes that the library asks for next: a block and the header of the one after it, or something shorter. 0
+    /// between frames.
     wanted: usize,
 }
 

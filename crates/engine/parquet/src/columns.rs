@@ -100,7 +100,8 @@ impl Column {
     }
 }
 
-/// Microseconds since 1970-01-01, as Spark's `DateTimeUtils.fromJulianDay` computes them from nanoseconds and a Julian day.
+/// Microseconds since 1970-01-01, as Spark's `DateTimeUtils.fromJulianDay` computes them from nanoseconds and a Julian
+/// day.
 fn micros(value: &Int96) -> i64 {
     const EPOCH: i32 = 2_440_588;
     const MICROS_PER_DAY: i64 = 86_400_000_000;

@@ -28,8 +28,8 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// Encodes the columns as [`millstream_wire`] describes: the number of rows (`u32`), and for each column whether it has nulls
-    /// (a flag), the nulls if so, the offsets (`u32` each) if it has any, and the values.
+    /// Encodes the columns as [`millstream_wire`] describes: the number of rows (`u32`), and for each column whether it
+    /// has nulls (a flag), the nulls if so, the offsets (`u32` each) if it has any, and the values.
     pub fn to_bytes(&self) -> Vec<u8> {
         let sizes = self
             .columns
@@ -172,8 +172,8 @@ fn is_of(field: &Type, kind: ColumnType) -> bool {
     }
 }
 
-/// Whether values need no conversion from another calendar: the rules of Spark's `DataSourceUtils`, `datetimeRebaseSpec` and
-/// `int96RebaseSpec`.
+/// Whether values need no conversion from another calendar: the rules of Spark's `DataSourceUtils`,
+/// `datetimeRebaseSpec` and `int96RebaseSpec`.
 fn is_gregorian(field: &Type, kind: ColumnType, schema: &FileMetaData, request: &Request) -> bool {
     let (since, legacy, otherwise) = match (field.get_physical_type(), kind) {
         (Physical::INT96, _) => ("3.1.0", "org.apache.spark.legacyINT96", request.int96_is_gregorian),

@@ -28,8 +28,8 @@ pub use columns::Column;
 pub use decode::{Decoded, decode};
 pub use request::{ColumnRequest, ColumnType, Request};
 
-/// Decodes arbitrary bytes as a request and a file. The first byte is the length of the encoded request, which follows it; the
-/// rest is the file. The decoded columns must have as many rows as the result says.
+/// Decodes arbitrary bytes as a request and a file. The first byte is the length of the encoded request, which follows
+/// it; the rest is the file. The decoded columns must have as many rows as the result says.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_decode(bytes: &[u8]) {
     let Some((&length, rest)) = bytes.split_first() else { return };

@@ -41,7 +41,8 @@ pub enum ColumnType {
     Long,
     /// `INT64` with the annotation `TIMESTAMP(true, MICROS)`, or `INT96`; microseconds since 1970-01-01, eight bytes.
     Timestamp,
-    /// `INT64` with the annotation `TIMESTAMP(false, MICROS)`; microseconds since 1970-01-01 in no time zone, eight bytes.
+    /// `INT64` with the annotation `TIMESTAMP(false, MICROS)`; microseconds since 1970-01-01 in no time zone, eight
+    /// bytes.
     TimestampWithoutZone,
     /// `FLOAT`; four bytes.
     Float,
@@ -83,9 +84,9 @@ impl ColumnType {
 }
 
 impl Request {
-    /// Decodes a request in the encoding of [`millstream_wire`]: the three flags in the order of `Request`, then columns up to the
-    /// end. A column is the letter of its type, the precision and the scale of a decimal (a `u8` each), and its name: a prefixed
-    /// string in UTF-8.
+    /// Decodes a request in the encoding of [`millstream_wire`]: the three flags in the order of `Request`, then
+    /// columns up to the end. A column is the letter of its type, the precision and the scale of a decimal (a `u8`
+    /// each), and its name: a prefixed string in UTF-8.
     ///
     /// ```text
     /// z boolean   b byte   s short   i int   l long   f float   g double   d date   t timestamp

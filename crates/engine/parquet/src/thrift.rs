@@ -280,7 +280,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A value in a field, a list or a map. Booleans are not expected in lists and maps, where not all agree on their length.
+    /// A value in a field, a list or a map. Booleans are not expected in lists and maps, where not all agree on their
+    /// length.
     fn value(&mut self, known: Option<Type>, kind: u8) -> Option<()> {
         if self.depth > MAX_DEPTH || known.is_some_and(|known| !known.is(kind)) {
             return None;

@@ -81,8 +81,8 @@ impl Batch {
         &self.buffer[line.start as usize..][..line.length as usize]
     }
 
-    /// File offset of the start of the buffer. Valid if the buffer holds one range and no predicate drops rows; a row's offset in
-    /// the file is then this offset plus its offset in the buffer.
+    /// File offset of the start of the buffer. Valid if the buffer holds one range and no predicate drops rows; a row's
+    /// offset in the file is then this offset plus its offset in the buffer.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -97,8 +97,8 @@ impl Batch {
         &self.versions
     }
 
-    /// For [`crate::Rows::Bytes`]: versions of the files of several pieces whose last piece is in this batch, taken after
-    /// it was read, in order.
+    /// For [`crate::Rows::Bytes`]: versions of the files of several pieces whose last piece is in this batch, taken
+    /// after it was read, in order.
     pub fn last_versions(&self) -> &[Version] {
         &self.last_versions
     }

@@ -1,7 +1,7 @@
 //! The checksum files of Hadoop's local file system.
 //!
-//! `.NAME.crc` holds `crc\0`, the number of bytes in a chunk, and the CRC-32 of each chunk. All numbers are big-endian. The
-//! format is defined by Hadoop's `ChecksumFileSystem`, which ignores a file with a different magic number.
+//! `.NAME.crc` holds `crc\0`, the number of bytes in a chunk, and the CRC-32 of each chunk. All numbers are big-endian.
+//! The format is defined by Hadoop's `ChecksumFileSystem`, which ignores a file with a different magic number.
 
 use std::ops::Range;
 
@@ -17,8 +17,8 @@ const SUM: usize = 4;
 /// Bytes per read of the file.
 const BLOCK: u64 = 1 << 20;
 
-/// Checks the chunks that `part` of `file` touches. Returns the offset of the first chunk whose checksum differs or is missing,
-/// `None` if all match or there is no checksum file.
+/// Checks the chunks that `part` of `file` touches. Returns the offset of the first chunk whose checksum differs or is
+/// missing, `None` if all match or there is no checksum file.
 pub(crate) fn mismatch<S: Source>(
     source: &S,
     range: &FileRange,

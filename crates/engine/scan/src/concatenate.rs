@@ -1,7 +1,7 @@
 //! Concatenates many text files into one.
 //!
-//! [`JoinedFiles`] are written to a new file; a single input is cloned where the volume supports it. The output is then read back
-//! and its checksum compared with that of the written data.
+//! [`JoinedFiles`] are written to a new file; a single input is cloned where the volume supports it. The output is then
+//! read back and its checksum compared with that of the written data.
 
 use std::ffi::CStr;
 
@@ -26,8 +26,8 @@ pub struct Concatenated {
     pub length: u64,
 }
 
-/// Writes `inputs` one after the other to the new file `output`. On return the output is on disk; after an error it does not
-/// exist. `should_continue` is asked repeatedly while inputs are read; false ends the call.
+/// Writes `inputs` one after the other to the new file `output`. On return the output is on disk; after an error it
+/// does not exist. `should_continue` is asked repeatedly while inputs are read; false ends the call.
 ///
 /// # Errors
 /// The first error. An input that has changed since it was listed is one.
@@ -53,8 +53,8 @@ pub fn concatenate<V: Volume>(
     done
 }
 
-/// Clones a single input. `None` if that is impossible, the input is not as it was listed, or it has checksums, which must be
-/// verified: the clone's own data are not looked at.
+/// Clones a single input. `None` if that is impossible, the input is not as it was listed, or it has checksums, which
+/// must be verified: the clone's own data are not looked at.
 fn cloned<D: Dir>(base: &D, inputs: &[Input], output: &D::File) -> Option<Concatenated> {
     let [input] = inputs else { return None };
     if base.metadata(&checksum_file(&input.path), SymlinkBehavior::Follow, Fields::KIND).is_ok() {

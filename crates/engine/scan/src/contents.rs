@@ -46,7 +46,8 @@ pub(crate) fn check(beginning: &[u8], is_whole: bool, contents: Contents) -> Res
     }
 }
 
-/// Whether bytes have no control characters but those of text: white space, escapes, and the separators of Hive's fields.
+/// Whether bytes have no control characters but those of text: white space, escapes, and the separators of Hive's
+/// fields.
 fn is_text(bytes: &[u8], is_whole: bool) -> bool {
     let is_utf8 = match std::str::from_utf8(bytes) {
         Ok(_) => true,
@@ -59,8 +60,8 @@ fn is_text(bytes: &[u8], is_whole: bool) -> bool {
     })
 }
 
-/// Whether a line is one JSON value, or begins like one if it is not complete. Strings may be in single quotes, and numbers be
-/// `NaN`, as in Spark.
+/// Whether a line is one JSON value, or begins like one if it is not complete. Strings may be in single quotes, and
+/// numbers be `NaN`, as in Spark.
 fn is_json(line: &[u8], is_complete: bool) -> bool {
     let mut parser = Parser { rest: line };
     match parser.value(0) {

@@ -1,7 +1,8 @@
 //! Compressed files with an index, which read like the decoded files.
 //!
-//! The chunks of the index are decoded as they are asked for, each once, though many reads touch it, possibly on several threads,
-//! and though a line may end in the next one. A chunk is forgotten when all parts that begin before its end have been read.
+//! The chunks of the index are decoded as they are asked for, each once, though many reads touch it, possibly on
+//! several threads, and though a line may end in the next one. A chunk is forgotten when all parts that begin before
+//! its end have been read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -19,8 +20,8 @@ use crate::range::{BYTE_ORDER_MARK, find_lines};
 use crate::source::{Compression, FileRange, Source, SourceFile};
 use crate::stream::cause;
 
-/// Most bytes of memory that are kept for other chunks, because the system takes as long to provide it as decoding takes: as many
-/// chunks of usual length as a remote source has readers.
+/// Most bytes of memory that are kept for other chunks, because the system takes as long to provide it as decoding
+/// takes: as many chunks of usual length as a remote source has readers.
 const SPARE: usize = 72 << 20;
 /// Most bytes of the file that are read at once.
 const PORTION: u64 = 16 << 20;
@@ -67,7 +68,8 @@ impl<F> Opened<F> {
         }
     }
 
-    /// Says that a part has been read, and returns how many bytes of the file were read for it, if that is not its length.
+    /// Says that a part has been read, and returns how many bytes of the file were read for it, if that is not its
+    /// length.
     pub(crate) fn finish(&self, part: Range<u64>) -> Option<u64> {
         match self {
             Opened::Plain(_) => None,
@@ -77,8 +79,8 @@ impl<F> Opened<F> {
 }
 
 impl<F: SourceFile> Opened<F> {
-    /// How many lines belong to a part ([`read_lines`](crate::range::read_lines)), if that can be told without reading them to a
-    /// buffer.
+    /// How many lines belong to a part ([`read_lines`](crate::range::read_lines)), if that can be told without reading
+    /// them to a buffer.
     ///
     /// # Errors
     /// Those of reading.
@@ -231,8 +233,8 @@ impl<F: SourceFile> Decoded<F> {
         Ok(found.map(|found| Lines { decoded, found: start + found.start..start + found.end }))
     }
 
-    /// Counts separators where the text is decoded. Where there is no CR, or only one byte separates lines, each of them begins a
-    /// line that belongs to the part, unless the file ends there.
+    /// Counts separators where the text is decoded. Where there is no CR, or only one byte separates lines, each of
+    /// them begins a line that belongs to the part, unless the file ends there.
     fn count_lines(&self, part: Range<u64>, separator: &Separator) -> Result<Option<u64>> {
         let (byte, has_other_newlines) = match separator {
             Separator::AnyNewline => (b'\n', true),

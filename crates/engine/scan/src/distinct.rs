@@ -1,8 +1,8 @@
 //! Distinct rows, and how often each occurs.
 //!
-//! Rows that are only counted by value need not leave the scan one by one. They are collected in a hash table until they fill a
-//! batch; then the table starts anew, so a row may come again in a later batch. If the first table shows that most rows differ,
-//! collecting them does not pay, and batches are passed on as they are.
+//! Rows that are only counted by value need not leave the scan one by one. They are collected in a hash table until
+//! they fill a batch; then the table starts anew, so a row may come again in a later batch. If the first table shows
+//! that most rows differ, collecting them does not pay, and batches are passed on as they are.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -18,7 +18,8 @@ const FULL: usize = 16 << 20;
 const ENTRY_BYTES: usize = 32;
 /// Rows are collected as long as each occurs so often in a table, on average.
 const WORTHWHILE: u64 = 2;
-/// From so many rows in the table on, it counts as full if most of them occurred only once, up to then: fewer than five in four.
+/// From so many rows in the table on, it counts as full if most of them occurred only once, up to then: fewer than five
+/// in four.
 const JUDGED_FROM: usize = 1 << 15;
 
 /// A row, and how often it occurs.

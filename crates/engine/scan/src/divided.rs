@@ -1,12 +1,12 @@
 //! The lines of a part of a file whose blocks can be decoded one by one.
 //!
-//! Nothing says where in the decoded bytes a block begins, or how the block before it ends. So a part has the lines up to the first
-//! separator after its end, and not those up to the first separator after its start. Each part searches for both in the same way: from
-//! the beginning of a block, as if there were nothing before it. So each line is in one part, also if a separator is in two
-//! blocks.
+//! Nothing says where in the decoded bytes a block begins, or how the block before it ends. So a part has the lines up
+//! to the first separator after its end, and not those up to the first separator after its start. Each part searches
+//! for both in the same way: from the beginning of a block, as if there were nothing before it. So each line is in one
+//! part, also if a separator is in two blocks.
 //!
-//! Nothing says either how much of the text is lost with a damaged block. After one, the lines are those after the first separator, as
-//! at the beginning of a part.
+//! Nothing says either how much of the text is lost with a damaged block. After one, the lines are those after the
+//! first separator, as at the beginning of a part.
 
 use std::io::{self, Read};
 
@@ -101,8 +101,8 @@ impl<R: Read> DividedLines<R> {
 
 impl<R: Read> Read for DividedLines<R> {
     /// # Errors
-    /// Those of the input, and those of a [`DecodeError`](millstream_codec::DecodeError). After one of damage that has not been passed
-    /// over come the lines after it, but not the rest of the line that it cuts.
+    /// Those of the input, and those of a [`DecodeError`](millstream_codec::DecodeError). After one of damage that has
+    /// not been passed over come the lines after it, but not the rest of the line that it cuts.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.next == self.end {
             if self.stage == Stage::End {

@@ -39,8 +39,8 @@ pub enum Cause {
     /// The file is compressed and cannot be decoded.
     #[error(transparent)]
     Damaged(Box<DecodeError>),
-    /// The file is shorter than when it was listed: rows are gone, and where it is cut a row may have become another one. A
-    /// compressed file counts as shortened even if what is left of it is well-formed.
+    /// The file is shorter than when it was listed: rows are gone, and where it is cut a row may have become another
+    /// one. A compressed file counts as shortened even if what is left of it is well-formed.
     #[error(
         "the file has become shorter since it was listed: it has {size} bytes, but the bytes up to {end} \
          are needed; if the change was intended, list it again (REFRESH TABLE, spark.catalog.refreshByPath, \

@@ -5,8 +5,8 @@
 //!     └─ doubles the window while it has to wait, so a decoder that is slower than the place holds few parts
 //! ```
 //!
-//! Only the listed bytes are fetched ahead. What follows them is asked for when it is needed: a file may have become longer, and a
-//! part of a file needs bytes after its end.
+//! Only the listed bytes are fetched ahead. What follows them is asked for when it is needed: a file may have become
+//! longer, and a part of a file needs bytes after its end.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -75,8 +75,8 @@ pub(crate) fn check_size<F: SourceFile>(file: &F, end: u64) -> std::result::Resu
 }
 
 impl<F: SourceFile> FileReader<F> {
-    /// Reads `file`, which had `size` bytes when it was listed, from the start of `range` on. A request asks for at most `portion` bytes.
-    /// Up to `most_ahead` requests are made ahead within `range`; none if that is fewer than two.
+    /// Reads `file`, which had `size` bytes when it was listed, from the start of `range` on. A request asks for at
+    /// most `portion` bytes. Up to `most_ahead` requests are made ahead within `range`; none if that is fewer than two.
     pub(crate) fn new(file: F, range: Range<u64>, size: u64, portion: usize, most_ahead: usize) -> Self {
         let (file, portion) = (Arc::new(file), portion.max(1));
         let is_ahead = most_ahead > 1 && range.end.saturating_sub(range.start) > portion as u64;
@@ -165,8 +165,8 @@ impl<F: SourceFile> ReadAhead<F> {
         ReadAhead(Arc::new(Shared { file, listed, portion, most, state, changed }))
     }
 
-    /// Exchanges `buffer` for the part at `offset`. Returns the part's length, or `None` if no part begins there or no thread can be
-    /// started: the caller has to read.
+    /// Exchanges `buffer` for the part at `offset`. Returns the part's length, or `None` if no part begins there or no
+    /// thread can be started: the caller has to read.
     fn take(&self, offset: u64, buffer: &mut Vec<u8>) -> Option<Result<usize>> {
         let shared = &self.0;
         let mut state = shared.state();
@@ -219,7 +219,8 @@ impl<F: SourceFile> Shared<F> {
         self.listed.end.min(offset + self.portion as u64)
     }
 
-    /// Starts a thread for each part in the window, as far as there are parts left and the process may have more threads.
+    /// Starts a thread for each part in the window, as far as there are parts left and the process may have more
+    /// threads.
     fn start_threads(self: &Arc<Self>, state: &mut State) {
         let left = (self.listed.end - state.claimed).div_ceil(self.portion as u64);
         let wanted = left.min(state.window as u64) as usize;

@@ -10,11 +10,12 @@ use crate::file_reader::FileReader;
 use crate::source::{FileRange, Source};
 use crate::stream::cause;
 
-/// Decodes the file of `range`, a whole compressed file, to make its index. `should_continue` is asked from time to time.
+/// Decodes the file of `range`, a whole compressed file, to make its index. `should_continue` is asked from time to
+/// time.
 ///
 /// # Errors
-/// Those of a scan of the file; and `EOPNOTSUPP` if the file cannot be divided: its codec has no indexes, or it has a frame, or a
-/// block of deflate, that is too long.
+/// Those of a scan of the file; and `EOPNOTSUPP` if the file cannot be divided: its codec has no indexes, or it has a
+/// frame, or a block of deflate, that is too long.
 pub fn index_file<S: Source>(
     source: &S,
     range: &FileRange,

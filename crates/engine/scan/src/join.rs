@@ -1,8 +1,8 @@
 //! Joins text files into one file with the same lines.
 //!
-//! Files are appended unchanged, except where that would change their lines. A last line without a line break gets one. A byte
-//! order mark is dropped unless it starts the result. A CR at the end of one file is kept apart from an LF at the start of the
-//! next. With [`Header::Same`] all files share their first line, and the result has it once.
+//! Files are appended unchanged, except where that would change their lines. A last line without a line break gets one.
+//! A byte order mark is dropped unless it starts the result. A CR at the end of one file is kept apart from an LF at
+//! the start of the next. With [`Header::Same`] all files share their first line, and the result has it once.
 
 use memchr::memchr2;
 
@@ -61,8 +61,8 @@ impl Joiner {
         Joiner { rule: rule.into(), first_line: None, last: None, only_mark: false }
     }
 
-    /// Adds the next piece of the current file, or the first of the next file. Returns the bytes to insert before it, and the
-    /// part of the piece to append.
+    /// Adds the next piece of the current file, or the first of the next file. Returns the bytes to insert before it,
+    /// and the part of the piece to append.
     ///
     /// # Errors
     /// If the piece starts a file that cannot be joined to others.

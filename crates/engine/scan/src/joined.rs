@@ -1,7 +1,7 @@
 //! Many text files as one sequence of bytes, from wherever a [`Source`] has them.
 //!
-//! The inputs are read ahead as in any [`Scan`], and joined by the rules of [`Joiner`]. Each must still be the file that was listed.
-//! [`check`] reads only the beginnings of the inputs.
+//! The inputs are read ahead as in any [`Scan`], and joined by the rules of [`Joiner`]. Each must still be the file
+//! that was listed. [`check`] reads only the beginnings of the inputs.
 
 use std::ffi::CString;
 
@@ -104,8 +104,8 @@ impl<S: Source> JoinedFiles<S> {
         }
     }
 
-    /// Passes the next bytes to `put`, piece by piece. Returns false at the end. `should_continue` is asked repeatedly while inputs
-    /// are read; false ends the call.
+    /// Passes the next bytes to `put`, piece by piece. Returns false at the end. `should_continue` is asked repeatedly
+    /// while inputs are read; false ends the call.
     ///
     /// # Errors
     /// The first error of an input, or of `put`. An input that has changed since it was listed is one.

@@ -6,18 +6,19 @@
 //!                              read · split at separators · keep the rows that match the predicate
 //! ```
 //!
-//! A *unit* is one reader's piece of work: several small files, or a part of a large range. The caller's thread is the first
-//! reader. More readers join while reading waits more than it computes: files in the page cache are read without any
-//! hand-over between threads, files on a server with many requests in flight. Finished batches wait in a window until it is
-//! their turn; the window bounds memory.
+//! A *unit* is one reader's piece of work: several small files, or a part of a large range. The caller's thread is the
+//! first reader. More readers join while reading waits more than it computes: files in the page cache are read without
+//! any hand-over between threads, files on a server with many requests in flight. Finished batches wait in a window
+//! until it is their turn; the window bounds memory.
 //!
-//! Compressed files come decoded: by an index as if they had been decoded before, in parts like any file; or from the first byte
-//! to the last, by one reader, in pieces, whose bytes are fetched ahead where every answer takes a while.
+//! Compressed files come decoded: by an index as if they had been decoded before, in parts like any file; or from the
+//! first byte to the last, by one reader, in pieces, whose bytes are fetched ahead where every answer takes a while.
 //!
 //! The scan knows no file system, only a [`Source`] of files to open and to read ranges of.
 //!
-//! Line endings, and the range that a line across a border belongs to, follow Hadoop's `LineRecordReader` ([`Separator`],
-//! [`FileRange`]), so Spark gets the same rows as from its own reader. The crate knows nothing of Spark.
+//! Line endings, and the range that a line across a border belongs to, follow Hadoop's `LineRecordReader`
+//! ([`Separator`], [`FileRange`]), so Spark gets the same rows as from its own reader. The crate knows nothing of
+//! Spark.
 
 mod batch;
 mod checksum;

@@ -21,8 +21,8 @@ pub(crate) struct Found {
 }
 
 impl Separator {
-    /// The first separator at or after `from`. `None` if there is none, and also if its length depends on bytes after `data`;
-    /// `at_end` says that there are no such bytes.
+    /// The first separator at or after `from`. `None` if there is none, and also if its length depends on bytes after
+    /// `data`; `at_end` says that there are no such bytes.
     pub(crate) fn find(&self, data: &[u8], from: usize, at_end: bool) -> Option<Found> {
         let rest = data.get(from..)?;
         let start = match self {
@@ -40,8 +40,8 @@ impl Separator {
         Some(Found { start, end })
     }
 
-    /// Where the last line of `data` ends, which starts at the beginning of a line and is not all: after the last separator that
-    /// does not depend on bytes after `data`.
+    /// Where the last line of `data` ends, which starts at the beginning of a line and is not all: after the last
+    /// separator that does not depend on bytes after `data`.
     pub(crate) fn last_end(&self, data: &[u8]) -> Option<usize> {
         match self {
             Separator::AnyNewline => {
@@ -59,8 +59,9 @@ impl Separator {
         }
     }
 
-    /// Whether a search finds the same separators from any starting point, so that a file can be cut into ranges. Separators
-    /// that begin as they end (`||`, `aba`) may overlap, and are found reliably only from the beginning of a line.
+    /// Whether a search finds the same separators from any starting point, so that a file can be cut into ranges.
+    /// Separators that begin as they end (`||`, `aba`) may overlap, and are found reliably only from the beginning of a
+    /// line.
     pub(crate) fn is_found_from_anywhere(&self) -> bool {
         match self {
             Separator::AnyNewline => true,
@@ -112,7 +113,8 @@ impl Separator {
         found.map_or(from, |at| from + at + 1)
     }
 
-    /// Number of lines in `data`, which starts at the beginning of a line. Bytes after the last separator count as a line.
+    /// Number of lines in `data`, which starts at the beginning of a line. Bytes after the last separator count as a
+    /// line.
     pub(crate) fn count(&self, data: &[u8]) -> u64 {
         let (separators, ended) = match self {
             Separator::Bytes(bytes) if bytes.len() == 1 => {

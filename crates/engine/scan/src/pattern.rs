@@ -1,7 +1,7 @@
 //! Regular expressions.
 //!
-//! The JVM translates a pattern of Java's into one that means the same here (`PortableRegex`), or does not push it down. It
-//! is matched against the text that Java makes of a row, not against its bytes.
+//! The JVM translates a pattern of Java's into one that means the same here (`PortableRegex`), or does not push it
+//! down. It is matched against the text that Java makes of a row, not against its bytes.
 
 use regex::bytes::{Regex, RegexBuilder};
 

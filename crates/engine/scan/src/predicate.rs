@@ -1,10 +1,12 @@
 //! Conditions on a row's bytes.
 //!
-//! In Spark's default collation strings compare byte for byte, and patterns match the text that Java makes of the bytes, so
-//! these conditions are exact and may be negated and combined. If a condition has a literal, every matching row contains it:
-//! the scan searches the whole buffer for the longest literal and evaluates the condition only on the lines that contain it.
+//! In Spark's default collation strings compare byte for byte, and patterns match the text that Java makes of the
+//! bytes, so these conditions are exact and may be negated and combined. If a condition has a literal, every matching
+//! row contains it: the scan searches the whole buffer for the longest literal and evaluates the condition only on the
+//! lines that contain it.
 //!
-//! One condition, [`Predicate::MayContainIgnoringCase`], is not exact: it only drops rows that cannot match one of Spark's.
+//! One condition, [`Predicate::MayContainIgnoringCase`], is not exact: it only drops rows that cannot match one of
+//! Spark's.
 
 use memchr::memmem;
 use millstream_wire::{Decoder, Malformed};
@@ -124,8 +126,8 @@ impl Predicate {
         }
     }
 
-    /// Decodes a predicate in the encoding of [`millstream_wire`]: the operator's letter (a `u8`), then its operands. A literal is
-    /// a prefixed byte string, a number is a `u32`, a list is a `u32` count and its members.
+    /// Decodes a predicate in the encoding of [`millstream_wire`]: the operator's letter (a `u8`), then its operands. A
+    /// literal is a prefixed byte string, a number is a `u32`, a list is a `u32` count and its members.
     ///
     /// ```text
     /// t  true          c LITERAL  contains      s LITERAL  starts with    e LITERAL  ends with   = LITERAL  equals
@@ -145,8 +147,8 @@ impl Predicate {
     }
 }
 
-/// Decodes arbitrary bytes as a row and a predicate. A predicate that holds must have its literal in the row. The first byte is
-/// the row's length, that byte included; the encoded predicate follows the row.
+/// Decodes arbitrary bytes as a row and a predicate. A predicate that holds must have its literal in the row. The first
+/// byte is the row's length, that byte included; the encoded predicate follows the row.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_predicate(bytes: &[u8]) {
     let (row, encoded) =
@@ -170,8 +172,8 @@ impl Predicate {
     }
 }
 
-/// Number of characters, as Spark's `UTF8String.numChars` counts them: a first byte tells how many bytes a character has,
-/// whatever these are, and any other byte is a character.
+/// Number of characters, as Spark's `UTF8String.numChars` counts them: a first byte tells how many bytes a character
+/// has, whatever these are, and any other byte is a character.
 fn characters(row: &[u8]) -> usize {
     if row.is_ascii() {
         return row.len();

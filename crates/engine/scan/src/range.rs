@@ -1,8 +1,9 @@
 //! Reads the lines that belong to a range of a file.
 //!
-//! A line belongs to the range if it starts in (start, end]; the first line belongs to the range at offset 0. With a separator of
-//! several bytes, which a border may split, the separator before the line counts: it must begin in [start, end). Wherever a file
-//! is cut into ranges, every line therefore belongs to exactly one of them, and lines appended later belong to the last one.
+//! A line belongs to the range if it starts in (start, end]; the first line belongs to the range at offset 0. With a
+//! separator of several bytes, which a border may split, the separator before the line counts: it must begin in [start,
+//! end). Wherever a file is cut into ranges, every line therefore belongs to exactly one of them, and lines appended
+//! later belong to the last one.
 
 use std::ops::Range;
 
@@ -19,8 +20,8 @@ const SLACK: usize = 4 << 10;
 /// Size of the first read after that; later reads grow.
 const MORE: usize = 64 << 10;
 
-/// Reads the lines that belong to `[start, end)` into `buffer`, replacing its contents. Returns the part of the buffer that
-/// holds them.
+/// Reads the lines that belong to `[start, end)` into `buffer`, replacing its contents. Returns the part of the buffer
+/// that holds them.
 ///
 /// # Errors
 /// Read errors, and `EOVERFLOW` if a line does not fit in a buffer.
@@ -45,8 +46,8 @@ pub(crate) fn read_lines<F: SourceFile>(
     }
 }
 
-/// The lines that belong to the range of `length` bytes at `start`, in the bytes of the file from there on. `None` if that depends on
-/// bytes after these; `at_end` says that there are none. Otherwise, `data` has all of the range.
+/// The lines that belong to the range of `length` bytes at `start`, in the bytes of the file from there on. `None` if
+/// that depends on bytes after these; `at_end` says that there are none. Otherwise, `data` has all of the range.
 pub(crate) fn find_lines(
     data: &[u8],
     start: u64,

@@ -19,14 +19,15 @@ use crate::unit::{Counts, Output, Rest, ScanOptions, Unit, UnitReader};
 
 /// Whether reading waits is not judged before this much wall time.
 const JUDGED_AFTER: Duration = Duration::from_micros(500);
-/// How often reading is measured, at most, before its unit is done: that takes two system calls, and tiny files in the page
-/// cache take 10 µs each.
+/// How often reading is measured, at most, before its unit is done: that takes two system calls, and tiny files in the
+/// page cache take 10 µs each.
 const SHORTEST_LAP: Duration = Duration::from_micros(100);
 /// Batches of a unit that may be read ahead, if it has several.
 const AHEAD_OF_UNIT: usize = 4;
 /// Units per reader that may be read ahead of their turn.
 const AHEAD_PER_READER: usize = 2;
-/// Most bytes of units that are read ahead of their turn. Eight parts of 8 MiB fit, even if the last part of a file is larger.
+/// Most bytes of units that are read ahead of their turn. Eight parts of 8 MiB fit, even if the last part of a file is
+/// larger.
 const AHEAD_BYTES: u64 = 72 << 20;
 
 /// A call returns after this time even without rows, so that the caller can stop.
@@ -115,7 +116,8 @@ impl<F: SourceFile> Default for State<F> {
 }
 
 impl<S: Source> Scan<S> {
-    /// Scans `ranges` of files in `source`, in their order. Nothing is read before the first call of [`Scan::next_batch`].
+    /// Scans `ranges` of files in `source`, in their order. Nothing is read before the first call of
+    /// [`Scan::next_batch`].
     pub fn new(source: S, ranges: Vec<FileRange>, options: ScanOptions) -> Self {
         let units = Unit::cut(&ranges, &options, S::PORTIONS);
         let (files, state, changed) = (SharedFiles::default(), Mutex::default(), Condvar::new());
@@ -124,7 +126,8 @@ impl<S: Source> Scan<S> {
         Scan { shared, current: None, distinct, scratch: Buffer::default(), waited: Duration::ZERO }
     }
 
-    /// The next batch, which replaces the previous one. It is empty if no rows were found for a while. `None` at the end.
+    /// The next batch, which replaces the previous one. It is empty if no rows were found for a while. `None` at the
+    /// end.
     ///
     /// # Errors
     /// The first error in the order of the ranges; it ends the scan.
@@ -132,8 +135,8 @@ impl<S: Source> Scan<S> {
         self.next_batch_while(&mut || true)
     }
 
-    /// Like [`Scan::next_batch`], but stops when `should_continue` returns false. It is called after each file, and while waiting
-    /// for other readers.
+    /// Like [`Scan::next_batch`], but stops when `should_continue` returns false. It is called after each file, and
+    /// while waiting for other readers.
     ///
     /// # Errors
     /// [`ScanError::is_interrupted`] after `should_continue` returned false; otherwise as [`Scan::next_batch`].
@@ -244,7 +247,8 @@ impl<S: Source> Scan<S> {
         self.current.as_ref()
     }
 
-    /// The indexes that have been made ([`Compression::Indexing`](crate::Compression::Indexing)) since the last call, each with its range.
+    /// The indexes that have been made ([`Compression::Indexing`](crate::Compression::Indexing)) since the last call,
+    /// each with its range.
     pub fn take_indexes(&mut self) -> Vec<(usize, Index)> {
         std::mem::take(&mut self.shared.state().indexes)
     }

@@ -1,8 +1,8 @@
 //! Files that several units read.
 //!
-//! The parts of a large range are read by different threads, and some long after others. They share one open file, so that
-//! all rows come from one version of it: a file that is replaced or removed meanwhile is read to its end, as by a program that
-//! opened it once.
+//! The parts of a large range are read by different threads, and some long after others. They share one open file, so
+//! that all rows come from one version of it: a file that is replaced or removed meanwhile is read to its end, as by a
+//! program that opened it once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -34,8 +34,8 @@ impl<F> Default for SharedFiles<F> {
 }
 
 impl<F> SharedFiles<F> {
-    /// Calls `read` with the file of range `index`, which is opened for the first of its `parts` parts, and closed after the
-    /// last. A failure to open it is that of every part.
+    /// Calls `read` with the file of range `index`, which is opened for the first of its `parts` parts, and closed
+    /// after the last. A failure to open it is that of every part.
     pub(crate) fn with<S: Source<File = F>, T>(
         &self,
         source: &S,

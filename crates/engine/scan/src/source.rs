@@ -1,8 +1,8 @@
 //! Where the bytes of a scan come from.
 //!
-//! A scan asks two things of a place that has files: to open one, and to read ranges of that open *version*, many at once. A
-//! file that is replaced meanwhile is read to its end, as by a program that opened it once. [`VolumeSource`] is the kind for
-//! POSIX file systems; a place that answers more slowly is read in larger portions ([`Portions`]).
+//! A scan asks two things of a place that has files: to open one, and to read ranges of that open *version*, many at
+//! once. A file that is replaced meanwhile is read to its end, as by a program that opened it once. [`VolumeSource`] is
+//! the kind for POSIX file systems; a place that answers more slowly is read in larger portions ([`Portions`]).
 
 use std::ffi::CString;
 use std::fmt::Debug;
@@ -12,8 +12,8 @@ use millstream_codec::{Codec, Index};
 use millstream_version::Version;
 use millstream_vfs::{Access, At, Dir, Errno, Fields, File, Result, SymlinkBehavior, Volume};
 
-/// A range of bytes of a file, decoded ones if there is an index. A line belongs to it if it starts in (start, end]; the first line
-/// of the file belongs to the range at offset 0.
+/// A range of bytes of a file, decoded ones if there is an index. A line belongs to it if it starts in (start, end];
+/// the first line of the file belongs to the range at offset 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
     /// Path of the file.
@@ -39,9 +39,10 @@ pub enum Compression {
     /// The same, and an index is made ([`Scan::take_indexes`](crate::Scan::take_indexes)), if the codec has them
     /// ([`Codec::has_index`]).
     Indexing(Codec),
-    /// A part of a file of which each block can be decoded by itself, as in bzip2. The range is one of the file's bytes, and contains
-    /// the lines that begin in the blocks that begin there, but of the first block only those after its first separator, unless
-    /// it is the first of the file; and of the block after the last one the line in which it begins.
+    /// A part of a file of which each block can be decoded by itself, as in bzip2. The range is one of the file's
+    /// bytes, and contains the lines that begin in the blocks that begin there, but of the first block only those after
+    /// its first separator, unless it is the first of the file; and of the block after the last one the line in which
+    /// it begins.
     Blocks {
         /// The size of the file when it was listed.
         size: u64,
@@ -82,7 +83,8 @@ pub trait Source: Debug + Send + Sync + 'static {
     /// How its files are cut up among readers.
     const PORTIONS: Portions;
 
-    /// Opens the file of a range, which has this index in the scan. What is read through the handle is one version of it.
+    /// Opens the file of a range, which has this index in the scan. What is read through the handle is one version of
+    /// it.
     ///
     /// # Errors
     /// Those of the place. A missing file is one of [`crate::Cause::is_missing`].
@@ -97,14 +99,15 @@ pub trait Source: Debug + Send + Sync + 'static {
 
 /// An open file. Calls may run on many threads at once.
 pub trait SourceFile: Debug + Send + Sync + 'static {
-    /// Reads at a byte offset. Returns the number of bytes, 0 at the end of the file; a short read does not mean the end.
+    /// Reads at a byte offset. Returns the number of bytes, 0 at the end of the file; a short read does not mean the
+    /// end.
     ///
     /// # Errors
     /// Those of the place.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
 
-    /// Greatest offset from which a reader may begin: the size now, or more where it is no error that a file has become shorter
-    /// since it was listed.
+    /// Greatest offset from which a reader may begin: the size now, or more where it is no error that a file has become
+    /// shorter since it was listed.
     ///
     /// # Errors
     /// Those of the place.
@@ -125,9 +128,9 @@ pub struct Portions {
     pub bytes: u64,
     /// Most small ranges that one reader reads one after the other.
     pub ranges: usize,
-    /// Readers that a scan starts at once, because every answer takes a while. The caller of such a scan only waits, so that it
-    /// can stop at any time, whatever the source does. With 0 the caller reads, and has help once that is found to wait. Of a file
-    /// that one reader decodes, as many portions are fetched at once.
+    /// Readers that a scan starts at once, because every answer takes a while. The caller of such a scan only waits, so
+    /// that it can stop at any time, whatever the source does. With 0 the caller reads, and has help once that is found
+    /// to wait. Of a file that one reader decodes, as many portions are fetched at once.
     pub first_readers: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Compressed files that are decoded from their beginning to their end.
 //!
-//! Such a file has any length, so its lines come in pieces: each ends after the last separator that has been decoded, and the
-//! bytes after that begin the next piece.
+//! Such a file has any length, so its lines come in pieces: each ends after the last separator that has been decoded,
+//! and the bytes after that begin the next piece.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -122,9 +122,9 @@ impl<F: SourceFile> Stream<F> {
         self.is_at_end && self.failed.is_none()
     }
 
-    /// Adds the next piece to `buffer`. Returns where the lines in it are: all of it, but for a byte order mark. Whole lines before
-    /// an error are a piece of their own, as in Hadoop, also where they were decoded from what later turned out to be damaged. So are
-    /// all lines to the end, if damage before it has been passed over.
+    /// Adds the next piece to `buffer`. Returns where the lines in it are: all of it, but for a byte order mark. Whole
+    /// lines before an error are a piece of their own, as in Hadoop, also where they were decoded from what later
+    /// turned out to be damaged. So are all lines to the end, if damage before it has been passed over.
     ///
     /// # Errors
     /// Read errors, damaged data, and `EOVERFLOW` if a line does not fit in the buffer.
@@ -151,7 +151,8 @@ impl<F: SourceFile> Stream<F> {
                     self.carry.extend_from_slice(&piece[end..]);
                     break start + end;
                 }
-                // Searching anew costs as much as has been searched before. Not more than there is room for: the line may end before that.
+                // Searching anew costs as much as has been searched before. Not more than there is room for: the line
+                // may end before that.
                 (Ok(Filled::Wanted), None) => wanted = piece.len().min(Buffer::MAX - buffer.len()).max(1),
                 // The line that is cut is no row.
                 (Ok(Filled::ToDamage), end) => break start + end.unwrap_or(0),

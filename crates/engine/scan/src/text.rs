@@ -1,9 +1,9 @@
 //! Bytes as the text that Java makes of them.
 //!
-//! Spark matches patterns against, and splits, the Java string that `new String(bytes, UTF_8)` makes of a row. Where bytes are
-//! not UTF-8, that string has U+FFFD, and how many depends on the decoder: for an encoded surrogate Java makes one, where
-//! Unicode's recommendation, which `String::from_utf8_lossy` follows, makes three. The rules here were found by comparing with
-//! a JVM (`PortableRegexTest`).
+//! Spark matches patterns against, and splits, the Java string that `new String(bytes, UTF_8)` makes of a row. Where
+//! bytes are not UTF-8, that string has U+FFFD, and how many depends on the decoder: for an encoded surrogate Java
+//! makes one, where Unicode's recommendation, which `String::from_utf8_lossy` follows, makes three. The rules here were
+//! found by comparing with a JVM (`PortableRegexTest`).
 
 use std::borrow::Cow;
 

@@ -77,7 +77,8 @@ pub struct ScanOptions {
     pub rows: Rows,
     /// The rows to keep.
     pub predicate: Predicate,
-    /// Splits each kept row at these bytes, at least one, so that the parts become the rows; not if they are just counted.
+    /// Splits each kept row at these bytes, at least one, so that the parts become the rows; not if they are just
+    /// counted.
     pub words: Option<Vec<u8>>,
     /// What to deliver.
     pub output: Output,
@@ -167,7 +168,8 @@ fn parts(range: usize, whole: &FileRange, portions: Portions) -> impl Iterator<I
     })
 }
 
-/// Where the reader of a unit stopped because the batch was large enough, as with compressed files, whose length is not known.
+/// Where the reader of a unit stopped because the batch was large enough, as with compressed files, whose length is not
+/// known.
 #[derive(Debug)]
 pub(crate) struct Rest<F: SourceFile> {
     /// The next range.
@@ -247,8 +249,8 @@ impl<'a> UnitReader<'a> {
         }
     }
 
-    /// Reads `unit`, or the rest of it, into `batch`, replacing its contents. Returns what is left of it then. After each file,
-    /// `should_continue` decides whether to read the next.
+    /// Reads `unit`, or the rest of it, into `batch`, replacing its contents. Returns what is left of it then. After
+    /// each file, `should_continue` decides whether to read the next.
     pub(crate) fn read<S: Source>(
         &mut self,
         files: (&S, &SharedFiles<S::File>),
@@ -523,7 +525,8 @@ impl<'a> UnitReader<'a> {
         matches!(self.options.predicate, Predicate::True)
     }
 
-    /// Returns how many bytes of the file were read from the start of `part` on, fewer than it has only at the end of the file.
+    /// Returns how many bytes of the file were read from the start of `part` on, fewer than it has only at the end of
+    /// the file.
     fn lines<F: SourceFile>(
         &mut self,
         file: &F,
@@ -582,8 +585,8 @@ impl<'a> UnitReader<'a> {
     }
 }
 
-/// Splits the rows of a batch like Spark's `split(row, separator)`: empty words count, and where a row is not UTF-8, its words
-/// are those of the text that Java makes of it.
+/// Splits the rows of a batch like Spark's `split(row, separator)`: empty words count, and where a row is not UTF-8,
+/// its words are those of the text that Java makes of it.
 fn split_words(batch: &mut Batch, separator: &[u8]) -> VolumeResult<()> {
     let rows = std::mem::take(&mut batch.lines);
     let finder = memmem::Finder::new(separator);
@@ -607,8 +610,8 @@ fn split_words(batch: &mut Batch, separator: &[u8]) -> VolumeResult<()> {
     Ok(())
 }
 
-/// Filters arbitrary bytes both ways, line by line and by literal, which must find the same rows. The first byte selects the
-/// separator; the second is the length of the literal, which follows it.
+/// Filters arbitrary bytes both ways, line by line and by literal, which must find the same rows. The first byte
+/// selects the separator; the second is the length of the literal, which follows it.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_lines(bytes: &[u8]) {
     let [kind, length, rest @ ..] = bytes else { return };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A shared flag that ends a traversal. Workers check it between calls to the volume. A call that hangs is not interrupted;
-/// a caller that cannot wait for it should run the traversal on a separate thread.
+/// A shared flag that ends a traversal. Workers check it between calls to the volume. A call that hangs is not
+/// interrupted; a caller that cannot wait for it should run the traversal on a separate thread.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation {
     cancelled: Arc<AtomicBool>,

@@ -1,8 +1,8 @@
 //! A directory of the traversal: a node with its parent, its name and the amount of work left in it.
 //!
 //! Three counters control its life. `parts` counts its own reading and the chunks handed out: at zero, all entries have
-//! been visited. `unopened` counts its own reading and the children not opened yet: at zero, no child needs its handle any
-//! more. `pending` counts its own reading and the children not left yet: at zero, the directory is left.
+//! been visited. `unopened` counts its own reading and the children not opened yet: at zero, no child needs its handle
+//! any more. `pending` counts its own reading and the children not left yet: at zero, the directory is left.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -218,8 +218,8 @@ impl<V: Volume, S> Stealing<V, S> {
         let n = tasks.len();
         self.unfinished.fetch_add(n, Ordering::AcqRel);
         tasks.for_each(|task| local.own.push(task));
-        // An idle worker increments `idle` before it reads `waiting`; this increments `waiting` before it reads `idle`. So
-        // one of the two sees the other.
+        // An idle worker increments `idle` before it reads `waiting`; this increments `waiting` before it reads `idle`.
+        // So one of the two sees the other.
         self.waiting.fetch_add(n, Ordering::SeqCst);
         let idle = self.idle.load(Ordering::SeqCst);
         if idle > 0 {

@@ -6,11 +6,11 @@
 //!            lent: shared with its current user ── a chunk, a reader, the last worker to use it
 //! ```
 //!
-//! A directory keeps its handle while children wait to be opened from it, or to be left. Beyond the budget it keeps none,
-//! but it can share the handle while any worker has it open. Every worker holds the handles of the directory that it opened
-//! last and of that directory's parent, so the next directory of a chain is opened from the one above it, whichever
-//! worker read that. An idle worker drops these handles: they would keep the cached ancestors of a removed directory in
-//! memory, and Linux searches those at every removal further up.
+//! A directory keeps its handle while children wait to be opened from it, or to be left. Beyond the budget it keeps
+//! none, but it can share the handle while any worker has it open. Every worker holds the handles of the directory that
+//! it opened last and of that directory's parent, so the next directory of a chain is opened from the one above it,
+//! whichever worker read that. An idle worker drops these handles: they would keep the cached ancestors of a removed
+//! directory in memory, and Linux searches those at every removal further up.
 //!
 //! A handle that nobody holds is reopened by the shorter of two paths, which are searched in alternating steps: down
 //! from the nearest ancestor with a handle, or from the worker's last directory, up through `..` and down again. Every
@@ -111,8 +111,9 @@ impl<V: Volume, S> Recent<V, S> {
 }
 
 impl<V: Volume, S> Directory<V, S> {
-    /// The directory's handle, reopened if it has been closed. With [`HandleRetention::UntilLeft`](crate::HandleRetention),
-    /// a visitor that leaves a directory finds its parent's handle open.
+    /// The directory's handle, reopened if it has been closed. With
+    /// [`HandleRetention::UntilLeft`](crate::HandleRetention), a visitor that leaves a directory finds its parent's
+    /// handle open.
     ///
     /// # Errors
     /// Those of opening the directory, and `ESTALE` if another directory has taken its place in the meantime.
@@ -121,7 +122,8 @@ impl<V: Volume, S> Directory<V, S> {
     }
 }
 
-/// Reopens `directory` from `last`, the caller's last directory, or from an ancestor with a handle, whichever is nearer.
+/// Reopens `directory` from `last`, the caller's last directory, or from an ancestor with a handle, whichever is
+/// nearer.
 fn reopen<V: Volume, S>(
     directory: &Directory<V, S>,
     last: Option<&Held<V, S>>,

@@ -1,7 +1,7 @@
 //! Puts the output of visits, which happen in any order, into directory order.
 //!
-//! A finished directory deposits its block and the list of its children. A cursor walks the tree depth first and emits the
-//! blocks that are ready; it stops at the first unfinished directory. One worker emits at a time.
+//! A finished directory deposits its block and the list of its children. A cursor walks the tree depth first and emits
+//! the blocks that are ready; it stops at the first unfinished directory. One worker emits at a time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -203,8 +203,8 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
         self.handle
     }
 
-    /// Position within the directory, in the order in which the volume listed the entries. For an operand, its position on
-    /// the command line, from 0.
+    /// Position within the directory, in the order in which the volume listed the entries. For an operand, its position
+    /// on the command line, from 0.
     pub fn index(&self) -> u64 {
         self.index
     }
@@ -248,8 +248,8 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
         if decided { Ok(self.dirent.kind) } else { self.metadata(Fields::KIND).map(|m| m.kind()) }
     }
 
-    /// Metadata with at least `fields`: of the target where links are followed, of the link itself if it dangles. The first
-    /// answer is cached, so the first request should ask for all fields that will be needed.
+    /// Metadata with at least `fields`: of the target where links are followed, of the link itself if it dangles. The
+    /// first answer is cached, so the first request should ask for all fields that will be needed.
     ///
     /// # Errors
     /// Those of the volume's `metadata`.
@@ -312,8 +312,8 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
         }
     }
 
-    /// Metadata of the target of a link in a directory that was itself reached through a link. From a handle, every link
-    /// is the first one; only the path counts them all. [`None`] if the path is too long.
+    /// Metadata of the target of a link in a directory that was itself reached through a link. From a handle, every
+    /// link is the first one; only the path counts them all. [`None`] if the path is too long.
     fn examine_by_path(&self, fields: Fields) -> Option<Result<Metadata>> {
         let base = self.directory.operands().slot.get()?;
         let mut path = Vec::new();

@@ -76,8 +76,8 @@ impl Drop for Progress {
     }
 }
 
-/// `62%, 9 s left, 12,345 of 20,000 entries (823/s), 12 directories, 3 errors, 2 threads`; without the first two as long
-/// as there may be more entries than have been found.
+/// `62%, 9 s left, 12,345 of 20,000 entries (823/s), 12 directories, 3 errors, 2 threads`; without the first two as
+/// long as there may be more entries than have been found.
 fn line(activity: &Activity) -> String {
     let count = |counter: &AtomicU64, noun| counted(counter.load(Ordering::Relaxed), noun, grouped);
     let seconds = activity.elapsed().as_secs_f64().max(0.001);

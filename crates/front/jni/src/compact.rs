@@ -67,8 +67,8 @@ fn failure(error: &CompactError) -> Failure {
     Failure::Unreadable(error.to_string())
 }
 
-/// `static native long concatenate(byte[] inputs, int rule, byte[] output, int maxReaders, BooleanSupplier isCancelled)`:
-/// returns the length of the output.
+/// `static native long concatenate(byte[] inputs, int rule, byte[] output, int maxReaders, BooleanSupplier
+/// isCancelled)`: returns the length of the output.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_concatenate<'local>(
     mut env: JNIEnv<'local>,
@@ -207,8 +207,8 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_commit
     });
 }
 
-/// The numbers of outputs and of replaced files (`u64` each), then to the end for each group left unchanged its directory (a
-/// prefixed string), its number of files (`u64`) and the reason (a prefixed string).
+/// The numbers of outputs and of replaced files (`u64` each), then to the end for each group left unchanged its
+/// directory (a prefixed string), its number of files (`u64`) and the reason (a prefixed string).
 fn encoded_result(applied: &Applied) -> Vec<u8> {
     let mut output = Encoder::default();
     output.u64(applied.outputs);
@@ -367,8 +367,8 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_NativeJoiner_open<'loca
     guard(&mut env, 0, |_| Ok(Box::into_raw(Box::new(Joiner::new(rule_from(rule)))) as jlong))
 }
 
-/// `static native long add(long handle, byte[] piece, int length, boolean first, boolean last)`: returns in the lower half the
-/// offset in the piece from which to append, in the upper half the byte to insert before it (0 for none).
+/// `static native long add(long handle, byte[] piece, int length, boolean first, boolean last)`: returns in the lower
+/// half the offset in the piece from which to append, in the upper half the byte to insert before it (0 for none).
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_compact_NativeJoiner_add<'local>(
     mut env: JNIEnv<'local>,

@@ -9,8 +9,8 @@ use crate::compact::{bytes, c_string};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
-/// `static native int exchange(byte[] root, byte[] token, byte[] made, byte[] place, byte[] witness)`: returns the ordinal of an
-/// `Outcome`.
+/// `static native int exchange(byte[] root, byte[] token, byte[] made, byte[] place, byte[] witness)`: returns the
+/// ordinal of an `Outcome`.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_natives_NativeExchange_exchange<'local>(
     mut env: JNIEnv<'local>,

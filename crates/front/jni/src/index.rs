@@ -13,7 +13,8 @@ use crate::scan::{failure, ranges};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
-/// `static native byte[] build(byte[] range, RemoteFiles files, BooleanSupplier isCancelled)`: null if the file cannot be divided.
+/// `static native byte[] build(byte[] range, RemoteFiles files, BooleanSupplier isCancelled)`: null if the file cannot
+/// be divided.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_build<'local>(
     mut env: JNIEnv<'local>,

@@ -81,7 +81,8 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_JoinedFiles_open<'local
     })
 }
 
-/// `static native int next(long handle, byte[] buffer, BooleanSupplier isCancelled)`: returns the number of bytes, -1 at the end.
+/// `static native int next(long handle, byte[] buffer, BooleanSupplier isCancelled)`: returns the number of bytes, -1
+/// at the end.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_compact_JoinedFiles_next<'local>(
     mut env: JNIEnv<'local>,

@@ -1,10 +1,11 @@
 //! The JVM's interface to the engine: converts arguments and results, keeps native objects behind handles, and turns
-//! failures and panics into exceptions. The work itself is in the crates of operations, [`millstream_scan`], [`millstream_parquet`]
-//! and [`millstream_s3`].
+//! failures and panics into exceptions. The work itself is in the crates of operations, [`millstream_scan`],
+//! [`millstream_parquet`] and [`millstream_s3`].
 //!
-//! A handle is the address of a boxed object that Java owns: `open` creates it, `close` frees it. Java's `AutoCloseable`
-//! classes guarantee that no call follows `close`, and that no two calls on a handle overlap, unless its module says otherwise.
-//! What several threads use at once has a number instead, by which a call finds it as long as it is open ([`numbered`]).
+//! A handle is the address of a boxed object that Java owns: `open` creates it, `close` frees it. Java's
+//! `AutoCloseable` classes guarantee that no call follows `close`, and that no two calls on a handle overlap, unless
+//! its module says otherwise. What several threads use at once has a number instead, by which a call finds it as long
+//! as it is open ([`numbered`]).
 
 mod cancellation;
 mod compact;
@@ -54,7 +55,8 @@ enum Failure {
     /// The user may not do that.
     #[error("{0}")]
     Denied(String),
-    /// A file is not the one that was listed, or its contents do not allow what is to be done with it: another attempt fails, too.
+    /// A file is not the one that was listed, or its contents do not allow what is to be done with it: another attempt
+    /// fails, too.
     #[error("{0}")]
     Unfit(String),
     /// A file ends before the data to read.

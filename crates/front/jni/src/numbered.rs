@@ -1,7 +1,7 @@
 //! Native objects that several threads of Java use at once.
 //!
-//! Java refers to each by a number, not by its address: it may be closed while a call on another thread uses it. That call keeps
-//! its reference to the object, which ends with the last one; later calls with the number find nothing.
+//! Java refers to each by a number, not by its address: it may be closed while a call on another thread uses it. That
+//! call keeps its reference to the object, which ends with the last one; later calls with the number find nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

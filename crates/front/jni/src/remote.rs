@@ -1,9 +1,9 @@
 //! Files of file systems other than the local one, as [`millstream_remote`] reads them.
 //!
-//! The JVM reads them for the engine: `io.millstream.hadoop.reading.RemoteFiles` knows the file system's client with its
-//! credentials, encryption and proxies. A thread of the engine is attached to the JVM by its first call, as a daemon,
-//! and detached when it ends. Bytes are copied once, from the client's stream into the engine's buffer. The native
-//! reader is the client of a bucket ([`crate::s3`]).
+//! The JVM reads them for the engine: `io.millstream.hadoop.reading.RemoteFiles` knows the file system's client with
+//! its credentials, encryption and proxies. A thread of the engine is attached to the JVM by its first call, as a
+//! daemon, and detached when it ends. Bytes are copied once, from the client's stream into the engine's buffer. The
+//! native reader is the client of a bucket ([`crate::s3`]).
 
 use std::sync::Arc;
 

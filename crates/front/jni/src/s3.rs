@@ -1,6 +1,7 @@
 //! `io.millstream.hadoop.s3a.NativeBucket`, which documents the format of pages.
 //!
-//! A scan may read from a client whose file system is being closed, so Java refers to it by a number ([`crate::numbered`]).
+//! A scan may read from a client whose file system is being closed, so Java refers to it by a number
+//! ([`crate::numbered`]).
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -77,8 +78,8 @@ fn encode(page: &Page, counts: Counts) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// `static native long open(String url, String region, String userAgent, int connectMillis, int readMillis, int retries,
-/// int throttleRetries, int connections, byte[][] certificates, CredentialSource credentials)`
+/// `static native long open(String url, String region, String userAgent, int connectMillis, int readMillis, int
+/// retries, int throttleRetries, int connections, byte[][] certificates, CredentialSource credentials)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_open<'local>(
     mut env: JNIEnv<'local>,

@@ -137,8 +137,8 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_isValid<'loc
     })
 }
 
-/// `static native long open(byte[] ranges, RemoteFiles files, byte[] separator, byte[] predicate, byte[] words, int flags, int
-/// maxReaders)`
+/// `static native long open(byte[] ranges, RemoteFiles files, byte[] separator, byte[] predicate, byte[] words, int
+/// flags, int maxReaders)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_open<'local>(
     mut env: JNIEnv<'local>,
@@ -222,7 +222,8 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_row<'local>(
     })
 }
 
-/// `static native byte[] takeIndexes(long handle)`: for each index that was made, its range as a `u32` and the prefixed bytes.
+/// `static native byte[] takeIndexes(long handle)`: for each index that was made, its range as a `u32` and the prefixed
+/// bytes.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_takeIndexes<'local>(
     mut env: JNIEnv<'local>,

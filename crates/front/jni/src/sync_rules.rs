@@ -27,8 +27,9 @@
 //!                 attributes
 //! ```
 //!
-//! The answers have the same order: for a step, `u8` action (0: none), `u8` reason, `u8` whether an entry has to be removed first,
-//! `u32` differing attributes, and the prefixed letters; for 4 and 5, a flag; for 6 and 7, the prefixed letters.
+//! The answers have the same order: for a step, `u8` action (0: none), `u8` reason, `u8` whether an entry has to be
+//! removed first, `u32` differing attributes, and the prefixed letters; for 4 and 5, a flag; for 6 and 7, the prefixed
+//! letters.
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass};

@@ -15,8 +15,8 @@ use crate::compact::{bytes, c_string};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
-/// Nothing if there is no evidence, or else how sure it is (0: possible, 1: known, 2: an unfinished compaction or undoing) and the message (a prefixed
-/// string).
+/// Nothing if there is no evidence, or else how sure it is (0: possible, 1: known, 2: an unfinished compaction or
+/// undoing) and the message (a prefixed string).
 fn encoded_evidence(evidence: Option<&Evidence>) -> Vec<u8> {
     let mut output = Encoder::default();
     if let Some(evidence) = evidence {
@@ -37,8 +37,8 @@ fn encoded_list<T: AsRef<[u8]>>(list: impl IntoIterator<Item = T>) -> Vec<u8> {
     output.into_bytes()
 }
 
-/// The directory's path (a prefixed string), then to the end for each entry whether it is a directory (a flag) and its name (a
-/// prefixed string). A name with slashes is the path below the directory of something that was asked for.
+/// The directory's path (a prefixed string), then to the end for each entry whether it is a directory (a flag) and its
+/// name (a prefixed string). A name with slashes is the path below the directory of something that was asked for.
 fn add_entries(search: &mut Search, packed: &[u8]) -> Result<(), Malformed> {
     let mut input = Decoder::new(packed);
     let directory = input.prefixed()?;
@@ -73,7 +73,8 @@ fn array(env: &JNIEnv<'_>, bytes: &[u8]) -> Result<jbyteArray, Failure> {
 
 const MALFORMED: Failure = Failure::Argument("a malformed listing");
 
-/// `static native byte[] ofLocal(byte[] root, byte[] given, boolean isReplaced)`: returns what `encoded_evidence` makes of what is found.
+/// `static native byte[] ofLocal(byte[] root, byte[] given, boolean isReplaced)`: returns what `encoded_evidence` makes
+/// of what is found.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_compact_TableLogs_ofLocal<'local>(
     mut env: JNIEnv<'local>,

@@ -1,7 +1,8 @@
-//! `io.millstream.hadoop.s3a.NativeTransfers`: files and objects that are copied into each other without passing through the JVM.
+//! `io.millstream.hadoop.s3a.NativeTransfers`: files and objects that are copied into each other without passing
+//! through the JVM.
 //!
-//! An object is written while it arrives, a large one in parts, for which there are several requests at once. A file is read whole before
-//! it is sent, because it may be another version afterwards; so it has to be small.
+//! An object is written while it arrives, a large one in parts, for which there are several requests at once. A file is
+//! read whole before it is sent, because it may be another version afterwards; so it has to be small.
 
 use std::cell::RefCell;
 use std::ptr;
@@ -49,9 +50,9 @@ fn texts<'local>(env: &mut JNIEnv<'local>, texts: &[String]) -> Result<JObjectAr
     Ok(array)
 }
 
-/// `static native String[] fetch(long bucket, byte[] key, byte[] version, long size, long tree, long staged, long[] out)`: names and values of the
-/// object's metadata in turn, after an empty text; or one text, why S3A has to read it. `out` gets the numbers of requests and of those
-/// that were turned away, and the checksum of the contents.
+/// `static native String[] fetch(long bucket, byte[] key, byte[] version, long size, long tree, long staged, long[]
+/// out)`: names and values of the object's metadata in turn, after an empty text; or one text, why S3A has to read it.
+/// `out` gets the numbers of requests and of those that were turned away, and the checksum of the contents.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_fetch<'local>(
     mut env: JNIEnv<'local>,
@@ -66,7 +67,8 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_fetch<'loca
 ) -> jobjectArray {
     guard(&mut env, ptr::null_mut(), |env| {
         let (key, tag) = (bytes(env, &key)?, Tag::pack(&bytes(env, &version)?));
-        // SAFETY: Java got the handle from `stage`, makes one call with it at a time and none after `install` or `discard`.
+        // SAFETY: Java got the handle from `stage`, makes one call with it at a time and none after `install` or
+        // `discard`.
         let staged = unsafe { &*(staged as *const LocalStaged) };
         let version = Version { size: size as u64, tag, ..Version::default() };
         let counts = Mutex::<Counts>::default();
@@ -97,9 +99,10 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_fetch<'loca
     })
 }
 
-/// `static native String send(long bucket, byte[] key, long tree, byte[] path, long size, long time, String[] headers, String
-/// checksumHeader, long[] out)`: null if the object has been written; empty if the file is of another version than the one of that size
-/// and time; or why S3A has to write it. `headers` are names and values in turn; `out` is as for `fetch`.
+/// `static native String send(long bucket, byte[] key, long tree, byte[] path, long size, long time, String[] headers,
+/// String checksumHeader, long[] out)`: null if the object has been written; empty if the file is of another version
+/// than the one of that size and time; or why S3A has to write it. `headers` are names and values in turn; `out` is as
+/// for `fetch`.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeTransfers_send<'local>(
     mut env: JNIEnv<'local>,

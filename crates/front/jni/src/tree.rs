@@ -255,9 +255,9 @@ fn origin(number: jlong) -> Result<Option<Arc<LocalTree>>, Failure> {
     if number == 0 { Ok(None) } else { tree(number).map(Some) }
 }
 
-/// `native byte[] makeSpecial(long tree, byte[] path, int kind, byte[] target, long device, byte[] temporary, long from, int uid,
-/// int gid, int mode, long mtime)`: which attribute it lacks, or null. `target` is that of a link, `device` the number of a device,
-/// `from` another tree or 0.
+/// `native byte[] makeSpecial(long tree, byte[] path, int kind, byte[] target, long device, byte[] temporary, long
+/// from, int uid, int gid, int mode, long mtime)`: which attribute it lacks, or null. `target` is that of a link,
+/// `device` the number of a device, `from` another tree or 0.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_makeSpecial<'local>(
     mut env: JNIEnv<'local>,
@@ -316,8 +316,8 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_makeHardLink<'l
     });
 }
 
-/// `native void setAttributes(long tree, byte[] path, long from, int uid, int gid, int mode, long mtime)`: `from` is another tree
-/// or 0.
+/// `native void setAttributes(long tree, byte[] path, long from, int uid, int gid, int mode, long mtime)`: `from` is
+/// another tree or 0.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_setAttributes<'local>(
     mut env: JNIEnv<'local>,
@@ -406,7 +406,8 @@ fn read_into(
     })
 }
 
-/// `static native int readFile(long file, long offset, byte[] out, int start, int length)`: the number of bytes; -1 at the end.
+/// `static native int readFile(long file, long offset, byte[] out, int start, int length)`: the number of bytes; -1 at
+/// the end.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_readFile<'local>(
     mut env: JNIEnv<'local>,
@@ -462,9 +463,10 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_stage<'local>(
     })
 }
 
-/// `native long copy(long tree, long from, byte[] path, long size, long time, byte[] temporary, int uid, int gid, int mode,
-/// long mtime, boolean verify, long[] out)`: a handle of a staged file, 0 if the source is another version than the one of that
-/// size and time. `out` gets the length of the copy, the ordinal of a `SourceChange`, and the halves of the checksum.
+/// `native long copy(long tree, long from, byte[] path, long size, long time, byte[] temporary, int uid, int gid, int
+/// mode, long mtime, boolean verify, long[] out)`: a handle of a staged file, 0 if the source is another version than
+/// the one of that size and time. `out` gets the length of the copy, the ordinal of a `SourceChange`, and the halves of
+/// the checksum.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_copy<'local>(
     mut env: JNIEnv<'local>,
@@ -538,7 +540,8 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_write<'local>(
     });
 }
 
-/// `static native int read(long staged, long offset, byte[] out, int start, int length)`: the number of bytes; -1 at the end.
+/// `static native int read(long staged, long offset, byte[] out, int start, int length)`: the number of bytes; -1 at
+/// the end.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_read<'local>(
     mut env: JNIEnv<'local>,
@@ -567,15 +570,16 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_keepTime<'local
     mtime: jlong,
 ) {
     guard(&mut env, (), |_| {
-        // SAFETY: Java got the handle from `stage` or `copy`, makes one call at a time and none after `install` or `discard`.
+        // SAFETY: Java got the handle from `stage` or `copy`, makes one call at a time and none after `install` or
+        // `discard`.
         let staged = unsafe { &mut *(handle as *mut LocalStaged) };
         staged.keep_time(Timestamp::from_nanos(mtime));
         Ok(())
     });
 }
 
-/// `static native byte[] install(long staged)`: which attribute the file lacks, or null. The handle is gone afterwards, even after an
-/// error.
+/// `static native byte[] install(long staged)`: which attribute the file lacks, or null. The handle is gone afterwards,
+/// even after an error.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_install<'local>(
     mut env: JNIEnv<'local>,

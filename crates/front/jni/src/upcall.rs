@@ -5,7 +5,8 @@ use jni::{JNIEnv, JavaVM};
 /// References of a call to objects in the JVM.
 const LOCAL_REFERENCES: i32 = 8;
 
-/// Calls into the JVM. `None` after an exception, which Java's side keeps for its caller if it is one of input and output.
+/// Calls into the JVM. `None` after an exception, which Java's side keeps for its caller if it is one of input and
+/// output.
 pub(crate) fn call<T>(
     vm: &JavaVM,
     body: impl FnOnce(&mut JNIEnv<'_>) -> jni::errors::Result<T>,

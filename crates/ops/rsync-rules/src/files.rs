@@ -40,7 +40,8 @@ pub struct Standing {
     pub is_content: bool,
     /// A directory above it is listed: it takes part with recursion.
     pub is_below: bool,
-    /// It is the source, and a path is listed with `./` before it: it takes part as other directories that lead to listed paths do.
+    /// It is the source, and a path is listed with `./` before it: it takes part as other directories that lead to
+    /// listed paths do.
     pub is_named: bool,
 }
 
@@ -102,7 +103,8 @@ impl FileList {
         self.paths.iter().map(|listed| (&*listed.path, listed.with_contents))
     }
 
-    /// Whether a path is listed with `./` before it, as `find .` prints them: as with rsync, the source itself then takes part.
+    /// Whether a path is listed with `./` before it, as `find .` prints them: as with rsync, the source itself then
+    /// takes part.
     pub fn names_root(&self) -> bool {
         self.names_root
     }

@@ -14,8 +14,8 @@ use crate::memory::MemoryBudget;
 
 /// Objects of listings that are remembered until their turn comes; what is beyond is asked for one by one.
 const REMEMBERED: usize = 1 << 16;
-/// User metadata: the time of the contents, in seconds since 1970. psync on Spark writes and reads the same (`ObjectTree.scala`);
-/// `testdata/object-metadata.tsv` has examples for both.
+/// User metadata: the time of the contents, in seconds since 1970. psync on Spark writes and reads the same
+/// (`ObjectTree.scala`); `testdata/object-metadata.tsv` has examples for both.
 const TIME: &str = "millstream-mtime";
 /// The numbers of devices of buckets have this bit, which those of the kernel do not.
 const BUCKETS: u64 = 1 << 63;

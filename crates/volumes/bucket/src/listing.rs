@@ -72,7 +72,8 @@ pub struct Cursor {
     /// What continues the listing.
     next: Option<String>,
     is_begun: bool,
-    /// Objects whose names may also be those of directories on a later page: the last name of the page begins with them.
+    /// Objects whose names may also be those of directories on a later page: the last name of the page begins with
+    /// them.
     objects: HashSet<Vec<u8>>,
     /// The first key that is not delivered, and why.
     failure: Option<(Errno, String)>,

@@ -13,8 +13,8 @@ pub fn split(path: &[u8]) -> Option<(&str, &[u8])> {
     (!bucket.is_empty()).then_some((bucket, key))
 }
 
-/// The key of a path below a prefix, which is empty or ends with a slash: without slashes at its end, and without parts that mean
-/// nothing.
+/// The key of a path below a prefix, which is empty or ends with a slash: without slashes at its end, and without parts
+/// that mean nothing.
 pub(crate) fn below(prefix: &[u8], path: &[u8]) -> Vec<u8> {
     let mut key = prefix.strip_suffix(b"/").unwrap_or(prefix).to_vec();
     for part in path.split(|&b| b == b'/') {

@@ -1,4 +1,5 @@
-//! Reading an object: by requests for parts that are read to their end, so that a file read from its beginning costs one.
+//! Reading an object: by requests for parts that are read to their end, so that a file read from its beginning costs
+//! one.
 
 use std::io::Read;
 use std::sync::{Arc, Mutex};
@@ -39,7 +40,8 @@ struct Open {
 }
 
 impl ObjectReader {
-    /// Begins to read an object of which something is known; if that is not true any more, or nothing is known, it is asked for.
+    /// Begins to read an object of which something is known; if that is not true any more, or nothing is known, it is
+    /// asked for.
     pub(crate) fn open(bucket: &Arc<Bucket>, key: Vec<u8>, known: Option<Version>) -> Result<Self> {
         // A listing may not tell versions.
         if let Some(known) = known.filter(|known| !known.tag.is_none()) {

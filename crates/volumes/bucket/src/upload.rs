@@ -5,8 +5,8 @@
 //!              └ all fits into one part: nothing is sent                       └────► one PUT
 //! ```
 //!
-//! The object's key, its approximate size and the time of its contents are known from the beginning: the first request of an
-//! upload in parts states the key and the time, and the size decides how large the parts are.
+//! The object's key, its approximate size and the time of its contents are known from the beginning: the first request
+//! of an upload in parts states the key and the time, and the size decides how large the parts are.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -244,8 +244,8 @@ impl Upload {
     /// Makes the object of what was written, once.
     ///
     /// # Errors
-    /// `EEXIST` if a directory has the key, and this can be called again when it is gone; `ECANCELED` if it was aborted, or this was
-    /// called before. After any other error, the object may be there nevertheless.
+    /// `EEXIST` if a directory has the key, and this can be called again when it is gone; `ECANCELED` if it was
+    /// aborted, or this was called before. After any other error, the object may be there nevertheless.
     pub(crate) fn finish(&self) -> Result<()> {
         {
             let mut state = lock(&self.state);

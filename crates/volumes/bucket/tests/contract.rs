@@ -12,7 +12,8 @@ use millstream_bucket::{BucketVolume, Buckets, Reads};
 use millstream_vfs::contract::{Outside, Subject, System, all};
 use millstream_vfs::{At, Dir, Error, File, Intended, Metadata, SymlinkBehavior, Volume};
 
-/// The server's files. What is made has to be made by requests, of another client: files lack the attributes of objects.
+/// The server's files. What is made has to be made by requests, of another client: files lack the attributes of
+/// objects.
 #[derive(Debug)]
 struct Server {
     files: System,

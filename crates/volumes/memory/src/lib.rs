@@ -6,12 +6,12 @@
 //!      └── create_dir, write, symlink, … ──► tree ─────────┴─► MemoryDir, MemoryFile
 //! ```
 //!
-//! It shows that [`Volume`] can be implemented without the kernel and outside `millstream-vfs`. It also fails exactly as a
-//! test asks, which no real file system does: `EIO` from the second read of a directory, `EACCES` for root, a name that
-//! is listed but gone. The caller is privileged: permissions are stored and reported, but not enforced.
+//! It shows that [`Volume`] can be implemented without the kernel and outside `millstream-vfs`. It also fails exactly
+//! as a test asks, which no real file system does: `EIO` from the second read of a directory, `EACCES` for root, a name
+//! that is listed but gone. The caller is privileged: permissions are stored and reported, but not enforced.
 //!
-//! One lock protects the tree, and nothing is ever freed. A directory lists its names in descending order, so that a test
-//! notices code that takes them for sorted.
+//! One lock protects the tree, and nothing is ever freed. A directory lists its names in descending order, so that a
+//! test notices code that takes them for sorted.
 
 mod dir;
 mod faults;
@@ -47,8 +47,8 @@ impl Shared {
     }
 }
 
-/// A volume in memory. Its own methods take paths from the root, with or without a leading slash, and are not subject to
-/// injected errors.
+/// A volume in memory. Its own methods take paths from the root, with or without a leading slash, and are not subject
+/// to injected errors.
 #[derive(Clone, Debug)]
 pub struct MemoryVolume {
     shared: Arc<Shared>,

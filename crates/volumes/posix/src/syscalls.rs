@@ -42,8 +42,8 @@ pub fn set_mode_at(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<(), Er
     }
 }
 
-/// Probes once, with invalid flags: a system call filter may refuse an unknown call with `EPERM`, which in a real call could
-/// be about the file.
+/// Probes once, with invalid flags: a system call filter may refuse an unknown call with `EPERM`, which in a real call
+/// could be about the file.
 fn has_fchmodat2() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     *PRESENT.get_or_init(|| fchmodat2(libc::AT_FDCWD, c"", 0, -1) == Err(Errno::INVAL))
@@ -55,8 +55,8 @@ fn fchmodat2(dir: i32, name: &CStr, mode: u32, flags: libc::c_int) -> Result<(),
     if done == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
-/// For Linux before 6.6: opens the file itself and sets its mode through `/proc`'s link to the descriptor, which cannot lead
-/// anywhere else.
+/// For Linux before 6.6: opens the file itself and sets its mode through `/proc`'s link to the descriptor, which cannot
+/// lead anywhere else.
 fn set_mode_by_descriptor(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<(), Errno> {
     let file = fs::openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if FileType::from_raw_mode(fs::fstat(&file)?.st_mode) == FileType::Symlink {

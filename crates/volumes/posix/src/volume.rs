@@ -117,7 +117,8 @@ impl Dir for PosixDir {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match retry_on_intr(|| fs::openat2(self, path, flags, Mode::empty(), resolve)) {
             Ok(fd) => Ok(PosixDir { fd: Some(fd), is_for_names: true }),
-            // Kernels before 5.6 and the filters of some containers lack the call, and its paths have a limit that ours have not.
+            // Kernels before 5.6 and the filters of some containers lack the call, and its paths have a limit that ours
+            // have not.
             Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG | Errno::AGAIN) => {
                 open_by_names(self, path, mounts)
             }

@@ -65,7 +65,8 @@ impl Address {
         path
     }
 
-    /// The server that the bucket is on: the host without the bucket's name, if that is its first part, as in Amazon's addresses.
+    /// The server that the bucket is on: the host without the bucket's name, if that is its first part, as in Amazon's
+    /// addresses.
     pub(crate) fn server(&self) -> &str {
         match (self.bucket(), self.host.split_once('.')) {
             ("/", Some((_, server))) => server,

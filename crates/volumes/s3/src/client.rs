@@ -1,10 +1,10 @@
 //! Requests.
 //!
-//! A request has a few attempts. One that is lost, cut off, or answered by 500 and its like is made again after a pause; a body
-//! that ends early is asked for again from there. An answer of 503 or 429 also slows the other requests to the bucket, and allows
-//! more attempts. If that does not help, and after every other answer, the request is refused ([`Refusal`]). The
-//! [`Policy`] says how many attempts there are, and whether kinds of requests that are refused again and again are still
-//! made (`usefulness`).
+//! A request has a few attempts. One that is lost, cut off, or answered by 500 and its like is made again after a
+//! pause; a body that ends early is asked for again from there. An answer of 503 or 429 also slows the other requests
+//! to the bucket, and allows more attempts. If that does not help, and after every other answer, the request is refused
+//! ([`Refusal`]). The [`Policy`] says how many attempts there are, and whether kinds of requests that are refused again
+//! and again are still made (`usefulness`).
 
 use std::io::{self, Read};
 use std::ops::{AddAssign, Range};

@@ -2,11 +2,12 @@
 //! Reads and writes a bucket: pages of listings, ranges of objects whose version is known, whole objects and multipart
 //! uploads.
 //!
-//! A [`Client`] makes blocking requests over HTTP/1.1 on the threads of its callers, and keeps its connections open. The caller
-//! gives the address of the bucket, its region, the certificates to trust and, for each request, the credentials.
+//! A [`Client`] makes blocking requests over HTTP/1.1 on the threads of its callers, and keeps its connections open.
+//! The caller gives the address of the bucket, its region, the certificates to trust and, for each request, the
+//! credentials.
 //!
-//! The client accepts only answers that cannot be misunderstood. Anything else, such as a missing object, another version, a
-//! redirection or an error, is a [`Refusal`]. A caller that owns another client of the bucket
+//! The client accepts only answers that cannot be misunderstood. Anything else, such as a missing object, another
+//! version, a redirection or an error, is a [`Refusal`]. A caller that owns another client of the bucket
 //! ([`Policy::WITH_FALLBACK`]: Spark's S3A) asks that one then. Requests that are lost, cut off or
 //! throttled are repeated (`client`); a server that throttles requests slows all clients of its bucket in this process
 //! (`throttle`).

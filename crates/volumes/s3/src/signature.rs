@@ -1,7 +1,8 @@
 //! Request signatures: AWS Signature Version 4, in S3's form for requests whose body is known before they are sent.
 //!
-//! <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>. The method, path, query, headers and the hash
-//! of the body are hashed, and that is signed with a key that is derived from the secret, the day and the region.
+//! <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>. The method, path, query, headers
+//! and the hash of the body are hashed, and that is signed with a key that is derived from the secret, the day and the
+//! region.
 
 use std::fmt::{self, Debug, Formatter, Write};
 

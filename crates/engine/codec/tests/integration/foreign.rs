@@ -1,6 +1,6 @@
-//! Indexes of other programs. testdata/foreign-indexes has a text of 3 MB and its indexes: `text.gz`, of two members, with those of
-//! gztool 1.5.1 (`-s 1`, and `-z` for version 0), indexed_gzip 1.10.3 (spacing 512 KiB) and rapidgzip 0.16.1; `text.bgz` with that of
-//! bgzip 1.16.
+//! Indexes of other programs. testdata/foreign-indexes has a text of 3 MB and its indexes: `text.gz`, of two members,
+//! with those of gztool 1.5.1 (`-s 1`, and `-z` for version 0), indexed_gzip 1.10.3 (spacing 512 KiB) and rapidgzip
+//! 0.16.1; `text.bgz` with that of bgzip 1.16.
 
 use std::io::{self, Cursor, Read};
 use std::path::Path;

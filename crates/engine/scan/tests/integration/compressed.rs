@@ -385,7 +385,8 @@ fn damage_between_bzip2_blocks_takes_no_row() {
                 found.len(),
                 expected.len()
             );
-            // Bytes after the last stream are no damage, and the checksum of a stream is compared by a part that has its beginning.
+            // Bytes after the last stream are no damage, and the checksum of a stream is compared by a part that has
+            // its beginning.
             let is_noticed = match round % 4 {
                 0 => at < 3,
                 3 => false,
@@ -396,8 +397,8 @@ fn damage_between_bzip2_blocks_takes_no_row() {
     }
 }
 
-/// However the file is divided, all lines are rows but that which begins in the damaged block and that which begins before it, and the
-/// rest of the former, which ends in the next block.
+/// However the file is divided, all lines are rows but that which begins in the damaged block and that which begins
+/// before it, and the rest of the former, which ends in the next block.
 #[test]
 fn a_damaged_bzip2_block_takes_no_line_of_another_one() {
     let mut random = Random::seeded();
@@ -495,7 +496,8 @@ fn a_bzip2_file_is_not_divided_where_separators_overlap() {
     assert!(matches!(error.cause, Cause::Volume(cause) if cause.errno == Errno::NOTSUP), "{error:?}");
 }
 
-/// Also where what is left is a well-formed file: nothing, or whole members, frames or streams. Whole lines before the end are rows.
+/// Also where what is left is a well-formed file: nothing, or whole members, frames or streams. Whole lines before the
+/// end are rows.
 #[test]
 fn a_compressed_file_that_has_become_shorter_is_an_error() {
     let mut random = Random::seeded();
@@ -635,8 +637,8 @@ fn damaged_files_never_give_wrong_rows() {
     assert!(errors > 100, "{errors}: headers and trailers are not all of a file");
 }
 
-/// Of a file that is cut off, has other bytes after it or a wrong checksum at its end come all lines that are decoded whole, and then
-/// the error.
+/// Of a file that is cut off, has other bytes after it or a wrong checksum at its end come all lines that are decoded
+/// whole, and then the error.
 #[test]
 fn lines_before_damage_are_rows() {
     let mut random = Random::seeded();

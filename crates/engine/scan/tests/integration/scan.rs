@@ -139,8 +139,8 @@ fn a_count_that_fails_or_is_stopped_has_no_last_batch() {
     assert!(stopped.next_batch().expect("over").is_none());
 }
 
-/// Even if every CPU is busy, a file in the page cache is read by the caller alone, unless it happens to wait for something
-/// else.
+/// Even if every CPU is busy, a file in the page cache is read by the caller alone, unless it happens to wait for
+/// something else.
 #[test]
 fn preemption_starts_no_readers() {
     struct Stop<'a>(&'a AtomicBool);

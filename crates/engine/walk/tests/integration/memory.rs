@@ -59,8 +59,8 @@ fn every_entry_and_every_error_is_reported_once() {
     }
 }
 
-/// A directory whose reading fails halfway: the entries read before are visited, the error is reported once, the traversal
-/// continues.
+/// A directory whose reading fails halfway: the entries read before are visited, the error is reported once, the
+/// traversal continues.
 #[test]
 fn a_partly_readable_directory_ends_early() {
     for threads in [1, 4] {

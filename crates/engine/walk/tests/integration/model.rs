@@ -155,8 +155,8 @@ fn make_chain(top: &Path, levels: usize, beside: usize) {
     }
 }
 
-/// Returning to directories takes a few calls for each of them, not one for each level above it, however few handles there
-/// are and whichever worker opens or leaves a directory.
+/// Returning to directories takes a few calls for each of them, not one for each level above it, however few handles
+/// there are and whichever worker opens or leaves a directory.
 #[test]
 fn deep_chains_with_few_handles() {
     const LEVELS: usize = 2_000;
@@ -188,7 +188,8 @@ fn deep_chains_with_few_handles() {
                 WalkOptions { threads: Threads::Fixed(threads), retention, order, ..WalkOptions::default() };
             let stats = walk(&Narrow { max_open_dirs }, &[operand(&top)], &remover, &options);
             assert_eq!(stats.directories, directories as u64);
-            // A few each: 3.08 were seen on a busy machine. Without their parents' handles, it would be a thousand each.
+            // A few each: 3.08 were seen on a busy machine. Without their parents' handles, it would be a thousand
+            // each.
             let reopened_at_most = 4 * directories as u64;
             assert!(stats.reopened <= reopened_at_most, "beside {beside}: {stats:?} {options:?}");
             let expected = if retention == HandleRetention::UntilLeft { directories } else { 0 };

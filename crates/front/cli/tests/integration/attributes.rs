@@ -246,8 +246,8 @@ fn chowns_options_and_messages_are_gnus() {
     compare_file("chown", include_str!("attributes/chown.txt"));
     assert!(is_root(), "this test gives files away");
     compare_file("chown", include_str!("attributes/chown-as-root.txt"));
-    // What GNU's tool tells of the owner of a dangling link is whatever was in its memory, and which of several paths of
-    // a file it tells of as changed is the first one that it finds.
+    // What GNU's tool tells of the owner of a dangling link is whatever was in its memory, and which of several paths
+    // of a file it tells of as changed is the first one that it finds.
     let bed = Bed::new();
     let pair = Pair::new(known_tree);
     for line in [
@@ -538,8 +538,8 @@ fn random_trees_get_the_owners_that_gnus_gives() {
     }
 }
 
-/// Of several links of a file, and of operands that overlap, one is told to have changed, and a mode that means something
-/// else the second time is applied as often as GNU's applies it.
+/// Of several links of a file, and of operands that overlap, one is told to have changed, and a mode that means
+/// something else the second time is applied as often as GNU's applies it.
 #[test]
 fn what_is_reached_twice_changes_once() {
     let bed = Bed::new();
@@ -676,7 +676,8 @@ fn a_very_deep_tree_is_changed() {
     assert!(removed.success());
 }
 
-/// Who is not root cannot change what is in a directory that has been closed: it is closed after the operands before it.
+/// Who is not root cannot change what is in a directory that has been closed: it is closed after the operands before
+/// it.
 #[test]
 fn operands_change_in_their_order_if_one_contains_another() {
     assert!(is_root(), "this test gives files away");

@@ -1,4 +1,5 @@
-//! `pfind` against GNU find on the same trees: output (in any order), messages, exit codes, and what is left of the tree.
+//! `pfind` against GNU find on the same trees: output (in any order), messages, exit codes, and what is left of the
+//! tree.
 //!
 //! Both are called by the name `find`, so messages must agree to the letter. Random parts print their seed; set
 //! `MILLSTREAM_SEED` to repeat one, `FIND_ROUNDS` for more of them.
@@ -95,7 +96,8 @@ fn random_expressions_on_random_trees() {
     }
 }
 
-/// Local times that a change of the clocks skips or repeats; several in one command, as the C library remembers the last one.
+/// Local times that a change of the clocks skips or repeats; several in one command, as the C library remembers the
+/// last one.
 #[test]
 fn dates_around_changes_of_the_clocks_agree() {
     // A zone, a moment of change, and the offset from UTC before it, in seconds.

@@ -602,8 +602,8 @@ fn a_link_in_the_place_of_the_directory_for_indexes_is_not_followed() {
     }
 }
 
-/// Before the directory for indexes that an administrator has made is given to the owner of the files, he puts something
-/// else in its place.
+/// Before the directory for indexes that an administrator has made is given to the owner of the files, he puts
+/// something else in its place.
 #[test]
 fn nothing_but_the_directory_for_indexes_is_given_to_the_owner_of_the_files() {
     assert!(rustix::process::geteuid().is_root(), "this test is an administrator");

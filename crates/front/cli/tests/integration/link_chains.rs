@@ -101,7 +101,8 @@ fn differences_of_changes(line: &str, make: &dyn Fn(&Path)) -> String {
     said + &differing.collect::<String>()
 }
 
-/// A kernel that has to begin a path anew counts its links twice, so GNU's tools may find too many of them once in a while.
+/// A kernel that has to begin a path anew counts its links twice, so GNU's tools may find too many of them once in a
+/// while.
 fn check(note: &str, make: impl Fn(&Path)) {
     let once = tempfile::tempdir().expect("a directory");
     make(once.path());

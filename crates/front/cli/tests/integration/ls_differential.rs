@@ -1,5 +1,5 @@
-//! `pls`, called `ls`, against the GNU `ls` of this machine: the same output, messages and exit code, byte for byte, for
-//! random trees of nasty names and random combinations of options, in several locales, to a pipe and to a terminal.
+//! `pls`, called `ls`, against the GNU `ls` of this machine: the same output, messages and exit code, byte for byte,
+//! for random trees of nasty names and random combinations of options, in several locales, to a pipe and to a terminal.
 //!
 //! `MILLSTREAM_SEED` repeats a run, `LS_DIFFERENTIAL_ROUNDS` lengthens it.
 
@@ -42,8 +42,8 @@ fn name(random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// Whether all releases quote a name or path for a shell alike: what they begin with differs if it has a quote and what must be
-/// escaped (docs/pls.md). tests/newest has such.
+/// Whether all releases quote a name or path for a shell alike: what they begin with differs if it has a quote and what
+/// must be escaped (docs/pls.md). tests/newest has such.
 fn is_quoted_alike(name: &[u8]) -> bool {
     !name.contains(&b'\'') || name.iter().all(|byte| (b' '..=b'~').contains(byte))
 }
@@ -350,7 +350,8 @@ const BY_WIDTH: &[&str] = &[
     "--show-control-chars",
 ];
 
-/// Names with control characters have other widths in the installed release than in 9.10, unless question marks replace these.
+/// Names with control characters have other widths in the installed release than in 9.10, unless question marks replace
+/// these.
 fn hide_control_characters(case: &mut Case) {
     if case.arguments.iter().any(|a| BY_WIDTH.iter().any(|option| a == option)) {
         let options = case.arguments.iter().position(|a| a == "--").unwrap_or(case.arguments.len());
@@ -585,8 +586,8 @@ fn unknown_access_control_lists() {
     }
 }
 
-/// What has a color decides what must be examined; ours never examines more than GNU's, and without `-R` no directory for being
-/// one.
+/// What has a color decides what must be examined; ours never examines more than GNU's, and without `-R` no directory
+/// for being one.
 #[test]
 fn no_more_is_examined_than_by_gnus() {
     const COLORS: &[&str] = &[

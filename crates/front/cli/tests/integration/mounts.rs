@@ -1,5 +1,5 @@
-//! Trees with mounts in them: what every tool does about a file system below, a directory that is mounted elsewhere too, and
-//! one that is mounted in itself, against GNU's. Each run has a mount namespace of its own.
+//! Trees with mounts in them: what every tool does about a file system below, a directory that is mounted elsewhere
+//! too, and one that is mounted in itself, against GNU's. Each run has a mount namespace of its own.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -316,8 +316,8 @@ fn options_and_messages_are_gnus() {
     assert!(different.is_empty(), "{different:?}");
 }
 
-/// GNU's tool stops where it meets the first of the copies, and does not know later operands yet; here is nothing else that it
-/// could leave out.
+/// GNU's tool stops where it meets the first of the copies, and does not know later operands yet; here is nothing else
+/// that it could leave out.
 #[test]
 fn directories_that_would_be_copied_into_themselves_are_reported_once() {
     for line in [

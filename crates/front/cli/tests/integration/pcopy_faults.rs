@@ -211,7 +211,8 @@ fn a_resumed_copy_does_not_forget_what_failed() {
     }
 }
 
-/// Several sources that end in one file, by hard links or symbolic ones: it gets the contents of one of them as a whole.
+/// Several sources that end in one file, by hard links or symbolic ones: it gets the contents of one of them as a
+/// whole.
 #[test]
 fn a_file_with_several_names_gets_one_source_as_a_whole() {
     for (large, small, rounds) in [(20 << 20, 9 << 20, 2), (200_000, 100_000, 20)] {

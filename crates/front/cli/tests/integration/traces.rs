@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-/// The calls, `unlinkat(4, "file", 0) = 0`, in the order in which they ended. A call during which another thread was heard
-/// of stands in two lines, `7 unlinkat(4, "file", 0 <unfinished ...>` and `7 <... unlinkat resumed>) = 0`. Of a thread that
-/// ends with its process, `strace` may not know any more in what call it was: `7 ???( <detached ...>`. That is none.
+/// The calls, `unlinkat(4, "file", 0) = 0`, in the order in which they ended. A call during which another thread was
+/// heard of stands in two lines, `7 unlinkat(4, "file", 0 <unfinished ...>` and `7 <... unlinkat resumed>) = 0`. Of a
+/// thread that ends with its process, `strace` may not know any more in what call it was: `7 ???( <detached ...>`. That
+/// is none.
 pub fn calls(trace: &str) -> Vec<String> {
     let mut begun = HashMap::new();
     let mut calls = Vec::new();

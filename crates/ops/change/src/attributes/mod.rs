@@ -15,8 +15,8 @@
 //! Below the operands, only the links selected by the options are followed: every other call names an entry of an open
 //! directory and refuses to follow a link. A file may be reached twice: through several hard links, overlapping
 //! operands or symbolic links. Such a file is examined and changed under a lock chosen by its inode number, so the
-//! second worker sees the first one's change. An operand that is, contains or lies in an earlier one is changed after it:
-//! the change of a directory may deny or permit access to its files.
+//! second worker sees the first one's change. An operand that is, contains or lies in an earlier one is changed after
+//! it: the change of a directory may deny or permit access to its files.
 
 mod locks;
 mod mode;

@@ -14,10 +14,10 @@
 //! question and silently leave the rest, failures included. If anything of an operand is left, one worker then walks it
 //! in order, asks, and reports. The end result is the same.
 //!
-//! **Operands** are removed together if there are many, up to the first that may be or contain one of them, or lie in one
-//! (`operands`): that one begins the next group. Reports about an operand wait until all operands before it are done
-//! (`turn`). With `-r`, a few operands are removed one after the other. Their questions then come in order too, and a file
-//! removed with the first is missing for the second, as with GNU rm.
+//! **Operands** are removed together if there are many, up to the first that may be or contain one of them, or lie in
+//! one (`operands`): that one begins the next group. Reports about an operand wait until all operands before it are
+//! done (`turn`). With `-r`, a few operands are removed one after the other. Their questions then come in order too,
+//! and a file removed with the first is missing for the second, as with GNU rm.
 
 mod outcome;
 mod report;

@@ -1,7 +1,7 @@
 //! Names of files in the hidden directories of compactions.
 //!
-//! A pattern such as `/t/*/*` matches hidden directories too, and Spark reads the visible files in them as data. So these files are
-//! hidden as well. Earlier versions gave them visible names, which are still recognised.
+//! A pattern such as `/t/*/*` matches hidden directories too, and Spark reads the visible files in them as data. So
+//! these files are hidden as well. Earlier versions gave them visible names, which are still recognised.
 
 #[cfg(test)]
 mod tests;
@@ -17,8 +17,8 @@ use millstream_text::names::c_string;
 /// Maximum bytes of a name that is kept with dots before it: on eCryptfs, names have at most 143.
 const LONGEST: usize = 140;
 
-/// The name under which a replaced file is kept. Nothing else in its directory has that name: inputs do not begin with a dot, and
-/// their checksum files begin with one dot only.
+/// The name under which a replaced file is kept. Nothing else in its directory has that name: inputs do not begin with
+/// a dot, and their checksum files begin with one dot only.
 pub(super) fn kept_as(entry: &ManifestEntry) -> CString {
     match entry.name.to_bytes() {
         name if name.len() <= LONGEST => c_string(&[b"..", name]),

@@ -166,8 +166,8 @@ pub fn has_kept<V: Volume>(volume: &V, staging: &CStr) -> Result<bool, CompactEr
     Ok(!generations(&volume.base(), &kept_path(staging))?.is_empty())
 }
 
-/// Removes the kept files of compactions whose time is over at `now`, in seconds since 1970, or of all. Returns the number of these
-/// compactions. There must be no journal.
+/// Removes the kept files of compactions whose time is over at `now`, in seconds since 1970, or of all. Returns the
+/// number of these compactions. There must be no journal.
 ///
 /// # Errors
 /// If something cannot be read or removed.
@@ -182,8 +182,8 @@ pub fn purge<V: Volume>(staging: &Staging<V>, now: Option<i64>) -> Result<u64, C
     Ok(removed)
 }
 
-/// The number of compactions whose files [`purge`] would remove; nothing is changed. `staging` is the path of their staging directory on
-/// `volume`.
+/// The number of compactions whose files [`purge`] would remove; nothing is changed. `staging` is the path of their
+/// staging directory on `volume`.
 ///
 /// # Errors
 /// If something cannot be read, and if another compaction holds the lock.
@@ -233,7 +233,8 @@ impl<V: Volume> Work<'_, V> {
         self.step()
     }
 
-    /// Opens a directory of the tree by its path. The handle of the root may be that of the directory that was exchanged.
+    /// Opens a directory of the tree by its path. The handle of the root may be that of the directory that was
+    /// exchanged.
     fn directory(&self, path: &CStr) -> Result<V::Dir, Error> {
         let root = self.staging.base.open_dir(self.root_path, SymlinkBehavior::Follow)?;
         let (parent, name) = parent_below(&root, path)?;
@@ -252,7 +253,8 @@ impl<V: Volume> Work<'_, V> {
         }
     }
 
-    /// Gives the replaced files in this entry of `old` hidden names. `known` are the replacements by their staged names.
+    /// Gives the replaced files in this entry of `old` hidden names. `known` are the replacements by their staged
+    /// names.
     fn hide_replaced(
         &self,
         name: &CStr,
@@ -280,7 +282,8 @@ impl<V: Volume> Work<'_, V> {
         Ok(())
     }
 
-    /// Removes the links to files that stay from a directory that was exchanged. Inputs of outputs that were left are among them.
+    /// Removes the links to files that stay from a directory that was exchanged. Inputs of outputs that were left are
+    /// among them.
     fn strip(&self, dir: &V::Dir, directory: &CStr, replaced: &[&ManifestEntry]) -> Done<()> {
         let failed = self.failed(c"old");
         let names: HashSet<CString> = replaced.iter().copied().flat_map(names_of).collect();

@@ -1,9 +1,9 @@
 //! Undoes a compaction in place: the replaced files get their names back, and the outputs are removed.
 //!
-//! First everything is compared with the record. If an output has changed, or a name is taken, nothing is done. Then a mark is
-//! written, and from then on the next call completes this undoing. In each directory the outputs are moved away, one by
-//! one, and their inputs moved back; after each output has been moved away, it must still be the one that was recorded. So it is
-//! compared again before it is removed: a writer may have had it open.
+//! First everything is compared with the record. If an output has changed, or a name is taken, nothing is done. Then a
+//! mark is written, and from then on the next call completes this undoing. In each directory the outputs are moved
+//! away, one by one, and their inputs moved back; after each output has been moved away, it must still be the one that
+//! was recorded. So it is compared again before it is removed: a writer may have had it open.
 
 #[cfg(test)]
 mod tests;
@@ -40,8 +40,8 @@ pub struct Undone {
     pub left: Vec<Left>,
 }
 
-/// Undoes the latest compaction with this staging directory whose replaced files are kept, or the rest of it if an earlier call was
-/// interrupted. `should_continue` is called before each step. There must be no journal.
+/// Undoes the latest compaction with this staging directory whose replaced files are kept, or the rest of it if an
+/// earlier call was interrupted. `should_continue` is called before each step. There must be no journal.
 ///
 /// # Errors
 /// If there is none, if files have changed since, and if `should_continue` returns false.
@@ -221,7 +221,8 @@ impl<'a, V: Volume> Undoing<'a, V> {
         Undone { outputs: self.pending.len() as u64, restored, left: Vec::new() }
     }
 
-    /// Also returns the staged names of outputs that changed at the last moment and stay, with their inputs where they are kept.
+    /// Also returns the staged names of outputs that changed at the last moment and stay, with their inputs where they
+    /// are kept.
     fn put_back(&self) -> Done<(Undone, HashSet<&CStr>)> {
         let (mut undone, mut changed) = (Undone::default(), HashSet::new());
         let away = make_dir(&self.kept.dir, UNDONE).map_err(|error| self.failed(UNDONE, error))?;
@@ -245,8 +246,8 @@ impl<'a, V: Volume> Undoing<'a, V> {
         Ok((undone, changed))
     }
 
-    /// Ends the undoing, except for some outputs, which can be undone later. The others stay in the record, without inputs, because a
-    /// directory's number is its position there.
+    /// Ends the undoing, except for some outputs, which can be undone later. The others stay in the record, without
+    /// inputs, because a directory's number is its position there.
     fn keep_only(&self, staged: &HashSet<&CStr>) -> Done<()> {
         const NEW: &CStr = c".record.new";
         let mut record = self.record.clone();
@@ -263,8 +264,8 @@ impl<'a, V: Volume> Undoing<'a, V> {
             .map_err(|error| self.failed(RECORD, error))
     }
 
-    /// Moves an output out of its directory, unless an earlier attempt has done so. If it was written to at the last moment it gets its
-    /// name back, as long as all inputs are kept.
+    /// Moves an output out of its directory, unless an earlier attempt has done so. If it was written to at the last
+    /// moment it gets its name back, as long as all inputs are kept.
     fn take_away(&self, dir: &V::Dir, away: &V::Dir, pending: &Pending<'_, V::Dir>) -> Result<(), Stopped> {
         let Replacement { planned, output, inputs } = pending.replacement;
         if !has(away, &planned.staged).map_err(Stopped::Failed)? {

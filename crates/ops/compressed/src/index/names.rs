@@ -10,9 +10,9 @@
 //! pattern like `/logs/*` matches. Earlier versions omitted the dot; [`HIDDEN`] distinguishes the names.
 //!
 //! A name of more than 250 bytes has `%~` and the UUID of NAME instead of NAME.
-//! In NAME, `:` is written `%3A` and `%` is written `%25`: Hadoop cannot keep checksums of a local file whose name has a colon.
-//! MTIME is the time of the last change in milliseconds; on object stores Spark uses the ETag instead. UUID is Java's
-//! `UUID.nameUUIDFromBytes` of the path of the file's directory as Hadoop writes it, `file:/data/logs`.
+//! In NAME, `:` is written `%3A` and `%` is written `%25`: Hadoop cannot keep checksums of a local file whose name has
+//! a colon. MTIME is the time of the last change in milliseconds; on object stores Spark uses the ETag instead. UUID is
+//! Java's `UUID.nameUUIDFromBytes` of the path of the file's directory as Hadoop writes it, `file:/data/logs`.
 
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
@@ -97,8 +97,8 @@ fn unescaped(escaped: &[u8]) -> Option<Vec<u8>> {
     (!name.is_empty() && !escaped.contains(&b':')).then_some(name)
 }
 
-/// The file and the version that an index is of, with a time in milliseconds; its name follows a prefix. `None` for other
-/// files, and for indexes of an object store, which name an ETag.
+/// The file and the version that an index is of, with a time in milliseconds; its name follows a prefix. `None` for
+/// other files, and for indexes of an object store, which name an ETag.
 pub(super) fn parse(index_name: &[u8]) -> Option<(IndexedFile, Version)> {
     let tagged = index_name.strip_suffix(EXTENSION)?;
     let (name, stated) = tagged.split_at(tagged.iter().rposition(|&b| b == b'.')?);

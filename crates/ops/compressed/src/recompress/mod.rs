@@ -5,11 +5,11 @@
 //! pipeline.rs   decoded text ─► blocks ─► encoders, one per CPU, shared by all files ─► written in order
 //! ```
 //!
-//! **No text is lost**: at any moment there is the old file, or the new one, which has been decoded and compared by checksum and
-//! length. The temporary file has one name for each source and is locked, so the next run removes the leftovers of a
-//! killed one. If it finds both the old file and the new one, it compares them, and removes the old one. If the old one
-//! certainly stays, the new one is removed: with both, readers of the directory would have each line twice. If the old
-//! one may be gone, the new one stays.
+//! **No text is lost**: at any moment there is the old file, or the new one, which has been decoded and compared by
+//! checksum and length. The temporary file has one name for each source and is locked, so the next run removes the
+//! leftovers of a killed one. If it finds both the old file and the new one, it compares them, and removes the old one.
+//! If the old one certainly stays, the new one is removed: with both, readers of the directory would have each line
+//! twice. If the old one may be gone, the new one stays.
 //!
 //! Files that the log of a table names, or another file in their directory, are left alone.
 

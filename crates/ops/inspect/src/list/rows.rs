@@ -149,7 +149,8 @@ impl Part {
         Part { first_index, ..Part::default() }
     }
 
-    /// Adds an entry without attributes: the type that its directory lists, and that of the target where links are followed.
+    /// Adds an entry without attributes: the type that its directory lists, and that of the target where links are
+    /// followed.
     pub fn push(&mut self, name: &CStr, (listed, kind): (FileKind, FileKind), ino: u64) {
         // A chunk's names are in one batch, which is far smaller than 4 GiB, and each fits a dirent.
         let name_at = self.names.len() as u32;
@@ -174,7 +175,8 @@ impl Part {
         }
     }
 
-    /// Gives the attributes added last their security context; to be called for all entries with attributes, or for none.
+    /// Gives the attributes added last their security context; to be called for all entries with attributes, or for
+    /// none.
     pub fn set_context(&mut self, context: Vec<u8>) {
         self.contexts.push(context.into());
     }

@@ -1,7 +1,8 @@
 //! What happens to a path, by what source and destination have.
 //!
-//! `psync` asks for one aspect after the other, because it examines an entry only as far as it has to: [`Comparing::contents`],
-//! [`Preserved::difference`]. `psync --spark` has listed both sides completely, and asks for the whole step ([`Rules::step`]).
+//! `psync` asks for one aspect after the other, because it examines an entry only as far as it has to:
+//! [`Comparing::contents`], [`Preserved::difference`]. `psync --spark` has listed both sides completely, and asks for
+//! the whole step ([`Rules::step`]).
 
 mod step;
 

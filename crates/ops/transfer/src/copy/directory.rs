@@ -156,8 +156,8 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    /// Whether an operand's copy is reached under its name, but through a link to the directory that holds it. As in GNU's
-    /// tool, only a link that was given as the directory for the copies does not count.
+    /// Whether an operand's copy is reached under its name, but through a link to the directory that holds it. As in
+    /// GNU's tool, only a link that was given as the directory for the copies does not count.
     fn is_through_link(&self, item: &Item<'_, V>, operand: usize) -> bool {
         let (target, source) = (&self.targets[operand], item.source_path(self.targets));
         let is_given_path = target.name.to_bytes() == target.path;
@@ -221,8 +221,8 @@ impl<V: Volume> Copier<'_, V> {
         };
         let gathered = match directory.handle().and_then(|handle| handle.as_file()) {
             Ok(file) => self.attributes.gather(&file, &mut report),
-            // That it may not be read has been reported. Its access control lists can be read all the same; without them, its
-            // group would get the permissions of the lists' mask.
+            // That it may not be read has been reported. Its access control lists can be read all the same; without
+            // them, its group would get the permissions of the lists' mask.
             Err(error) if error.errno == Errno::ACCESS => {
                 let above = directory.parent().map(|above| above.handle());
                 let get = |attribute: &CStr| match &above {

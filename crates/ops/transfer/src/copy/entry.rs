@@ -122,7 +122,8 @@ impl<V: Volume> Copier<'_, V> {
         identity(one) == identity(other)
     }
 
-    /// The directory that holds the last component of a path; the symbolic link that leads to it if that is not followed.
+    /// The directory that holds the last component of a path; the symbolic link that leads to it if that is not
+    /// followed.
     pub(super) fn directory_of(&self, path: &[u8], symlinks: SymlinkBehavior) -> Option<Identity> {
         let (parent, _) = split(path);
         let end = parent.to_bytes().iter().rposition(|&b| b != b'/').map_or(1, |at| at + 1);

@@ -1,6 +1,7 @@
 //! The data of one file: opens both ends, moves and verifies the data, and sets attributes and name.
 //!
-//! Small files are copied at once. Large ones go to the copy workers, which may share the work ([`crate::transfer::carriers`]).
+//! Small files are copied at once. Large ones go to the copy workers, which may share the work
+//! ([`crate::transfer::carriers`]).
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::Ordering;
@@ -222,8 +223,8 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    /// Removes a new file that has not got all of its data. A run that resumes leaves it, without the time of its source,
-    /// to the next one.
+    /// Removes a new file that has not got all of its data. A run that resumes leaves it, without the time of its
+    /// source, to the next one.
     fn discard_incomplete(&self, item: &Item<'_, V>, transfer: &Transfer<V>) {
         let copy = &transfer.copy;
         let is_kept = self.options.update == Update::Incomplete || self.options.contents == Contents::Omit;

@@ -1,8 +1,8 @@
 //! Deletes what only the destination has.
 //!
-//! Each entry is looked up in the source once more before it goes: a listing may be old, or wrong, and the file that it did not
-//! show may be the only copy. Directories are reached component by component from the root of the destination, without following
-//! links, and keep their times.
+//! Each entry is looked up in the source once more before it goes: a listing may be old, or wrong, and the file that it
+//! did not show may be the only copy. Directories are reached component by component from the root of the destination,
+//! without following links, and keep their times.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
@@ -30,8 +30,8 @@ use millstream_rsync_rules::filter::{Side, Subject};
 
 /// Most threads that delete.
 const MOST: usize = 32;
-/// Names of a directory that one thread deletes at a time where calls wait for a server. Such a volume has no times of directories to
-/// be put back, and no permissions to be widened, which only one thread could do.
+/// Names of a directory that one thread deletes at a time where calls wait for a server. Such a volume has no times of
+/// directories to be put back, and no permissions to be widened, which only one thread could do.
 const CHUNK: usize = 8;
 /// Bytes of entries read at once.
 const BATCH: usize = 64 << 10;
@@ -265,7 +265,8 @@ impl<V: Volume> Removing<'_, '_, '_, V> {
         }
     }
 
-    /// Deletes an entry, unless the source has it; `is_listed` says that it has only been listed, so that the source may well.
+    /// Deletes an entry, unless the source has it; `is_listed` says that it has only been listed, so that the source
+    /// may well.
     fn entry(&mut self, name: &[u8], before: &Metadata, is_listed: bool) {
         let below = joined(&self.record.below, name);
         let name = CString::new(name).unwrap_or_default();

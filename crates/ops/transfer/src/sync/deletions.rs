@@ -1,7 +1,8 @@
 //! What may have to be deleted in the destination, noted while the trees are compared.
 //!
-//! A record is a directory of the destination and names in it that the source does not have. Records are kept in memory up to
-//! [`KEPT`] bytes, and in a file without a name beyond that, so that a destination with millions of them does not take the memory.
+//! A record is a directory of the destination and names in it that the source does not have. Records are kept in memory
+//! up to [`KEPT`] bytes, and in a file without a name beyond that, so that a destination with millions of them does not
+//! take the memory.
 
 use std::ffi::CStr;
 use std::fs::File;

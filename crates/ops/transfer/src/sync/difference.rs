@@ -102,8 +102,8 @@ fn differing(xattrs: &XattrValues, found: &XattrValues) -> Difference {
     differs
 }
 
-/// The permissions of the owning group in an access control list. Source: acl(5), and `linux/posix_acl_xattr.h` for the layout: a
-/// version of four bytes, then for each entry tag and permissions of two bytes, and an ID of four.
+/// The permissions of the owning group in an access control list. Source: acl(5), and `linux/posix_acl_xattr.h` for the
+/// layout: a version of four bytes, then for each entry tag and permissions of two bytes, and an ID of four.
 fn owning_group(xattrs: &XattrValues) -> Option<u32> {
     const OWNING_GROUP: [u8; 2] = 4u16.to_le_bytes();
     let (_, list) = xattrs.iter().find(|(name, _)| name.to_bytes() == b"system.posix_acl_access")?;

@@ -1,4 +1,5 @@
-//! Directories: made before their contents, given their attributes after them; then what the source does not have is noted.
+//! Directories: made before their contents, given their attributes after them; then what the source does not have is
+//! noted.
 
 use std::cell::OnceCell;
 use std::ffi::CStr;
@@ -118,8 +119,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         Place::copy_of(original, parent, item.name, item.target.symlinks_of(item.below), origin)
     }
 
-    /// Makes new entries of a directory inherit its group, or not, as those of its source do: by the time that it gets its other
-    /// permissions, they are there. Returns the directory as it is then.
+    /// Makes new entries of a directory inherit its group, or not, as those of its source do: by the time that it gets
+    /// its other permissions, they are there. Returns the directory as it is then.
     fn inheriting(&self, item: &Item<'_, 'p, V>, source: &Metadata, found: Metadata) -> Metadata {
         const INHERITS: u32 = 0o2000;
         if !self.is_real() || !self.options.preserve.mode || (found.mode ^ source.mode) & INHERITS == 0 {
@@ -241,8 +242,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
     }
 
-    /// All operands have been traversed: the destination gets the attributes of the first one whose contents go into it. Others may
-    /// have changed them meanwhile.
+    /// All operands have been traversed: the destination gets the attributes of the first one whose contents go into
+    /// it. Others may have changed them meanwhile.
     pub(super) fn finish_roots(&self, purpose: Purpose) {
         let roots = std::mem::take(&mut *self.roots.lock().unwrap_or_else(PoisonError::into_inner));
         let mut levels = roots.iter().chain(self.targets.iter().map(|target| &target.level));

@@ -167,7 +167,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if has_changed {
             differs |= self.options.time_of_copy(source, found);
         }
-        // What is the copy of another source, too, is replaced even if nothing differs: the other one may change it just now.
+        // What is the copy of another source, too, is replaced even if nothing differs: the other one may change it
+        // just now.
         Ok(if has_changed || !self.owns(source, found) {
             Decision::Make(differs)
         } else if differs.is_empty() {

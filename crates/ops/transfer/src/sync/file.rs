@@ -1,8 +1,8 @@
 //! The data of a file: under a temporary name, with all attributes, and then renamed.
 //!
-//! The source is examined again at the end. A small file that changed while it was read is copied once more. After that, one
-//! that has become larger gets its name, as most such files are appended to, and its time makes the next run copy it again. Of any
-//! other, the copy may be a mixture of two versions, so the destination stays as it was.
+//! The source is examined again at the end. A small file that changed while it was read is copied once more. After
+//! that, one that has become larger gets its name, as most such files are appended to, and its time makes the next run
+//! copy it again. Of any other, the copy may be a mixture of two versions, so the destination stays as it was.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -86,8 +86,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         Ok(())
     }
 
-    /// Copies a file that the destination does not have, without looking at it before it is opened; false if that is not
-    /// how it is to be copied.
+    /// Copies a file that the destination does not have, without looking at it before it is opened; false if that is
+    /// not how it is to be copied.
     pub(super) fn transfer_new(&self, buffers: &mut Buffers, visit: &Visit<'_, 'p, V>) -> Done<bool> {
         let Visit { item, entry, .. } = visit;
         let is_new = entry.listed_kind() == FileKind::File
@@ -201,7 +201,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         Ok(Transfer { plan, copy: FileCopy::new(source, destination), temporary })
     }
 
-    /// The data of a small file has been moved, or could not be; whether the copy has its name. If it has not, the source changed.
+    /// The data of a small file has been moved, or could not be; whether the copy has its name. If it has not, the
+    /// source changed.
     fn finish_small(
         &self,
         buffers: &mut Buffers,
@@ -266,7 +267,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         end.map(|_| ())
     }
 
-    /// Whether a copy is one of a single version of its source, or of a beginning of it; its length, or none if it is not.
+    /// Whether a copy is one of a single version of its source, or of a beginning of it; its length, or none if it is
+    /// not.
     fn check(
         &self,
         buffers: &mut Buffers,
@@ -364,7 +366,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         self.resolve(item, plan.claim, inode);
     }
 
-    /// Renames a complete copy, and removes the directory that may be in the way: before that, unless both can be there.
+    /// Renames a complete copy, and removes the directory that may be in the way: before that, unless both can be
+    /// there.
     fn take_place(
         &self,
         buffers: &mut Buffers,

@@ -1,4 +1,5 @@
-//! A directory that is being synchronized: the directory of the source is the traversal's, that of the destination is here.
+//! A directory that is being synchronized: the directory of the source is the traversal's, that of the destination is
+//! here.
 
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -10,16 +10,16 @@
 //!                                                       renamed
 //! ```
 //!
-//! **Two trees, one traversal.** The source is traversed; each of its directories has a [`level::Level`], which knows the directory
-//! of the destination and its names ([`millstream_walk::Pairing`]). An entry that is new costs no look at the destination, one
-//! that is up to date costs a `stat` on either side.
+//! **Two trees, one traversal.** The source is traversed; each of its directories has a [`level::Level`], which knows
+//! the directory of the destination and its names ([`millstream_walk::Pairing`]). An entry that is new costs no look at
+//! the destination, one that is up to date costs a `stat` on either side.
 //!
-//! **Nothing is half there.** Files get their names when they are complete, with all attributes; a source that changes meanwhile is
-//! noticed ([`file`]). Directories get their times when everything in them is done.
+//! **Nothing is half there.** Files get their names when they are complete, with all attributes; a source that changes
+//! meanwhile is noticed ([`file`]). Directories get their times when everything in them is done.
 //!
-//! **Deleting is the last thing**, unless the user asks for it first. It needs a source that is not empty, and that nothing failed
-//! before, unless errors are to be ignored ([`delete`]). A directory in the way of another entry is removed when the copy of that is
-//! complete.
+//! **Deleting is the last thing**, unless the user asks for it first. It needs a source that is not empty, and that
+//! nothing failed before, unless errors are to be ignored ([`delete`]). A directory in the way of another entry is
+//! removed when the copy of that is complete.
 //!
 //! **Operands** that have the same destination are synchronized one after the other, and the first operand that
 //! contains an entry wins, unless a later one has a directory of that name.
@@ -80,8 +80,8 @@ const NAMES: usize = 1 << 20;
 pub enum Destination {
     /// The path of the copy of the only source, which is no directory.
     Exactly(CString),
-    /// A directory, which is made if it does not exist: of each source that ends with a slash the contents go into it, of the
-    /// others they themselves.
+    /// A directory, which is made if it does not exist: of each source that ends with a slash the contents go into it,
+    /// of the others they themselves.
     Into(CString),
 }
 
@@ -183,8 +183,8 @@ pub fn sync<V: Volume>(
     Ok(Outcome { stats, threads_peak })
 }
 
-/// Reports the paths of a list of files that do not exist. Others may not have been met, because nothing is done in the directories that
-/// they are in.
+/// Reports the paths of a list of files that do not exist. Others may not have been met, because nothing is done in the
+/// directories that they are in.
 fn report_missing<D: Dir>(base: &D, target: &Target<'_, D>, watchers: Watchers<'_>) {
     let mut root = None;
     for unmet in watchers.options.files.iter().flat_map(|files| files.missing()) {
@@ -369,8 +369,8 @@ fn targets<'p, V: Volume>(
     Ok(targets)
 }
 
-/// The mode to make the destination of several sources with: that of the first whose contents go into it. With `-p` nobody else gets
-/// access until it has its permissions.
+/// The mode to make the destination of several sources with: that of the first whose contents go into it. With `-p`
+/// nobody else gets access until it has its permissions.
 fn first_mode<V: Volume>(base: &V::Dir, sources: &[CString], options: &Options) -> u32 {
     let of_contents = sources.iter().filter(|source| means_contents(source.to_bytes()));
     let found = of_contents.filter_map(|source| {

@@ -170,8 +170,8 @@ choice!(
     }
 );
 choice!(
-    /// Whether to delete although something failed before: what could not be listed may be there, and what could not be copied may
-    /// be in the destination under its old name only.
+    /// Whether to delete although something failed before: what could not be listed may be there, and what could not be
+    /// copied may be in the destination under its old name only.
     Errors {
         /// Nothing is deleted.
         PreventDeletion,

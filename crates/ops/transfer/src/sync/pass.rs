@@ -274,7 +274,8 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         }))
     }
 
-    /// Whether a listed path below a directory exists, and takes part. One that cannot be examined may; its turn will tell.
+    /// Whether a listed path below a directory exists, and takes part. One that cannot be examined may; its turn will
+    /// tell.
     fn leads_to_any(&self, hands: &mut Hands<'_, 'p, V>, item: &Item<'_, 'p, V>) -> bool {
         let Some(files) = &self.syncer.options.files else { return true };
         let filter = &self.syncer.options.filter;

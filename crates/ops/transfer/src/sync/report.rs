@@ -23,13 +23,15 @@ pub enum Notice<'a> {
     NothingDeleted,
     /// Nothing is deleted, because this source is an empty directory.
     EmptySource(&'a [u8]),
-    /// Nothing is deleted, because the first path is the destination of one source and the second, inside it, that of another.
+    /// Nothing is deleted, because the first path is the destination of one source and the second, inside it, that of
+    /// another.
     Nested(&'a [u8], &'a [u8]),
     /// A directory of the destination stays because a source is in it.
     HoldsSource(&'a [u8]),
     /// So many entries are not deleted, because there are more than may be.
     DeletionsEnded(u64),
-    /// Not all that was to be deleted is, because the list of it could not be kept in the directory for temporary files.
+    /// Not all that was to be deleted is, because the list of it could not be kept in the directory for temporary
+    /// files.
     DeletionsLost(Errno),
     /// An entry that the destination should not have appeared in the source after that was listed; it stays.
     Appeared(&'a [u8]),

@@ -52,7 +52,8 @@ pub(super) struct Syncer<'a, 'p, V: Volume> {
     pub(super) protected: &'a HashSet<Identity>,
     /// Directories that are the copies of operands.
     pub(super) destinations: RwLock<HashSet<Identity>>,
-    /// The destination's level for each operand whose contents go into it, if there are several operands: finished after all of them.
+    /// The destination's level for each operand whose contents go into it, if there are several operands: finished
+    /// after all of them.
     pub(super) roots: Mutex<Vec<State<'p, V>>>,
     /// Whether a source is an empty directory.
     pub(super) has_empty_source: AtomicBool,
@@ -204,8 +205,8 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         self.pairing.read(&listing)
     }
 
-    /// Whether a file of the destination with several names is the copy of `source` alone. If it is that of another file, too,
-    /// neither its data nor its attributes may be changed for this one.
+    /// Whether a file of the destination with several names is the copy of `source` alone. If it is that of another
+    /// file, too, neither its data nor its attributes may be changed for this one.
     pub(super) fn owns(&self, source: &Metadata, found: &Metadata) -> bool {
         if found.nlink < 2 || found.kind() == FileKind::Directory {
             return true;
@@ -214,8 +215,8 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         *owners.entry(found.identity()).or_insert(source.identity()) == source.identity()
     }
 
-    /// Calls `make`, which makes or removes something in a directory of the destination. If its owner may not do that, and is
-    /// the process, he gets the permission until the directory is done.
+    /// Calls `make`, which makes or removes something in a directory of the destination. If its owner may not do that,
+    /// and is the process, he gets the permission until the directory is done.
     pub(super) fn within<T>(
         &self,
         level: &Level<'p, V::Dir>,
@@ -235,7 +236,8 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         made
     }
 
-    /// Gives the owner of a directory of the destination all permissions if he lacks one of those `needed`, and is the process.
+    /// Gives the owner of a directory of the destination all permissions if he lacks one of those `needed`, and is the
+    /// process.
     pub(super) fn open_up(&self, level: &Level<'p, V::Dir>, needed: u32) {
         let lacks_permission = level.found.is_some_and(|found| found.mode & needed != needed);
         if self.is_real() && !self.options.is_superuser() && lacks_permission {

@@ -128,8 +128,8 @@ impl Attributes {
         self.options.preserve.acls || (fresh && self.options.mode == ModeSource::Default)
     }
 
-    /// Looks whether files may inherit an access control list that are created as `directory/NAME` in a place that is only
-    /// where paths begin.
+    /// Looks whether files may inherit an access control list that are created as `directory/NAME` in a place that is
+    /// only where paths begin.
     pub(crate) fn look_for_default_acl<D: Dir>(&self, base: &D, directory: &CStr, place: &Place<D>) {
         if !directory.is_empty() && self.drops_acl(true) {
             let opened =
@@ -152,8 +152,8 @@ impl Attributes {
         })
     }
 
-    /// Whether files that are created in a destination directory may get an access control list, which can take permissions
-    /// from them. A directory that this run made has that of the one that it is in.
+    /// Whether files that are created in a destination directory may get an access control list, which can take
+    /// permissions from them. A directory that this run made has that of the one that it is in.
     pub(crate) fn inherits_acl<D: Dir>(&self, place: &Place<D>, budget: &Budget) -> bool {
         let mut known = place;
         while known.default_acl.get().is_none()
@@ -401,7 +401,8 @@ impl Attributes {
         widened
     }
 
-    /// Gives the existing entry `name` of `dir` the attributes of `source`, as far as they differ from those that were found.
+    /// Gives the existing entry `name` of `dir` the attributes of `source`, as far as they differ from those that were
+    /// found.
     pub(crate) fn amend<D: Dir>(
         &self,
         dir: &D,
@@ -506,7 +507,8 @@ impl Attributes {
         }
     }
 
-    /// Sets the times of a copy that cannot be opened. They come last: `is_complete` says whether all else could be set.
+    /// Sets the times of a copy that cannot be opened. They come last: `is_complete` says whether all else could be
+    /// set.
     pub(crate) fn set_times_by_name<D: Dir>(
         &self,
         dir: &D,

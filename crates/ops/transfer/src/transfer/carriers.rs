@@ -1,10 +1,10 @@
 //! Threads that move the data of large files.
 //!
-//! The traversal opens both ends of a large file and leaves it here, so that it can go on, and so that the large files of
-//! one directory are copied side by side. A carrier takes a file whole, chunk after chunk. If its calls wait (a server, a
-//! disk) rather than compute, idle carriers join it, and there may be more of them; the file's space is then taken in
-//! advance, as chunks no longer come in order. Where calls compute, as between two files in the page cache, more than one
-//! thread on a file would only contend for it.
+//! The traversal opens both ends of a large file and leaves it here, so that it can go on, and so that the large files
+//! of one directory are copied side by side. A carrier takes a file whole, chunk after chunk. If its calls wait (a
+//! server, a disk) rather than compute, idle carriers join it, and there may be more of them; the file's space is then
+//! taken in advance, as chunks no longer come in order. Where calls compute, as between two files in the page cache,
+//! more than one thread on a file would only contend for it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

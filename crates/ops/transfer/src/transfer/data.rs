@@ -88,8 +88,8 @@ pub(crate) struct Pair<'a, F> {
     pub(crate) end: &'a EarlyEnd,
 }
 
-/// Where reading found the end of a file before the length that it was said to have, if it did: it has become shorter, or is said to
-/// have a length that it does not have, as files of sysfs are.
+/// Where reading found the end of a file before the length that it was said to have, if it did: it has become shorter,
+/// or is said to have a length that it does not have, as files of sysfs are.
 #[derive(Debug)]
 pub(crate) struct EarlyEnd(AtomicU64);
 

@@ -176,8 +176,8 @@ impl<F: File> FileCopy<F> {
     /// That of examining it; `ENODATA` if it ended before the length that it still has.
     pub(crate) fn change(&self, bytes: u64) -> Result<SourceChange, Error> {
         let (before, now) = (&self.metadata, self.source.metadata(Fields::STAT)?);
-        // Its time may have been put back. Where it has got or lost a name, as one does that is replaced, nothing else need have
-        // changed.
+        // Its time may have been put back. Where it has got or lost a name, as one does that is replaced, nothing else
+        // need have changed.
         let is_touched = now.ctime != before.ctime && now.nlink == before.nlink;
         // Files of /proc are said to be empty.
         let is_other_length = bytes != before.size && before.size > 0;
@@ -202,7 +202,8 @@ impl<F: File> FileCopy<F> {
         self.destination.flush().map_err(CopyError::of(Trouble::Close))
     }
 
-    /// Reads both ends again and compares them; `copy` is the destination, open for reading. Returns the checksum of the contents.
+    /// Reads both ends again and compares them; `copy` is the destination, open for reading. Returns the checksum of
+    /// the contents.
     ///
     /// # Errors
     /// If they differ, or one cannot be read.

@@ -7,8 +7,8 @@
 //!                                          name                                                            attributes
 //! ```
 //!
-//! Both operations decide by themselves what to copy, and under which name; what goes wrong with a copy is a [`report::Trouble`]
-//! for both.
+//! Both operations decide by themselves what to copy, and under which name; what goes wrong with a copy is a
+//! [`report::Trouble`] for both.
 
 pub(crate) mod attributes;
 pub(crate) mod buffers;
@@ -29,7 +29,8 @@ use millstream_vfs::{FileKind, Metadata, NodeKind};
 
 use report::Trouble;
 
-/// The special file to create as a copy, and the error to report if that fails; none if the source is not a special file.
+/// The special file to create as a copy, and the error to report if that fails; none if the source is not a special
+/// file.
 pub(crate) fn special(source: &Metadata) -> Option<(NodeKind, Trouble)> {
     match source.kind() {
         FileKind::Fifo => Some((NodeKind::Fifo, Trouble::CreateFifo)),

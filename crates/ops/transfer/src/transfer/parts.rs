@@ -1,8 +1,8 @@
 //! Sharing the parts of one large copy among threads.
 //!
-//! The thread that makes a copy takes its parts one after the other. As long as more threads would shorten that, and their number
-//! allows it, it starts others, which take parts as well. Copies that are made at once share one [`Budget`]: the first one uses it
-//! until it ends, and the others go on with what it gives back.
+//! The thread that makes a copy takes its parts one after the other. As long as more threads would shorten that, and
+//! their number allows it, it starts others, which take parts as well. Copies that are made at once share one
+//! [`Budget`]: the first one uses it until it ends, and the others go on with what it gives back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,9 +10,9 @@ use std::thread;
 
 use millstream_system::pace::Budget;
 
-/// Calls `work` once with the number of each part, from 0, and a buffer of the calling thread, which is `buffer` in this one. Before
-/// each of its own parts, this thread asks whether more threads are wanted; there are never more than `budget` and that of the
-/// process allow.
+/// Calls `work` once with the number of each part, from 0, and a buffer of the calling thread, which is `buffer` in
+/// this one. Before each of its own parts, this thread asks whether more threads are wanted; there are never more than
+/// `budget` and that of the process allow.
 ///
 /// # Errors
 /// The first of any part. Then not all parts have been worked on.

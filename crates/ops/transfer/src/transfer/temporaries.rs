@@ -1,7 +1,8 @@
 //! Temporary files, and their removal if the process must end early.
 //!
 //! A name is recorded from before the file is created until after it is gone. The code that
-//! ends the process on a signal can therefore remove all of them at any moment, whatever calls the other threads are in.
+//! ends the process on a signal can therefore remove all of them at any moment, whatever calls the other threads are
+//! in.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -113,8 +114,8 @@ impl Temporaries {
         self.maker(name).is_some()
     }
 
-    /// Whether the maker of a temporary file is gone: a process of this machine that has ended, or one of another machine whose
-    /// file has not been touched for a day. `changed` is when the file's attributes last changed.
+    /// Whether the maker of a temporary file is gone: a process of this machine that has ended, or one of another
+    /// machine whose file has not been touched for a day. `changed` is when the file's attributes last changed.
     pub(crate) fn is_abandoned(&self, name: &CStr, changed: Timestamp) -> bool {
         const DAY: i64 = 24 * 60 * 60;
         let Some((machine_of_it, process)) = self.maker(name) else { return false };
@@ -146,8 +147,8 @@ fn process() -> NonZeroI32 {
     *PROCESS.get_or_init(|| rustix::process::getpid().as_raw_nonzero())
 }
 
-/// This machine, or container: process IDs have a meaning in one PID namespace of one machine, until it is restarted. Two machines may
-/// have the same name. What cannot be read is replaced by something unique.
+/// This machine, or container: process IDs have a meaning in one PID namespace of one machine, until it is restarted.
+/// Two machines may have the same name. What cannot be read is replaced by something unique.
 fn machine() -> u32 {
     static MACHINE: OnceLock<u32> = OnceLock::new();
     *MACHINE.get_or_init(|| {
@@ -181,8 +182,8 @@ fn has_ended(process: i32) -> bool {
     is_gone || std::fs::read(format!("/proc/{process}/stat")).is_ok_and(|stat| is_zombie(&stat))
 }
 
-/// Whether `/proc/PID/stat` says so. The name of the program, in parentheses, may have any bytes. The first thread may have ended
-/// before the others, whose number is in the 20th field.
+/// Whether `/proc/PID/stat` says so. The name of the program, in parentheses, may have any bytes. The first thread may
+/// have ended before the others, whose number is in the 20th field.
 fn is_zombie(stat: &[u8]) -> bool {
     let Some(name_end) = stat.iter().rposition(|&b| b == b')') else { return false };
     let mut fields = stat[name_end + 1..].split(|&b| b == b' ').skip(1);

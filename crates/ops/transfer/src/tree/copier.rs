@@ -29,8 +29,8 @@ pub(super) fn with_buffer<R>(run: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     BUFFER.with_borrow_mut(run)
 }
 
-/// Moves the data of copies into a tree, and remembers between which devices that can be done how. A large file is copied in chunks,
-/// by several threads if the calls of one wait.
+/// Moves the data of copies into a tree, and remembers between which devices that can be done how. A large file is
+/// copied in chunks, by several threads if the calls of one wait.
 #[derive(Debug)]
 pub(super) struct Copier {
     mover: Mover<'static>,

@@ -52,8 +52,9 @@ impl<V: Volume> Tree<V> {
         Ok(expected.is_same(&Version::of(&after)))
     }
 
-    /// Copies the file at `path` of another tree to this one, where it is staged as by [`Tree::stage`]. Data moves in the way that
-    /// the volume can do best. The source is examined again at the end, and only then compared with the copy, if that is wanted.
+    /// Copies the file at `path` of another tree to this one, where it is staged as by [`Tree::stage`]. Data moves in
+    /// the way that the volume can do best. The source is examined again at the end, and only then compared with the
+    /// copy, if that is wanted.
     ///
     /// # Errors
     /// The first of any call. Then nothing is left of the copy.

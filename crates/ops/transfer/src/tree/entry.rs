@@ -11,7 +11,8 @@ use crate::transfer::attributes::{Attributes, XattrValues};
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its type, size, mode, owner, group, time, device, inode and number of links, and whether something is mounted on it.
+    /// Its type, size, mode, owner, group, time, device, inode and number of links, and whether something is mounted on
+    /// it.
     pub metadata: Metadata,
     /// Where a symbolic link leads; empty for anything else.
     pub target: Vec<u8>,

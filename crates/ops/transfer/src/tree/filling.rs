@@ -39,9 +39,9 @@ pub enum Unfilled<E> {
 pub type Take<'a> = &'a mut dyn FnMut(&[u8], u64) -> bool;
 
 impl<V: Volume> Tree<V> {
-    /// Fills a staged file; none if it is to be empty. `read` gets a range of its contents and a buffer, and passes on what it reads, in
-    /// order; it is called by several threads at once, and fails if what it passes on is not taken. That is so after an error, and
-    /// once the tree is cancelled.
+    /// Fills a staged file; none if it is to be empty. `read` gets a range of its contents and a buffer, and passes on
+    /// what it reads, in order; it is called by several threads at once, and fails if what it passes on is not taken.
+    /// That is so after an error, and once the tree is cancelled.
     ///
     /// # Errors
     /// The first of any part. Then the file may have some of its contents.

@@ -25,14 +25,14 @@ pub struct Listing<V: Volume> {
 }
 
 impl<V: Volume> Listing<V> {
-    /// The path of the mount point that the directory is, or is below; none if it is in the same file system, and the same part
-    /// of it, as the root.
+    /// The path of the mount point that the directory is, or is below; none if it is in the same file system, and the
+    /// same part of it, as the root.
     pub fn mount(&self) -> Option<&[u8]> {
         self.mount.as_deref()
     }
 
-    /// Passes the next entries on, or why one cannot be examined; whether there may be more. Entries that have vanished since
-    /// the directory was read are left out.
+    /// Passes the next entries on, or why one cannot be examined; whether there may be more. Entries that have vanished
+    /// since the directory was read are left out.
     ///
     /// # Errors
     /// That of reading the directory.

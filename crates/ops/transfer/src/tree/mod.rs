@@ -1,4 +1,5 @@
-//! One tree of a volume, for callers that do not traverse it themselves: Spark's tasks, each of which gets some entries of a plan.
+//! One tree of a volume, for callers that do not traverse it themselves: Spark's tasks, each of which gets some entries
+//! of a plan.
 //!
 //! ```text
 //!  path ─► the directory that the entry is in ─► one operation on a name in it
@@ -7,16 +8,16 @@
 //!  copy: source, open ─► temporary file ─► data ─► source examined again      install: attributes, close, time, rename
 //! ```
 //!
-//! **Paths** are bytes, relative to the root: names with slashes between them, none of which is empty, `.` or `..`. The root
-//! itself is the empty path. It may be a symbolic link, and is opened once; below it, no link is followed.
+//! **Paths** are bytes, relative to the root: names with slashes between them, none of which is empty, `.` or `..`. The
+//! root itself is the empty path. It may be a symbolic link, and is opened once; below it, no link is followed.
 //!
-//! **No directory stays open between calls**, except for the root and those of unfinished listings and copies. A handle that
-//! was kept could belong to a directory that has been moved out of the tree, or that another one has replaced, and deletions
-//! would hit what nobody planned. Reaching a directory anew is a single system call on Linux, however deep it is
-//! ([`millstream_vfs::Dir::open_below`]).
+//! **No directory stays open between calls**, except for the root and those of unfinished listings and copies. A handle
+//! that was kept could belong to a directory that has been moved out of the tree, or that another one has replaced, and
+//! deletions would hit what nobody planned. Reaching a directory anew is a single system call on Linux, however deep it
+//! is ([`millstream_vfs::Dir::open_below`]).
 //!
-//! **What is mounted in the tree** is listed and written to, but [`Tree::remove`] removes nothing of it, however far below the
-//! mount point. Listings say what belongs to a mount, so that a plan can leave it out.
+//! **What is mounted in the tree** is listed and written to, but [`Tree::remove`] removes nothing of it, however far
+//! below the mount point. Listings say what belongs to a mount, so that a plan can leave it out.
 //!
 //! Many threads may use a tree at once.
 

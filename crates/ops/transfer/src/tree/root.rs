@@ -168,7 +168,8 @@ impl<V: Volume> Tree<V> {
         self.directory(&at.parent, MountBehavior::Enter)
     }
 
-    /// Makes a directory, and those above it that are missing, up to and above the root. One that exists stays as it is.
+    /// Makes a directory, and those above it that are missing, up to and above the root. One that exists stays as it
+    /// is.
     ///
     /// # Errors
     /// Those of making it; `ENOTDIR` or `ELOOP` if something above it is no directory, `EEXIST` if it is none itself.
@@ -211,8 +212,9 @@ impl<V: Volume> Tree<V> {
         }
     }
 
-    /// Makes something that replaces whatever is there, except for a directory. It is made under the name `temporary` first. Extended
-    /// attributes that are carried are those of the same path in the tree `from`. An attribute that it could not get is returned.
+    /// Makes something that replaces whatever is there, except for a directory. It is made under the name `temporary`
+    /// first. Extended attributes that are carried are those of the same path in the tree `from`. An attribute that it
+    /// could not get is returned.
     ///
     /// # Errors
     /// Those of making it or of the rename. Then it does not exist.
@@ -241,8 +243,8 @@ impl<V: Volume> Tree<V> {
         made.map_err(TreeError::of(path))
     }
 
-    /// Makes a hard link to the entry at `other`, in the place of whatever is there, except for a directory. It is made under the
-    /// name `temporary` first.
+    /// Makes a hard link to the entry at `other`, in the place of whatever is there, except for a directory. It is made
+    /// under the name `temporary` first.
     ///
     /// # Errors
     /// Those of making it, or of the rename. Then it does not exist.
@@ -258,8 +260,8 @@ impl<V: Volume> Tree<V> {
         made.map_err(TreeError::of(path))
     }
 
-    /// Sets those attributes of an entry that differ. A link gets its own. Extended attributes that are carried are those of the
-    /// same path in the tree `from`.
+    /// Sets those attributes of an entry that differ. A link gets its own. Extended attributes that are carried are
+    /// those of the same path in the tree `from`.
     ///
     /// # Errors
     /// The first of any call; the others are made nevertheless.

@@ -58,8 +58,8 @@ impl<V: Volume> Staged<V> {
         self.wanted.mtime = Some(mtime);
     }
 
-    /// Gives the file its attributes and its name, in the place of whatever is there except for a directory. An attribute that it
-    /// could not get is returned: that is no reason to have no copy.
+    /// Gives the file its attributes and its name, in the place of whatever is there except for a directory. An
+    /// attribute that it could not get is returned: that is no reason to have no copy.
     ///
     /// # Errors
     /// The first of any other call. Then the file is removed, and what was there stays.
@@ -104,8 +104,8 @@ impl<V: Volume> Drop for Staged<V> {
 }
 
 impl<V: Volume> Tree<V> {
-    /// Creates an empty file under the name `temporary` in the directory of `path`, whose name and attributes it gets when it is
-    /// installed. If it gets a mode then, nobody can open it before who may not do so then.
+    /// Creates an empty file under the name `temporary` in the directory of `path`, whose name and attributes it gets
+    /// when it is installed. If it gets a mode then, nobody can open it before who may not do so then.
     ///
     /// # Errors
     /// Those of creating it.
@@ -133,8 +133,8 @@ impl<V: Volume> Tree<V> {
     }
 }
 
-/// The mode to make a file with that will have the mode `last`. It is that one, which saves setting it, if it does not matter for
-/// anybody else which owner and group the file has until it gets its own.
+/// The mode to make a file with that will have the mode `last`. It is that one, which saves setting it, if it does not
+/// matter for anybody else which owner and group the file has until it gets its own.
 fn mode_at_first(last: u32) -> u32 {
     let (owner, group, others) = (last >> 6 & 7, last >> 3 & 7, last & 7);
     let is_independent = group == others && others & !owner == 0;

@@ -445,7 +445,8 @@ fn a_directory_that_was_replaced_is_not_used_any_more() {
     assert_eq!(names(&top.join("tree/d")), [b"new"]);
 }
 
-/// While one thread exchanges a directory of the path and a link to the outside, another one writes, amends and deletes below it.
+/// While one thread exchanges a directory of the path and a link to the outside, another one writes, amends and deletes
+/// below it.
 #[test]
 fn nothing_outside_is_touched_while_links_come_and_go() {
     let scratch = tempfile::tempdir().expect("scratch");

@@ -1,5 +1,6 @@
-//! The chain of providers of credentials, in the order of Amazon's tools: the environment, a web identity token, the profile,
-//! container credentials, the instance metadata service. The first that has any is asked again before they end.
+//! The chain of providers of credentials, in the order of Amazon's tools: the environment, a web identity token, the
+//! profile, container credentials, the instance metadata service. The first that has any is asked again before they
+//! end.
 
 use std::sync::{Mutex, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
@@ -46,7 +47,8 @@ impl Chain {
         Chain { service: None, http: Http::new(&[]), current, renewal: Mutex::default() }
     }
 
-    /// The credentials of now, renewed if they are about to end: by one thread, while others use those that are good yet.
+    /// The credentials of now, renewed if they are about to end: by one thread, while others use those that are good
+    /// yet.
     pub(super) fn credentials(&self) -> Option<Credentials> {
         if let (Some(service), true) = (&self.service, self.ends_within(MARGIN)) {
             let is_over = self.ends_within(Duration::ZERO);

@@ -1,8 +1,8 @@
-//! Where buckets are and who asks for them, as Amazon's own tools find out: the environment, the profiles in `~/.aws`, and the
-//! services that containers and machines of Amazon have.
+//! Where buckets are and who asks for them, as Amazon's own tools find out: the environment, the profiles in `~/.aws`,
+//! and the services that containers and machines of Amazon have.
 //!
-//! <https://docs.aws.amazon.com/sdkref/latest/guide/settings-reference.html>. Profiles of single sign-on and those that take
-//! another role are not supported; `aws configure export-credentials` gives their credentials.
+//! <https://docs.aws.amazon.com/sdkref/latest/guide/settings-reference.html>. Profiles of single sign-on and those that
+//! take another role are not supported; `aws configure export-credentials` gives their credentials.
 
 mod credentials;
 mod profile;

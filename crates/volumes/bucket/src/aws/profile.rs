@@ -1,7 +1,7 @@
 //! The profiles in `~/.aws/credentials` and `~/.aws/config`.
 //!
-//! <https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html>. Lines that are indented belong to the setting above them,
-//! and are not read.
+//! <https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html>. Lines that are indented belong to the setting
+//! above them, and are not read.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

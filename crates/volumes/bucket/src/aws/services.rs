@@ -1,5 +1,5 @@
-//! What hands out credentials for a time: a program that the profile names, the token service for the identity of a container
-//! (EKS), the service of a container (ECS, EKS) and that of a machine (EC2).
+//! What hands out credentials for a time: a program that the profile names, the token service for the identity of a
+//! container (EKS), the service of a container (ECS, EKS) and that of a machine (EC2).
 //!
 //! <https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>
 

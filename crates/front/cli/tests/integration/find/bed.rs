@@ -327,8 +327,8 @@ fn sorted(bytes: &[u8]) -> Vec<String> {
     if bytes.is_empty() { Vec::new() } else { pieces }
 }
 
-/// A message of findutils 4.9 in the words of 4.11, which ours follow; `newest.rs` has those to the letter. Quotes around
-/// the argument of a number, which 4.9 does not have, are taken away from both.
+/// A message of findutils 4.9 in the words of 4.11, which ours follow; `newest.rs` has those to the letter. Quotes
+/// around the argument of a number, which 4.9 does not have, are taken away from both.
 fn in_newer_words(message: &str) -> String {
     for name in ["-inum", "-links", "-uid", "-gid"] {
         let older = message.strip_prefix("find: invalid argument `");

@@ -97,8 +97,8 @@ fn fill(source: &str, found: &str) -> impl FnOnce(&Path) {
     }
 }
 
-/// Whether source and destination are of kinds for which releases since 9.1 differ, or of which a directory is in the way of
-/// a file; `newest/cases.txt` has those.
+/// Whether source and destination are of kinds for which releases since 9.1 differ, or of which a directory is in the
+/// way of a file; `newest/cases.txt` has those.
 fn is_newer(source: &str, found: &str, options: &str) -> bool {
     options.contains('b') && (source.contains("directory") || found.contains("directory"))
 }

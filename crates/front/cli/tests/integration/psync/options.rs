@@ -30,9 +30,9 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Without what psync does better: holes of the source stay holes without -S, deleting before the transfer leaves no other
-    /// times in directories, and times are compared to the nanosecond. With a list that differs rsync says of the mode, which has the
-    /// list's mask, different things in a dry run.
+    /// Without what psync does better: holes of the source stay holes without -S, deleting before the transfer leaves
+    /// no other times in directories, and times are compared to the nanosecond. With a list that differs rsync says of
+    /// the mode, which has the list's mask, different things in a dry run.
     fn without_promises_of_ours(mut self, line: &str) -> Outcome {
         let keeps_holes = |word: &str| {
             word == "--sparse" || (word.starts_with('-') && !word.starts_with("--") && word.contains('S'))
@@ -51,8 +51,8 @@ impl Outcome {
         self
     }
 
-    /// As if no name of a file had been copied, and all were linked to one that is not told. Which of those that are there already
-    /// stay, and which are linked to them, is left open, too.
+    /// As if no name of a file had been copied, and all were linked to one that is not told. Which of those that are
+    /// there already stay, and which are linked to them, is left open, too.
     fn with_any_leader(mut self, linked: &BTreeSet<String>) -> Outcome {
         let is_linked = |line: &str| path_of(line).is_some_and(|path| linked.contains(path));
         self.lines.retain(|line| line.contains("+++++++++") || !is_linked(line));

@@ -67,7 +67,8 @@ fn an_empty_source_deletes_nothing() {
     }
 }
 
-/// Issue 36: a destination that is made for several sources was open to all, whatever the directory was whose contents go into it.
+/// Issue 36: a destination that is made for several sources was open to all, whatever the directory was whose contents
+/// go into it.
 #[test]
 fn a_destination_of_several_sources_is_as_closed_as_the_first() {
     for (words, expected) in [
@@ -502,7 +503,8 @@ fn mounts_in_the_destination_are_not_emptied() {
     }
 }
 
-/// A default access control list in the destination takes permissions from what is made there, whatever mode is asked for.
+/// A default access control list in the destination takes permissions from what is made there, whatever mode is asked
+/// for.
 #[test]
 fn modes_survive_an_inherited_list() {
     let scratch = Scratch::new();
@@ -549,7 +551,8 @@ fn nothing_makes_way_for_what_cannot_be_copied() {
     assert!(holds(&scratch, "d/f/x/keep"), "{said}");
 }
 
-/// A file of the destination that is newer stays under each of its names, and a listed path that is missing deletes nothing.
+/// A file of the destination that is newer stays under each of its names, and a listed path that is missing deletes
+/// nothing.
 #[test]
 fn newer_files_and_lists_lose_nothing() {
     if is_rsync() {

@@ -169,7 +169,8 @@ fn whatever_step_the_undoing_is_interrupted_at_no_other_compaction_misses_files(
     }
 }
 
-/// Kept files, an output, a checksum file and directories, each made immutable or append-only before or during the undoing.
+/// Kept files, an output, a checksum file and directories, each made immutable or append-only before or during the
+/// undoing.
 #[test]
 fn files_that_cannot_be_moved_are_named_before_anything_is_undone() {
     for (begun, flag, name) in [
