@@ -30,6 +30,17 @@
 //! The answers have the same order: for a step, `u8` action (0: none), `u8` reason, `u8` whether an entry has to be
 //! removed first, `u32` differing attributes, and the prefixed letters; for 4 and 5, a flag; for 6 and 7, the prefixed
 //! letters.
+//!
+//! Changes, of which each has at most one line:
+//!
+//! ```text
+//! u8 flags        1 lines show letters, 2 all bytes that are not ASCII are escaped
+//! then for each change:
+//!   u8 flags      1 deleted, 2 a directory, 4 has a target, 8 the target is another name of the same file
+//!   prefixed letters, prefixed name, and prefixed target if there is one
+//! ```
+//!
+//! The lines are UTF-8, and each ends with a newline, which no name in them has.
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass};
@@ -38,6 +49,7 @@ use millstream_rsync_rules::decision::{
     Action, Comparing, Comparison, Deletion, Entry, Facts, Kinds, Missing, Newer, Present, Preserved, Reason,
     Rules, Step, Times,
 };
+use millstream_rsync_rules::itemize::{self, Change, Form, HighBytes, Target};
 use millstream_rsync_rules::times::TimeAccuracy;
 use millstream_vfs::{FileKind, Timestamp};
 use millstream_wire::{Decoder, Encoder, Malformed};
@@ -84,6 +96,41 @@ fn answers(questions: &[u8]) -> Result<Vec<u8>, Malformed> {
         }
     }
     Ok(out.into_bytes())
+}
+
+/// `static native byte[] linesOf(byte[] changes)`: see above.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_tree_NativeSyncRules_linesOf<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    changes: JByteArray<'local>,
+) -> jbyteArray {
+    guard(&mut env, std::ptr::null_mut(), |env| {
+        let changes = bytes(env, &changes)?;
+        let lines = lines(&changes).map_err(|Malformed| Failure::Argument("malformed changes"))?;
+        Ok(env.byte_array_from_slice(&lines)?.into_raw())
+    })
+}
+
+fn lines(changes: &[u8]) -> Result<Vec<u8>, Malformed> {
+    let mut changes = Decoder::new(changes);
+    let flags = changes.u8()?;
+    let form = if flags & 1 != 0 { Form::Items } else { Form::Names };
+    let high = if flags & 2 != 0 { HighBytes::Escaped } else { HighBytes::Utf8 };
+    let mut out = Vec::new();
+    while !changes.is_empty() {
+        let is = changes.u8()?;
+        let (letters, name) = (changes.prefixed()?, changes.prefixed()?);
+        let target = if is & 4 != 0 { Some(changes.prefixed()?) } else { None };
+        let is_directory = is & 2 != 0;
+        if is & 1 != 0 {
+            itemize::deletion(name, is_directory, form, high, &mut out);
+        } else {
+            let target = target.map(if is & 8 != 0 { Target::Name } else { Target::OfLink });
+            itemize::change(&Change { letters, name, is_directory, target }, form, high, &mut out);
+        }
+    }
+    Ok(out)
 }
 
 fn rules(from: &mut Decoder<'_>) -> Result<Rules, Malformed> {
@@ -206,5 +253,13 @@ mod tests {
     fn questions_and_answers_are_the_shared_vectors() {
         let found = answers(&vector("sync-questions.hex")).expect("questions");
         assert_eq!(found, vector("sync-answers.hex"));
+    }
+
+    #[test]
+    fn changes_are_the_shared_vector() {
+        let found = lines(&vector("sync-changes.hex")).expect("changes");
+        let expected =
+            ">f+++++++++ s/\\#303\\#251\ncL+++++++++ s/l -> t\nhf          s/h => s/g\n*deleting   s/d/\n";
+        assert_eq!(String::from_utf8_lossy(&found), expected);
     }
 }

@@ -68,24 +68,27 @@ pub enum HighBytes {
     Printed,
 }
 
-/// Appends the letters that say what changes.
-pub fn letters(update: Update, kind: FileKind, differs: Difference, out: &mut Vec<u8>) {
-    out.push(update.letter());
-    out.push(match kind {
+/// The letters that say what changes.
+pub fn letters(update: Update, kind: FileKind, differs: Difference) -> [u8; 11] {
+    let mut letters = [b' '; 11];
+    letters[0] = update.letter();
+    letters[1] = match kind {
         FileKind::File => b'f',
         FileKind::Directory => b'd',
         FileKind::Symlink => b'L',
         FileKind::CharDevice | FileKind::BlockDevice => b'D',
         _ => b'S',
-    });
+    };
+    let differing = &mut letters[2..];
     if differs.contains(Difference::NEW) {
-        return out.extend_from_slice(b"+++++++++");
+        differing.fill(b'+');
+        return letters;
     }
     if differs.is_empty() {
-        return out.extend_from_slice(b"         ");
+        return letters;
     }
     let time = if differs.contains(Difference::TIME_OF_RUN) { b'T' } else { b't' };
-    for (difference, letter) in [
+    let each = [
         (Difference::CONTENTS, b'c'),
         (Difference::SIZE, b's'),
         (Difference::TIME | Difference::TIME_OF_RUN, time),
@@ -95,9 +98,20 @@ pub fn letters(update: Update, kind: FileKind, differs: Difference, out: &mut Ve
         (Difference::empty(), b'u'),
         (Difference::ACL, b'a'),
         (Difference::XATTR, b'x'),
-    ] {
-        out.push(if differs.intersects(difference) { letter } else { b'.' });
+    ];
+    for (place, (difference, letter)) in differing.iter_mut().zip(each) {
+        *place = if differs.intersects(difference) { letter } else { b'.' };
     }
+    letters
+}
+
+/// How much a line shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Names (`-v`). Nothing but a directory has a line if at most its attributes are set.
+    Names,
+    /// The letters and the name (`-i`).
+    Items,
 }
 
 /// What the name of an entry leads to.
@@ -109,16 +123,38 @@ pub enum Target<'a> {
     Name(&'a [u8]),
 }
 
-/// Appends the name of an entry in the transfer, with a slash for a directory, what it leads to, and a newline.
-pub fn name(name: &[u8], is_directory: bool, target: Option<Target<'_>>, high: HighBytes, out: &mut Vec<u8>) {
-    if name.is_empty() {
+/// An entry that changes, or that is noted because it does not.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// As [`letters`] returns them.
+    pub letters: &'a [u8],
+    /// Its name in the transfer; empty for the root.
+    pub name: &'a [u8],
+    /// Whether a slash ends its name.
+    pub is_directory: bool,
+    /// What it leads to, if it is a link or becomes one.
+    pub target: Option<Target<'a>>,
+}
+
+/// Appends the line about a change: the name of a directory ends with a slash, and what an entry leads to follows.
+pub fn change(change: &Change<'_>, form: Form, high: HighBytes, out: &mut Vec<u8>) {
+    let sets_attributes = change.letters.first() == Some(&Update::Attributes.letter());
+    match form {
+        Form::Names if sets_attributes && !change.is_directory => return,
+        Form::Names => {}
+        Form::Items => {
+            out.extend_from_slice(change.letters);
+            out.push(b' ');
+        }
+    }
+    if change.name.is_empty() {
         out.push(b'.');
     }
-    escape(name, high, out);
-    if is_directory {
+    escape(change.name, high, out);
+    if change.is_directory {
         out.push(b'/');
     }
-    let target = target.map(|target| match target {
+    let target = change.target.map(|target| match target {
         Target::OfLink(target) => (b" -> ", target),
         Target::Name(target) => (b" => ", target),
     });
@@ -130,8 +166,11 @@ pub fn name(name: &[u8], is_directory: bool, target: Option<Target<'_>>, high: H
 }
 
 /// Appends that an entry of the destination is deleted; the name of a directory ends with a slash.
-pub fn deletion(path: &[u8], is_directory: bool, is_itemized: bool, high: HighBytes, out: &mut Vec<u8>) {
-    out.extend_from_slice(if is_itemized { b"*deleting   " } else { b"deleting " });
+pub fn deletion(path: &[u8], is_directory: bool, form: Form, high: HighBytes, out: &mut Vec<u8>) {
+    out.extend_from_slice(match form {
+        Form::Names => b"deleting ",
+        Form::Items => b"*deleting   ",
+    });
     escape(path, high, out);
     out.extend_from_slice(if is_directory { b"/\n" } else { b"\n" });
 }
@@ -162,6 +201,55 @@ fn octal(byte: u8, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_name_what_changes() {
+        let file = Change { letters: b">f+++++++++", name: b"a/b", is_directory: false, target: None };
+        let root = Change { letters: b".d..t......", name: b"", is_directory: true, target: None };
+        let link = Change { letters: b"cL+++++++++", target: Some(Target::OfLink(b"t\n")), ..file };
+        let other = Change { letters: b"hf         ", target: Some(Target::Name(b"c")), ..file };
+        let same = Change { letters: b".f...p.....", ..file };
+        for (of, names, items) in [
+            (file, "a/b\n", ">f+++++++++ a/b\n"),
+            (root, "./\n", ".d..t...... ./\n"),
+            (Change { name: b"d", ..root }, "d/\n", ".d..t...... d/\n"),
+            (link, "a/b -> t\\#012\n", "cL+++++++++ a/b -> t\\#012\n"),
+            (other, "a/b => c\n", "hf          a/b => c\n"),
+            (same, "", ".f...p..... a/b\n"),
+        ] {
+            for (form, expected) in [(Form::Names, names), (Form::Items, items)] {
+                let mut out = Vec::new();
+                change(&of, form, HighBytes::Utf8, &mut out);
+                assert_eq!(String::from_utf8_lossy(&out), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn lines_name_what_is_deleted() {
+        let mut out = Vec::new();
+        deletion(b"d", true, Form::Items, HighBytes::Utf8, &mut out);
+        deletion(b"f\xff", false, Form::Names, HighBytes::Utf8, &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), "*deleting   d/\ndeleting f\\#377\n");
+    }
+
+    #[test]
+    fn control_characters_escapes_and_invalid_bytes_are_escaped() {
+        for (name, expected) in [
+            (&b"a\nb"[..], "a\\#012b"),
+            (b"\t\x7f", "\t\x7f"),
+            (b"\\#012", "\\#134#012"),
+            (b"\\#12", "\\#12"),
+            ("é漢🙂".as_bytes(), "é漢🙂"),
+            (b"\xff\xe9a", "\\#377\\#351a"),
+            (b"a\xc3", "a\\#303"),
+            (b"\xed\xa0\x80", "\\#355\\#240\\#200"),
+        ] {
+            let mut out = Vec::new();
+            escape(name, HighBytes::Utf8, &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), expected);
+        }
+    }
 
     #[test]
     fn bytes_that_are_not_ascii() {

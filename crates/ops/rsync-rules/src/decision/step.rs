@@ -289,9 +289,7 @@ impl Rules {
 }
 
 fn itemized(update: Update, kind: FileKind, differs: Difference) -> Vec<u8> {
-    let mut out = Vec::with_capacity(11);
-    letters(update, kind, differs, &mut out);
-    out
+    letters(update, kind, differs).into()
 }
 
 /// Simple ETags of two objects are checksums of what is in them. Those of multipart uploads have a dash.

@@ -1,6 +1,6 @@
 //! Lines about changes, in the form of rsync's `--itemize-changes`, and records of them.
 
-use millstream_rsync_rules::itemize::{self, Difference, HighBytes, Target, Update};
+use millstream_rsync_rules::itemize::{self, Difference, Form, HighBytes, Target, Update, letters};
 use millstream_text::json::Object;
 use millstream_vfs::FileKind;
 
@@ -45,17 +45,11 @@ impl Report {
         match self {
             Report::Nothing => {}
             _ if is_nothing && self != Report::AllItems => {}
-            Report::Names if change.update == Update::Attributes && change.kind != FileKind::Directory => {}
-            Report::Names => name(change, high, out),
-            Report::Items | Report::AllItems => {
-                itemize::letters(change.update, change.kind, change.differs, out);
-                out.push(b' ');
-                name(change, high, out);
-            }
+            Report::Names => line(change, Form::Names, high, out),
+            Report::Items | Report::AllItems => line(change, Form::Items, high, out),
             Report::Json => {
                 let action = in_words(word(change.update), execution);
-                let mut changes = Vec::new();
-                itemize::letters(change.update, change.kind, change.differs, &mut changes);
+                let changes = letters(change.update, change.kind, change.differs);
                 let mut object = Object::begin(out)
                     .string("action", &action)
                     .string("path", change.name)
@@ -88,8 +82,8 @@ impl Report {
                     .string("path", path)
                     .end();
             }
-            Report::Names => itemize::deletion(path, is_directory, false, high, out),
-            Report::Items | Report::AllItems => itemize::deletion(path, is_directory, true, high, out),
+            Report::Names => itemize::deletion(path, is_directory, Form::Names, high, out),
+            Report::Items | Report::AllItems => itemize::deletion(path, is_directory, Form::Items, high, out),
         }
     }
 }
@@ -111,9 +105,14 @@ fn word(update: Update) -> &'static str {
     }
 }
 
-fn name(change: &Change<'_>, high: HighBytes, out: &mut Vec<u8>) {
-    let target = change.target.map(if change.update == Update::Link { Target::Name } else { Target::OfLink });
-    itemize::name(change.name, change.kind == FileKind::Directory, target, high, out);
+fn line(change: &Change<'_>, form: Form, high: HighBytes, out: &mut Vec<u8>) {
+    let change = itemize::Change {
+        letters: &letters(change.update, change.kind, change.differs),
+        name: change.name,
+        is_directory: change.kind == FileKind::Directory,
+        target: change.target.map(if change.update == Update::Link { Target::Name } else { Target::OfLink }),
+    };
+    itemize::change(&change, form, high, out);
 }
 
 #[cfg(test)]

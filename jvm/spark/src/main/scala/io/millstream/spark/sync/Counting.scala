@@ -50,13 +50,13 @@ private[sync] final class Counting(work: WorkingDirectory) {
 
   /**
    * Lines about entries that were or would be changed, and about unchanged ones if they were noted, one part after the
-   * other, as [[Itemized.line]] formats them.
+   * other, as [[Itemized]] formats them.
    */
   def lines(options: SyncOptions): Iterator[String] =
     if (parts.isEmpty) Iterator.empty
     else {
       val shown = manifest.filter(col("status").isin(Status.Done, Status.Grown, Status.Wanted, Status.Same))
-      shown.toLocalIterator().asScala.flatMap(Itemized.line(_, options.prefix, options.items, options.asciiOutput))
+      Itemized(options.prefix, options.items, options.asciiOutput).lines(shown.toLocalIterator().asScala)
     }
 
   /** Notices that are not errors. */

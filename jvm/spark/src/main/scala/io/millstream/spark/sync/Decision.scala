@@ -197,7 +197,8 @@ private[sync] object Decision {
     out.toByteArray
   }
 
-  private def bits(flags: Boolean*): Int = flags.zipWithIndex.collect { case (true, bit) => 1 << bit }.sum
+  /** Flags as one number, the first of them in the lowest bit. */
+  def bits(flags: Boolean*): Int = flags.zipWithIndex.collect { case (true, bit) => 1 << bit }.sum
 
   private def write(rules: Rules, out: WireWriter): Unit = {
     val preserved = rules.preserved

@@ -79,6 +79,7 @@ class HardLinksTest {
     val Seq(step) =
       HardLinks.of(Seq(name("a", Some(entry("a", ""))), name("b", Some(entry("b", "").copy(mode = Some(0))))), rules)
     assertEquals("hf...p.....", step.changes)
-    assertEquals(Some("hf...p..... s/b => s/a"), Itemized.line(Outcome.of(step, Status.Done), "s", isItemized = true))
+    val lines = Itemized("s", isItemized = true).lines(Iterator(Outcome.of(step, Status.Done)))
+    assertEquals(Seq("hf...p..... s/b => s/a"), lines.toSeq)
   }
 }

@@ -1,6 +1,8 @@
 package io.millstream.spark.sync
 
 import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
+import java.nio.file.{Files, Path}
+import java.util.HexFormat
 
 import org.junit.jupiter.api.Assertions.{assertArrayEquals, assertEquals}
 import org.junit.jupiter.api.Test
@@ -56,48 +58,42 @@ class ItemizedTest {
     assertEquals("cLc.t......", changes(link, Some(entry(Kind.Link, seconds = 90, target = Some("u"))), leavesLinks))
   }
 
-  @Test def lines(): Unit = {
-    def line(
-        action: String,
-        kind: String,
-        path: String,
-        changes: String,
-        isItemized: Boolean,
-        prefix: String = "",
-        target: Option[String] = None) =
-      Itemized.line(
-        Outcome(path, action, "", Status.Done, kind, changes = changes, target = target),
-        prefix,
-        isItemized)
-    assertEquals(Some(">f+++++++++ a/b"), line(Action.Copy, Kind.File, "a/b", ">f+++++++++", isItemized = true))
-    assertEquals(Some("s/a/b"), line(Action.Copy, Kind.File, "a/b", ">f+++++++++", isItemized = false, prefix = "s"))
-    assertEquals(Some(".d..t...... ./"), line(Action.Amend, Kind.Directory, "", ".d..t......", isItemized = true))
-    assertEquals(Some("s/"), line(Action.Amend, Kind.Directory, "", ".d..t......", isItemized = false, prefix = "s"))
+  private val all = Seq(
+    Outcome("é", Action.Copy, "", Status.Done, Kind.File, changes = ">f+++++++++"),
+    Outcome("l", Action.Link, "", Status.Done, Kind.Link, changes = "cL+++++++++", target = Some("t")),
+    Outcome("h", Action.HardLink, "", Status.Done, Kind.File, changes = "hf         ", target = Some("g")),
+    Outcome("d", Action.Delete, "", Status.Done, Kind.Directory))
+
+  @Test def linesNameWhatChanges(): Unit = {
     assertEquals(
-      Some("cL+++++++++ l -> t"),
-      line(Action.Link, Kind.Link, "l", "cL+++++++++", isItemized = true, target = Some("t")))
-    assertEquals(Some("*deleting   d/"), line(Action.Delete, Kind.Directory, "d", "", isItemized = true))
-    assertEquals(Some("deleting f"), line(Action.Delete, Kind.File, "f", "", isItemized = false))
-    assertEquals(None, line(Action.Amend, Kind.File, "f", ".f...p.....", isItemized = false))
-    assertEquals(None, line(Action.Amend, Kind.Directory, "d", "", isItemized = true))
+      Seq(">f+++++++++ s/é", "cL+++++++++ s/l -> t", "hf          s/h => s/g", "*deleting   s/d/"),
+      Itemized("s", isItemized = true).lines(all.iterator).toSeq)
+    assertEquals(
+      Seq("\\#303\\#251", "l -> t", "h => g", "deleting d/"),
+      Itemized("", isItemized = false, isAscii = true).lines(all.iterator).toSeq)
   }
 
-  @Test def namesAreEscapedAsByRsync(): Unit =
-    Seq("a\nb" -> "a\\#012b", "\t\u007f" -> "\t\u007f", "\\#012" -> "\\#134#012", "\\#12" -> "\\#12", "é漢🙂" -> "é漢🙂")
-      .foreach { case (name, expected) => assertEquals(expected, Itemized.escaped(name.getBytes(UTF_8))) }
-
-  @Test def whatIsNotAsciiIsEscapedInTheCLocale(): Unit =
+  @Test def whatDoesNotChangeHasNoLine(): Unit = {
+    val restored = Outcome("d", Action.Amend, "", Status.Done, Kind.Directory)
+    val amended = Outcome("f", Action.Amend, "", Status.Done, Kind.File, changes = ".f...p.....")
+    assertEquals(Nil, Itemized("", isItemized = false).lines(Iterator(restored, amended)).toSeq)
     assertEquals(
-      "\\#303\\#251\u007f\\#001\\#134#012",
-      Itemized.escaped("é\u007f\u0001\\#012".getBytes(UTF_8), isAscii = true))
+      Seq(".f...p..... f"),
+      Itemized("", isItemized = true).lines(Iterator(restored, amended)).toSeq)
+  }
 
-  @Test def bytesThatAreNoUtf8AreEscaped(): Unit =
-    Seq(
-      "\u00ff\u00e9a" -> "\\#377\\#351a",
-      "a\u00c3" -> "a\\#303",
-      "\u00ed\u00a0\u0080" -> "\\#355\\#240\\#200").foreach { case (name, expected) =>
-      assertEquals(expected, Itemized.escaped(name.getBytes(ISO_8859_1)))
-    }
+  @Test def namesMayHaveAnyBytes(): Unit = {
+    val copied = Outcome(Names.text("a\u00ff\n".getBytes(ISO_8859_1)), Action.Copy, "", Status.Done, Kind.File)
+    val many = Iterator.fill(3000)(copied.copy(changes = ">f+++++++++"))
+    val lines = Itemized("", isItemized = false).lines(many).toSeq
+    assertEquals(Set("a\\#377\\#012"), lines.toSet)
+    assertEquals(3000, lines.length)
+  }
+
+  @Test def changesAreTheSharedVector(): Unit = {
+    val vector = HexFormat.of().parseHex(Files.readString(Path.of("../../testdata/sync-changes.hex")).trim)
+    assertArrayEquals(vector, Itemized("s", isItemized = true, isAscii = true).changes(all))
+  }
 
   @Test def settingsHoldAnyBytes(): Unit = {
     val all = Array.tabulate(256)(_.toByte)
