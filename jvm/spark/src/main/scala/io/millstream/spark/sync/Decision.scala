@@ -147,28 +147,33 @@ private[sync] object Decision {
   def amendment(entry: Entry, found: Entry, rules: Rules): Option[Step] =
     asked(Question.Amendment, Seq(Some(entry) -> Some(found)), rules)(step).head
 
+  /** The steps for unchanged entries of the source, if these are noted. */
+  def stayingAll(paths: Seq[Sides], rules: Rules): Seq[Option[Step]] = asked(Question.Staying, paths, rules)(step)
+
   /** The step for an unchanged entry, if these are noted. */
   def staying(entry: Entry, found: Option[Entry], rules: Rules): Option[Step] =
-    asked(Question.Staying, Seq(Some(entry) -> found), rules)(step).head
+    stayingAll(Seq(Some(entry) -> found), rules).head
 
   /** Whether each decision needs the times that belong to the contents, which may cost a request. */
-  def needTimes(paths: Seq[Sides], rules: Rules): Seq[Boolean] = {
+  def needTimes(paths: Seq[Sides], rules: Rules): Seq[Boolean] = flags(Question.NeedsTimes, paths, rules)
+
+  /** Whether something of the destination is left alone at each of some paths, whatever the source has. */
+  def leave(paths: Seq[Sides], rules: Rules): Seq[Boolean] = flags(Question.Leaves, paths, rules)
+
+  /** The answers to a question about what both sides have; false where one of them has nothing. */
+  private def flags(question: Int, paths: Seq[Sides], rules: Rules): Seq[Boolean] = {
     def isBoth(sides: Sides) = sides._1.nonEmpty && sides._2.nonEmpty
-    val answers = asked(Question.NeedsTimes, paths.filter(isBoth), rules)((in, _) => in.u8() != 0).iterator
+    val answers = asked(question, paths.filter(isBoth), rules)((in, _) => in.u8() != 0).iterator
     paths.map(sides => isBoth(sides) && answers.next())
   }
 
-  /** Whether something of the destination is left alone, whatever the source has. */
-  def leaves(entry: Entry, found: Entry, rules: Rules): Boolean =
-    asked(Question.Leaves, Seq(Some(entry) -> Some(found)), rules)((in, _) => in.u8() != 0).head
+  /** The letters of `--itemize-changes` for files and links that are copied, often over something that was found. */
+  def lettersOfCopies(paths: Seq[Sides], rules: Rules): Seq[String] =
+    asked(Question.LettersOfCopy, paths, rules)((in, _) => letters(in))
 
-  /** The letters of `--itemize-changes` for a file or link that is copied over one that was found. */
-  def lettersOfCopy(entry: Entry, found: Entry, rules: Rules): String =
-    asked(Question.LettersOfCopy, Seq(Some(entry) -> Some(found)), rules)((in, _) => letters(in)).head
-
-  /** The letters for an entry that becomes a hard link to another one. */
-  def lettersOfLink(entry: Entry, found: Option[Entry], rules: Rules): String =
-    asked(Question.LettersOfLink, Seq(Some(entry) -> found), rules)((in, _) => letters(in)).head
+  /** The letters for entries that become hard links to others. */
+  def lettersOfLinks(paths: Seq[Sides], rules: Rules): Seq[String] =
+    asked(Question.LettersOfLink, paths, rules)((in, _) => letters(in))
 
   /** As `sync_rules.rs` reads them. */
   object Question {

@@ -11,14 +11,33 @@ import WorkingDirectory._
  * @param step its step, regardless of the other links
  * @param isShared whether the destination's file is also the copy of another file
  */
-final case class LinkCandidate(entry: Entry, found: Option[Entry], step: Option[Step], isShared: Boolean)
+final case class LinkName(entry: Entry, found: Option[Entry], step: Option[Step], isShared: Boolean)
+
+/**
+ * A link and the rules' answers about it, of which its step will be one.
+ *
+ * @param isLeft whether nothing is done there, whatever becomes of the other links
+ * @param staying the step if it is unchanged, if that is noted
+ * @param lettersOfCopy the letters if it is copied
+ * @param lettersOfLink the letters if it becomes a link to another one
+ */
+final case class LinkCandidate(
+    name: LinkName,
+    isLeft: Boolean,
+    staying: Option[Step],
+    lettersOfCopy: String,
+    lettersOfLink: String) {
+  def entry: Entry = name.entry
+  def found: Option[Entry] = name.found
+  def step: Option[Step] = name.step
+}
 
 /** The source of a destination file that has several hard links. */
 final case class CopyOf(inode: String, file: String, path: String)
 
 /** Makes hard links to one file of the source hard links to one copy. */
 private[sync] object HardLinks {
-  private implicit def encodesNames: Encoder[LinkCandidate] = Encoders.product[LinkCandidate]
+  private implicit def encodesCandidates: Encoder[LinkCandidate] = Encoders.product[LinkCandidate]
   private implicit def encodesCopies: Encoder[CopyOf] = Encoders.product[CopyOf]
 
   /**
@@ -36,10 +55,20 @@ private[sync] object HardLinks {
     val named = both.joinWith(planned, both("_1.path") === planned("path"), "left_outer")
     val shared = sharedCopies(source, destination)
     named.joinWith(shared, named("_1._1.path") === shared("path"), "left_outer")
-      .map { case (((entry, found), step), other) =>
-        LinkCandidate(entry, Option(found), Option(step), isShared = other != null)
-      }
-      .groupByKey(_.entry.inode.get).flatMapGroups((_, names) => of(names.toSeq, rules))
+      .mapPartitions(_.map { case (((entry, found), step), other) =>
+        LinkName(entry, Option(found), Option(step), isShared = other != null)
+      }.grouped(Decision.Batch).flatMap(candidates(_, rules)))
+      .groupByKey(_.entry.inode.get).flatMapGroups((_, names) => of(names.toSeq))
+  }
+
+  /** Asks the rules about all of some names, so that [[of]] need not ask about each. */
+  def candidates(names: Seq[LinkName], rules: Rules): Seq[LinkCandidate] = {
+    val paths = names.map(name => Option(name.entry) -> name.found)
+    val letters = Decision.lettersOfCopies(paths, rules).zip(Decision.lettersOfLinks(paths, rules))
+    names.zip(Decision.leave(paths, rules)).zip(Decision.stayingAll(paths, rules)).zip(letters).map {
+      case (((name, leaves), staying), (ofCopy, ofLink)) =>
+        LinkCandidate(name, name.found.isEmpty || leaves, staying, ofCopy, ofLink)
+    }
   }
 
   /** The destination's links to files that are copies of several files of the source. */
@@ -56,46 +85,41 @@ private[sync] object HardLinks {
    * The steps for the links to one file: the others become links to the one that needs no copy, or else to the first.
    * If several need no copy, the file with most links is chosen.
    */
-  def of(names: Seq[LinkCandidate], rules: Rules): Seq[Step] = {
-    val (apart, together) = names.partition(isApart(_, rules))
+  def of(names: Seq[LinkCandidate]): Seq[Step] = {
+    val (apart, together) = names.partition(isApart)
     val counts = together.flatMap(inodeOf).groupBy(identity).map { case (inode, names) => inode -> names.length }
-    val ordered = together.map(name => if (name.isShared) replacing(name, rules) else name)
+    val ordered = together.map(name => if (name.name.isShared) replacing(name) else name)
       .sortBy(name => (isMade(name), -inodeOf(name).fold(0)(counts), name.entry.path))
     val steps = ordered.headOption.toSeq.flatMap { first =>
-      val ofFirst = first.step.orElse(Decision.staying(first.entry, first.found, rules))
-      ofFirst ++ ordered.tail.flatMap(name => linkOf(name, first, rules).orElse(stayingLink(name, rules)))
+      first.step.orElse(first.staying) ++ ordered.tail.flatMap(name => linkOf(name, first).orElse(stayingLink(name)))
     }
     apart.flatMap(_.step) ++ steps
   }
 
   /** Whether a link does not take part. */
-  private def isApart(name: LinkCandidate, rules: Rules): Boolean = name.step match {
-    case Some(step) => !Set(Action.Copy, Action.Link, Action.Amend)(step.action)
-    case None => name.found.forall(Decision.leaves(name.entry, _, rules))
-  }
+  private def isApart(name: LinkCandidate): Boolean =
+    name.step.fold(name.isLeft)(step => !Set(Action.Copy, Action.Link, Action.Amend)(step.action))
 
   private def inodeOf(name: LinkCandidate): Option[String] = name.found.flatMap(_.inode)
 
-  private def replacing(name: LinkCandidate, rules: Rules): LinkCandidate = if (isMade(name)) name
+  private def replacing(name: LinkCandidate): LinkCandidate = if (isMade(name)) name
   else {
-    val changes = name.step.fold(Decision.lettersOfCopy(name.entry, name.found.get, rules))(_.changes)
-    name.copy(step = Some(Step(
+    val changes = name.step.fold(name.lettersOfCopy)(_.changes)
+    name.copy(name = name.name.copy(step = Some(Step(
       name.entry.path,
       if (name.entry.isFile) Action.Copy else Action.Link,
       "it is also the copy of another file",
       Some(name.entry),
       name.found,
-      changes = changes)))
+      changes = changes))))
   }
 
   private def isMade(name: LinkCandidate): Boolean =
     name.step.exists(step => Set(Action.Copy, Action.Link)(step.action))
 
-  private def stayingLink(name: LinkCandidate, rules: Rules): Option[Step] =
-    Decision.staying(name.entry, name.found, rules).map(_.copy(changes =
-      Decision.lettersOfLink(name.entry, name.found, rules)))
+  private def stayingLink(name: LinkCandidate): Option[Step] = name.staying.map(_.copy(changes = name.lettersOfLink))
 
-  private def linkOf(name: LinkCandidate, first: LinkCandidate, rules: Rules): Option[Step] = {
+  private def linkOf(name: LinkCandidate, first: LinkCandidate): Option[Step] = {
     val (entry, found) = (name.entry, name.found)
     val isAlready = !isMade(first) && inodeOf(name).nonEmpty && inodeOf(name) == inodeOf(first)
     Option.when(!isAlready) {
@@ -106,7 +130,7 @@ private[sync] object HardLinks {
         Some(entry),
         found,
         makesWay = found.exists(_.isDirectory),
-        changes = Decision.lettersOfLink(entry, found, rules),
+        changes = name.lettersOfLink,
         other = Some(first.entry.path))
     }
   }
