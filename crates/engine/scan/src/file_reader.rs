@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use millstream_system::pace::Budget;
+use millstream_system::concurrency::Budget;
 use millstream_vfs::{Errno, Error, Operation, Result};
 
 use crate::error::Cause;

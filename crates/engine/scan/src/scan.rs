@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use millstream_codec::Index;
-use millstream_system::pace::{Budget, Lap, Meter};
+use millstream_system::concurrency::{Budget, Lap, Meter};
 use millstream_vfs::{Errno, Error, Operation};
 
 use crate::batch::{Batch, Buffer};

@@ -19,7 +19,7 @@
 //!   the traversal: they are examined in parallel, by the same code as every other entry.
 //! * **Handles are bounded** ([`handles`]). A directory's handle is closed once its last child is open. Beyond the
 //!   budget of handles it is closed earlier, and reopened from a nearby directory, with a check of its identity.
-//! * **Concurrency adapts** ([`pace`]): one worker per CPU while calls use the CPU, up to 256 while they wait.
+//! * **Concurrency adapts** ([`worker_target`]): one worker per CPU while calls use the CPU, up to 256 while they wait.
 //!
 //! The traversal knows no volume and prints nothing. Errors are reported to the visitor one by one and never end the
 //! traversal.
@@ -32,12 +32,12 @@ mod frontier;
 mod handles;
 mod indices;
 mod options;
-mod pace;
 mod pair;
 mod pool;
 mod sequence;
 mod slot;
 mod visitor;
+mod worker_target;
 
 pub use cancel::Cancellation;
 pub use census::Census;
@@ -46,4 +46,4 @@ pub use follow::FollowPolicy;
 pub use options::{Descent, HandleRetention, Order, Threads, WalkOptions};
 pub use pair::{Counterpart, Other, Pairing};
 pub use pool::{WalkStats, walk, walk_from};
-pub use visitor::{Chunk, Descend, Entry, FanOut, Fault, Place, Visitor};
+pub use visitor::{Chunk, Descend, Entry, FanOut, Fault, FaultSite, Visitor};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millstream_system::pace::{Budget, Permit};
+use millstream_system::concurrency::{Budget, Permit};
 
 use crate::{Cancellation, Census, FollowPolicy};
 

@@ -1,7 +1,7 @@
 //! The workers: the tasks, and the threads that run them.
 //!
 //! The calling thread is the first worker. Others start when tasks wait, no worker is idle and the current target
-//! ([`Pace`]) allows one more, so that a small tree costs no thread. A worker beyond the target stops taking tasks
+//! ([`WorkerTarget`]) allows one more, so that a small tree costs no thread. A worker beyond the target stops taking tasks
 //! until it rises again; the tasks on its stack can be stolen.
 
 use std::ffi::CString;
@@ -15,11 +15,11 @@ use millstream_vfs::{Capabilities, Dir, DirentBatch, Errno, Error, Operation, Re
 use crate::frontier::{Ahead, Frontier, Local, Part, Reading, Task};
 use crate::handles::{HandleBudget, RECENT, Recent};
 use crate::indices::Indices;
-use crate::pace::{Pace, WorkerMeter};
 use crate::sequence::Sequence;
+use crate::worker_target::{WorkerMeter, WorkerTarget};
 use crate::{
-    Chunk, Descend, Descent, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Visitor,
-    WalkOptions,
+    Chunk, Descend, Descent, Directory, FanOut, Fault, FaultSite, FollowPolicy, HandleRetention, Order,
+    Visitor, WalkOptions,
 };
 
 /// First batch of a directory, in bytes: about 1,000 entries, one request on FUSE and NFS for most directories. FUSE
@@ -82,10 +82,11 @@ pub fn walk_from<X: Visitor>(
     let handles = volume.max_open_dirs().saturating_sub(options.reserved_handles);
     // At least a third is left for directories to keep.
     let most = (handles * 2 / 3 / HANDLES_PER_WORKER).max(1);
-    let pace = Pace::new(options.threads, most, !volume.capabilities().contains(Capabilities::PROMPT));
-    let budget = HandleBudget::new(handles.saturating_sub(pace.max() * HANDLES_PER_WORKER));
+    let worker_target =
+        WorkerTarget::new(options.threads, most, !volume.capabilities().contains(Capabilities::PROMPT));
+    let budget = HandleBudget::new(handles.saturating_sub(worker_target.max() * HANDLES_PER_WORKER));
     let (frontier, sequence) = match options.order {
-        Order::Completion => (Frontier::stealing(pace.max()), None),
+        Order::Completion => (Frontier::stealing(worker_target.max()), None),
         Order::DepthFirst { max_waiting_bytes } => {
             (Frontier::stacked(), Some(Sequence::new(&root, max_waiting_bytes)))
         }
@@ -96,7 +97,7 @@ pub fn walk_from<X: Visitor>(
         frontier,
         sequence,
         budget,
-        pace,
+        worker_target,
         emit: Mutex::default(),
         indices: Indices::default(),
         directories: AtomicU64::new(0),
@@ -125,7 +126,7 @@ struct Pool<'w, X: Visitor> {
     frontier: Frontier<X::Volume, X::State>,
     sequence: Option<Sequence<X::Volume, X::State>>,
     budget: HandleBudget,
-    pace: Pace,
+    worker_target: WorkerTarget,
     /// Held while a block is emitted in order of completion.
     emit: Mutex<()>,
     indices: Indices,
@@ -158,7 +159,7 @@ impl<X: Visitor> Pool<'_, X> {
     /// Waits while there are more workers than the target; worker 0 never waits.
     fn wait_while_surplus(&self, index: usize) {
         let mut surplus = self.surplus.lock().unwrap_or_else(PoisonError::into_inner);
-        while index >= self.pace.target() && !self.over.load(Ordering::Acquire) {
+        while index >= self.worker_target.target() && !self.over.load(Ordering::Acquire) {
             surplus = self.surplus_wake.wait(surplus).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -228,7 +229,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         while let Some(task) = self.next_task() {
             // The worker that pushed tasks may have seen an idle one, which takes only one of them.
             self.start_worker_if_wanted();
-            self.meter.restart(&self.pool.pace);
+            self.meter.restart(&self.pool.worker_target);
             if !matches!(task, Task::Open(_)) {
                 self.recent.let_go();
             }
@@ -245,16 +246,16 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         self.pool.visitor.finish(self.own);
     }
 
-    /// Reports to the pace, and starts more workers if it asks for them.
+    /// Reports to the worker target, and starts more workers if it asks for them.
     fn report(&mut self) {
-        if self.meter.report(&self.pool.pace, self.pool.visitor.slept()) {
+        if self.meter.report(&self.pool.worker_target, self.pool.visitor.slept()) {
             self.pool.wake_surplus();
             self.start_worker_if_wanted();
         }
     }
 
     fn next_task(&mut self) -> Option<Task<X::Volume, X::State>> {
-        if self.index >= self.pool.pace.target() {
+        if self.index >= self.pool.worker_target.target() {
             self.recent.let_go();
             self.pool.wait_while_surplus(self.index);
         }
@@ -272,7 +273,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         if !pool.frontier.wants_workers() {
             return;
         }
-        let Some(index) = pool.indices.take(pool.pace.target()) else { return };
+        let Some(index) = pool.indices.take(pool.worker_target.target()) else { return };
         let scope = self.scope;
         let started = pool.options.threads.leave().is_some_and(|permit| {
             let worker = move || {
@@ -310,7 +311,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             }
             Some(Err(fault)) => {
                 self.pool.read_to_end();
-                self.pool.visitor.fault(&mut self.own, &Place::Directory(&directory), &fault);
+                self.pool.visitor.fault(&mut self.own, &FaultSite::Directory(&directory), &fault);
                 self.part_done(&directory, None);
             }
             Some(Ok(handle)) => {
@@ -446,14 +447,14 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             return false;
         }
         let read: Result<ReadState> = reading.handle.read_entries(&mut reading.cursor, batch);
-        if self.pool.pace.is_starting() {
+        if self.pool.worker_target.is_starting() {
             // The end of the task may be far away.
             self.report();
         }
         let has_more = match read {
             Ok(state) => state == ReadState::More,
             Err(error) => {
-                let place = Place::Directory(&reading.directory);
+                let place = FaultSite::Directory(&reading.directory);
                 self.pool.visitor.fault(&mut self.own, &place, &Fault::Volume(error));
                 false
             }
@@ -467,14 +468,14 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
     }
 
     fn is_shared(&self, count: usize) -> bool {
-        let Pool { pace, visitor, frontier, .. } = self.pool;
+        let Pool { worker_target, visitor, frontier, .. } = self.pool;
         match visitor.fan_out() {
             FanOut::Inline | FanOut::Sequential => false,
             FanOut::InOrder => true,
             FanOut::Parallel => {
-                pace.max() > 1
-                    && count > 2 * pace.min_chunk()
-                    && (pace.calls_wait() || frontier.is_hungry(pace.target()))
+                worker_target.max() > 1
+                    && count > 2 * worker_target.min_chunk()
+                    && (worker_target.calls_wait() || frontier.is_hungry(worker_target.target()))
             }
         }
     }
@@ -482,10 +483,10 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
     /// Cuts the worker's batch into chunks for all workers.
     fn share_batch(&mut self, directory: &Dirs<X>, handle: &Handle<X>, first_index: u64) {
         let batch = Arc::new(self.batch.take_entries());
-        let pace = &self.pool.pace;
+        let worker_target = &self.pool.worker_target;
         let size = match self.pool.visitor.fan_out() {
             FanOut::InOrder => 1,
-            _ => (batch.count() / (2 * pace.target())).clamp(pace.min_chunk(), MAX_CHUNK),
+            _ => (batch.count() / (2 * worker_target.target())).clamp(worker_target.min_chunk(), MAX_CHUNK),
         };
         let mut index = first_index;
         let parts: Vec<_> = batch

@@ -83,7 +83,12 @@ pub trait Visitor: Sync {
     }
 
     /// Something failed; the traversal continues.
-    fn fault(&self, worker: &mut Self::Worker, place: &Place<'_, Self::Volume, Self::State>, fault: &Fault);
+    fn fault(
+        &self,
+        worker: &mut Self::Worker,
+        place: &FaultSite<'_, Self::Volume, Self::State>,
+        fault: &Fault,
+    );
 
     /// How long the calling worker has slept since it began because the visitor wanted it to, which does not count as
     /// waiting for the volume.
@@ -111,19 +116,19 @@ pub enum Fault {
 
 /// Where a fault happened.
 #[derive(Debug)]
-pub enum Place<'a, V: Volume, S> {
+pub enum FaultSite<'a, V: Volume, S> {
     /// At a directory as a whole: it could not be opened, or not be read completely.
     Directory(&'a Arc<Directory<V, S>>),
     /// At an entry of a directory.
     Entry(&'a Entry<'a, V, S>),
 }
 
-impl<V: Volume, S> Place<'_, V, S> {
+impl<V: Volume, S> FaultSite<'_, V, S> {
     /// Appends the path, starting with the operand as the user gave it.
     pub fn write_path(&self, path: &mut Vec<u8>) {
         match self {
-            Place::Directory(directory) => directory.write_path(path),
-            Place::Entry(entry) => entry.write_path(path),
+            FaultSite::Directory(directory) => directory.write_path(path),
+            FaultSite::Entry(entry) => entry.write_path(path),
         }
     }
 }

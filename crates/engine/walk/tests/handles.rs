@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use millstream_posix::PosixVolume;
 use millstream_vfs::{Fields, FileKind};
 use millstream_walk::{
-    Chunk, Descend, Directory, FanOut, Fault, HandleRetention, Order, Place, Threads, Visitor, WalkOptions,
-    walk,
+    Chunk, Descend, Directory, FanOut, Fault, FaultSite, HandleRetention, Order, Threads, Visitor,
+    WalkOptions, walk,
 };
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -55,7 +55,7 @@ impl Visitor for Counter {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn fault(&self, (): &mut (), place: &Place<'_, PosixVolume, ()>, fault: &Fault) {
+    fn fault(&self, (): &mut (), place: &FaultSite<'_, PosixVolume, ()>, fault: &Fault) {
         let mut path = Vec::new();
         place.write_path(&mut path);
         panic!("{} levels deep: {fault}", path.split(|&b| b == b'/').count());

@@ -9,7 +9,7 @@ use millstream_compressed::index::{
     Action, Cause, Effect, Event, Location, Options, Reason, Sink, Summary, Task, run,
 };
 use millstream_operation::activity::Activity;
-use millstream_system::pace::cpus;
+use millstream_system::concurrency::cpus;
 use millstream_text::json::Object;
 use millstream_text::size::SizeFormat;
 

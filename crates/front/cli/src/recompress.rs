@@ -8,7 +8,7 @@ use std::time::Instant;
 use millstream_codec::Form;
 use millstream_compressed::recompress::{Action, Cause, Effect, Old, Options, Sink, run};
 use millstream_operation::activity::Activity;
-use millstream_system::pace::cpus;
+use millstream_system::concurrency::cpus;
 use millstream_text::json::Object;
 use millstream_vfs::Errno;
 

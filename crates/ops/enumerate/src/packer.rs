@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_vfs::{Errno, Fields, FileKind, Metadata, Volume};
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FaultSite, Visitor};
 
 use super::block::{Columns, FLAG_CHECKSUMS, FLAG_MORE, FLAG_NOT_DIRECTORY, Header};
 use millstream_text::hidden::is_checksum_file;
@@ -200,12 +200,12 @@ impl<V: Volume> Visitor for Packer<'_, V> {
         self.send_directory(header, if header.errno == 0 { &parts } else { &[] });
     }
 
-    fn fault(&self, (): &mut (), place: &Place<'_, V, Listing>, fault: &Fault) {
+    fn fault(&self, (): &mut (), place: &FaultSite<'_, V, Listing>, fault: &Fault) {
         let errno = match fault {
             Fault::Volume(e) => e.errno,
             Fault::Loop { .. } => Errno::LOOP,
         };
-        if let Place::Directory(directory) = place {
+        if let FaultSite::Directory(directory) = place {
             directory.state().errno.store(errno.raw_os_error(), Ordering::Relaxed);
         }
     }

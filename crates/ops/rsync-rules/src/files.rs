@@ -29,7 +29,7 @@ struct Listed {
 
 /// How a path relates to a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct Membership {
     /// It is listed.
     pub is_listed: bool,
     /// It is listed with a slash at the end: the entries in it take part without recursion.
@@ -45,15 +45,15 @@ pub struct Standing {
     pub is_named: bool,
 }
 
-impl Standing {
+impl Membership {
     /// As it is in a directory of which all entries take part, or only those that are listed or lead there.
     pub fn in_directory(self, takes_all: bool) -> Self {
-        Standing { is_content: takes_all, is_below: takes_all && self.is_below, ..self }
+        Membership { is_content: takes_all, is_below: takes_all && self.is_below, ..self }
     }
 
     /// As it is if a filter excludes the path: directories that lead to listed paths are not filtered.
     pub fn excluded(self) -> Self {
-        Standing { is_parent: self.is_parent, ..Standing::default() }
+        Membership { is_parent: self.is_parent, ..Membership::default() }
     }
 
     /// Whether nothing is said about a root itself, whatever is in it.
@@ -111,12 +111,12 @@ impl FileList {
 
     /// How a path relates to the list: one from the source, without slashes at its ends, and empty for the
     /// source itself.
-    pub fn standing(&self, path: &[u8]) -> Standing {
+    pub fn membership(&self, path: &[u8]) -> Membership {
         let index = self.search(path);
         let listed = index.ok().map(|index| &self.paths[index]);
         let after = index.map_or_else(|index| index, |index| index + 1);
         let parent = parent(path).and_then(|parent| self.get(parent));
-        Standing {
+        Membership {
             is_listed: listed.is_some(),
             has_contents: listed.is_some_and(|listed| listed.with_contents),
             is_parent: self.paths.get(after).is_some_and(|next| is_below(&next.path, path)),
@@ -126,12 +126,12 @@ impl FileList {
         }
     }
 
-    /// As [`FileList::standing`], for a path that exists in the source.
-    pub fn meet(&self, path: &[u8]) -> Standing {
+    /// As [`FileList::membership`], for a path that exists in the source.
+    pub fn meet(&self, path: &[u8]) -> Membership {
         if let Some(listed) = self.get(path) {
             listed.is_met.store(true, atomic::Ordering::Relaxed);
         }
-        self.standing(path)
+        self.membership(path)
     }
 
     /// The listed paths that were never met.
@@ -214,11 +214,11 @@ mod tests {
         FileList::parse(content.as_bytes(), Separator::Line).expect("a list")
     }
 
-    /// The fields of a standing that are set, by their first letters: listed, with contents, parent, in
+    /// The fields of a membership that are set, by their first letters: listed, with contents, parent, in
     /// contents, below, named.
-    fn standing(list: &FileList, path: &str) -> String {
-        let Standing { is_listed, has_contents, is_parent, is_content, is_below, is_named } =
-            list.standing(path.as_bytes());
+    fn membership(list: &FileList, path: &str) -> String {
+        let Membership { is_listed, has_contents, is_parent, is_content, is_below, is_named } =
+            list.membership(path.as_bytes());
         let fields = [
             (is_listed, 'l'),
             (has_contents, 'w'),
@@ -288,11 +288,11 @@ mod tests {
             ("e/f/g", "b"),
             ("f", ""),
         ] {
-            assert_eq!(standing(&list, path), expected, "{path}");
+            assert_eq!(membership(&list, path), expected, "{path}");
         }
         let all = self::list("/");
-        assert_eq!(["", "a", "a/b"].map(|path| standing(&all, path)), ["lw", "cb", "b"]);
-        assert_eq!(standing(&self::list(""), ""), "");
+        assert_eq!(["", "a", "a/b"].map(|path| membership(&all, path)), ["lw", "cb", "b"]);
+        assert_eq!(membership(&self::list(""), ""), "");
         for (text, expected) in [
             ("./a", "pn"),
             (".//a/b", "pn"),
@@ -302,8 +302,8 @@ mod tests {
             ("a/.././b", "p"),
         ] {
             if let Ok(list) = FileList::parse(text.as_bytes(), Separator::Line) {
-                assert_eq!(standing(&list, ""), expected, "{text}");
-                assert!(!standing(&list, "a").contains('n'));
+                assert_eq!(membership(&list, ""), expected, "{text}");
+                assert!(!membership(&list, "a").contains('n'));
             }
         }
     }
@@ -338,7 +338,7 @@ mod tests {
                 let path = path.trim_end_matches('/');
                 let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
                 let found = |test: &dyn Fn(&str) -> bool| texts.iter().any(|text| test(text));
-                let expected = Standing {
+                let expected = Membership {
                     is_listed: found(&|text| text.trim_end_matches('/') == path),
                     has_contents: found(&|text| *text == format!("{path}/")),
                     is_parent: found(&|text| {
@@ -348,7 +348,7 @@ mod tests {
                     is_below: found(&|text| path.starts_with(&format!("{}/", text.trim_end_matches('/')))),
                     is_named: false,
                 };
-                assert_eq!(list.standing(path.as_bytes()), expected, "{path:?} in {texts:?}");
+                assert_eq!(list.membership(path.as_bytes()), expected, "{path:?} in {texts:?}");
             }
         }
     }

@@ -34,7 +34,7 @@ impl Volume for Storage {
     type Dir = StorageDir;
 
     fn base(&self) -> StorageDir {
-        StorageDir(Place::Base(PosixVolume.base(), Arc::clone(&self.remotes)))
+        StorageDir(Handle::Base(PosixVolume.base(), Arc::clone(&self.remotes)))
     }
 
     fn max_open_dirs(&self) -> usize {
@@ -49,10 +49,10 @@ impl Volume for Storage {
 
 /// A directory of either kind of volume.
 #[derive(Debug)]
-pub struct StorageDir(Place);
+pub struct StorageDir(Handle);
 
 #[derive(Debug)]
-enum Place {
+enum Handle {
     /// Where operands begin.
     Base(PosixDir, Arc<dyn Remotes>),
     Posix(PosixDir),
@@ -99,8 +99,8 @@ impl StorageDir {
     /// The base again, if this is it and the name is its own: operands stay operands there.
     fn base(&self, name: &CStr) -> Option<Self> {
         match &self.0 {
-            Place::Base(_, remotes) if name == c"." => {
-                Some(StorageDir(Place::Base(PosixVolume.base(), Arc::clone(remotes))))
+            Handle::Base(_, remotes) if name == c"." => {
+                Some(StorageDir(Handle::Base(PosixVolume.base(), Arc::clone(remotes))))
             }
             _ => None,
         }
@@ -108,9 +108,9 @@ impl StorageDir {
 
     fn target<'a>(&'a self, name: &'a CStr) -> Target<'a> {
         match &self.0 {
-            Place::Posix(dir) => Target::Posix(dir),
-            Place::Remote(dir) => Target::Remote(Lent::Held(&**dir), Cow::Borrowed(name)),
-            Place::Base(dir, remotes) => match remotes.locate(name) {
+            Handle::Posix(dir) => Target::Posix(dir),
+            Handle::Remote(dir) => Target::Remote(Lent::Held(&**dir), Cow::Borrowed(name)),
+            Handle::Base(dir, remotes) => match remotes.locate(name) {
                 None => Target::Posix(dir),
                 Some((dir, path)) => Target::Remote(Lent::Found(dir), Cow::Owned(path)),
             },
@@ -120,13 +120,13 @@ impl StorageDir {
 
 impl From<PosixDir> for StorageDir {
     fn from(dir: PosixDir) -> Self {
-        StorageDir(Place::Posix(dir))
+        StorageDir(Handle::Posix(dir))
     }
 }
 
 impl From<Box<dyn RemoteDir>> for StorageDir {
     fn from(dir: Box<dyn RemoteDir>) -> Self {
-        StorageDir(Place::Remote(dir))
+        StorageDir(Handle::Remote(dir))
     }
 }
 
@@ -186,20 +186,20 @@ macro_rules! route_dir {
             })*
             $(fn $od(&self) -> Result<Self> {
                 match &self.0 {
-                    Place::Base(dir, _) | Place::Posix(dir) => Dir::$od(dir).map(StorageDir::from),
-                    Place::Remote(dir) => (**dir).$od().map(StorageDir::from),
+                    Handle::Base(dir, _) | Handle::Posix(dir) => Dir::$od(dir).map(StorageDir::from),
+                    Handle::Remote(dir) => (**dir).$od().map(StorageDir::from),
                 }
             })*
             $(fn $of(&self) -> Result<StorageFile> {
                 match &self.0 {
-                    Place::Base(dir, _) | Place::Posix(dir) => Dir::$of(dir).map(StorageFile::from),
-                    Place::Remote(dir) => (**dir).$of().map(StorageFile::from),
+                    Handle::Base(dir, _) | Handle::Posix(dir) => Dir::$of(dir).map(StorageFile::from),
+                    Handle::Remote(dir) => (**dir).$of().map(StorageFile::from),
                 }
             })*
             $(fn $o(&self, $($oa: $ot),*) -> Result<$or> {
                 match &self.0 {
-                    Place::Base(dir, _) | Place::Posix(dir) => Dir::$o(dir, $($oa),*),
-                    Place::Remote(dir) => (**dir).$o($($oa),*),
+                    Handle::Base(dir, _) | Handle::Posix(dir) => Dir::$o(dir, $($oa),*),
+                    Handle::Remote(dir) => (**dir).$o($($oa),*),
                 }
             })*
             $(fn $p(&self, name: &CStr, $($pa: $pt,)* other: &Self, new_name: &CStr) -> Result<()> {
@@ -214,8 +214,8 @@ macro_rules! route_dir {
 
             fn read_entries(&self, cursor: &mut StorageCursor, batch: &mut DirentBatch) -> Result<ReadState> {
                 match &self.0 {
-                    Place::Base(dir, _) | Place::Posix(dir) => Dir::read_entries(dir, &mut (), batch),
-                    Place::Remote(dir) => (**dir).read_entries(&mut cursor.0, batch),
+                    Handle::Base(dir, _) | Handle::Posix(dir) => Dir::read_entries(dir, &mut (), batch),
+                    Handle::Remote(dir) => (**dir).read_entries(&mut cursor.0, batch),
                 }
             }
 
@@ -236,9 +236,9 @@ macro_rules! route_dir {
             fn beside_files(&self) -> Result<Self> {
                 match &self.0 {
                     // Every name of it is an operand.
-                    Place::Base(..) => Dir::open_dir_for_names(self, c".", SymlinkBehavior::NoFollow),
-                    Place::Posix(dir) => Dir::beside_files(dir).map(StorageDir::from),
-                    Place::Remote(dir) => (**dir).beside_files().map(StorageDir::from),
+                    Handle::Base(..) => Dir::open_dir_for_names(self, c".", SymlinkBehavior::NoFollow),
+                    Handle::Posix(dir) => Dir::beside_files(dir).map(StorageDir::from),
+                    Handle::Remote(dir) => (**dir).beside_files().map(StorageDir::from),
                 }
             }
         }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use millstream_posix::PosixVolume;
 use millstream_vfs::FileKind;
 use millstream_walk::{
-    Census, Chunk, Descend, Directory, FanOut, Fault, HandleRetention, Place, Threads, Visitor, WalkOptions,
-    walk,
+    Census, Chunk, Descend, Directory, FanOut, Fault, FaultSite, HandleRetention, Threads, Visitor,
+    WalkOptions, walk,
 };
 
 /// Descends into every directory, once more when it has been left if `twice`, and records the known totals.
@@ -62,7 +62,7 @@ impl Visitor for Watcher {
         self.twice && directory.depth().is_some() && directory.state().fetch_add(1, Ordering::Relaxed) == 0
     }
 
-    fn fault(&self, (): &mut (), _: &Place<'_, PosixVolume, AtomicU64>, fault: &Fault) {
+    fn fault(&self, (): &mut (), _: &FaultSite<'_, PosixVolume, AtomicU64>, fault: &Fault) {
         panic!("{fault}");
     }
 }

@@ -11,8 +11,8 @@ use crate::recorder::{DescendAt, Event, Names, Recorder, check_order};
 use millstream_posix::{PosixDir, PosixVolume};
 use millstream_vfs::{Capabilities, Dir, FileKind, RemoveKind, Volume};
 use millstream_walk::{
-    Chunk, Descend, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Threads, Visitor,
-    WalkOptions, walk,
+    Chunk, Descend, Directory, FanOut, Fault, FaultSite, FollowPolicy, HandleRetention, Order, Threads,
+    Visitor, WalkOptions, walk,
 };
 
 /// The POSIX volume with a lower limit of open directories.
@@ -223,7 +223,7 @@ impl<F: Fn(&Directory<Narrow, ()>) + Sync> Visitor for AtLeave<F> {
         (self.0)(directory);
     }
 
-    fn fault(&self, (): &mut (), _: &Place<'_, Narrow, ()>, fault: &Fault) {
+    fn fault(&self, (): &mut (), _: &FaultSite<'_, Narrow, ()>, fault: &Fault) {
         panic!("{fault}");
     }
 }
@@ -272,7 +272,7 @@ impl Visitor for Twice {
         directory.depth().is_some() && directory.state().fetch_add(1, Ordering::Relaxed) == 0
     }
 
-    fn fault(&self, (): &mut (), _: &Place<'_, Narrow, AtomicUsize>, fault: &Fault) {
+    fn fault(&self, (): &mut (), _: &FaultSite<'_, Narrow, AtomicUsize>, fault: &Fault) {
         panic!("{fault}");
     }
 }
@@ -403,7 +403,7 @@ impl Visitor for SwappedVisitor {
         chunk.entries().for_each(|entry| descend.into_entry(&entry, Names::default()));
     }
 
-    fn fault(&self, worker: &mut (), place: &Place<'_, Narrow, Names>, fault: &Fault) {
+    fn fault(&self, worker: &mut (), place: &FaultSite<'_, Narrow, Names>, fault: &Fault) {
         self.inner.fault(worker, place, fault);
     }
 }
@@ -575,5 +575,5 @@ impl Visitor for Panicking {
         }
     }
 
-    fn fault(&self, (): &mut (), _: &Place<'_, Narrow, ()>, _: &Fault) {}
+    fn fault(&self, (): &mut (), _: &FaultSite<'_, Narrow, ()>, _: &Fault) {}
 }

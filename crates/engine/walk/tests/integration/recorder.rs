@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use millstream_vfs::{Fields, FileKind, Volume};
-use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, Place, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, FaultSite, Visitor};
 
 /// An event of a traversal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl<V: Volume> Visitor for Recorder<V> {
             if self.fan_out == FanOut::Parallel
                 && let Err(error) = entry.metadata(Fields::SIZE | Fields::KIND)
             {
-                self.fault(&mut (), &Place::Entry(&entry), &Fault::Volume(error));
+                self.fault(&mut (), &FaultSite::Entry(&entry), &Fault::Volume(error));
             }
             if entry.kind() != Ok(FileKind::Directory) {
                 continue;
@@ -136,7 +136,7 @@ impl<V: Volume> Visitor for Recorder<V> {
         self.record(Event::Left(path_of(directory)));
     }
 
-    fn fault(&self, (): &mut (), place: &Place<'_, V, Names>, fault: &Fault) {
+    fn fault(&self, (): &mut (), place: &FaultSite<'_, V, Names>, fault: &Fault) {
         let mut path = Vec::new();
         place.write_path(&mut path);
         self.record(Event::Fault(path, fault.clone()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use millstream_vfs::{Dir, Errno, Fields, FileKind, SymlinkBehavior, Volume};
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FaultSite, FollowPolicy, Visitor};
 
 use super::locks::InodeLocks;
 use super::{
@@ -453,10 +453,10 @@ impl<V: Volume, A: Attribute> Visitor for Tree<'_, V, A> {
         self.flush(buffers);
     }
 
-    fn fault(&self, buffers: &mut Buffers, place: &Place<'_, V, Waiting>, fault: &Fault) {
+    fn fault(&self, buffers: &mut Buffers, place: &FaultSite<'_, V, Waiting>, fault: &Fault) {
         // A loop is a directory that is already being traversed, or is about to be.
         let Fault::Volume(error) = fault else { return };
-        if let Place::Directory(directory) = place {
+        if let FaultSite::Directory(directory) = place {
             directory.state().unreadable.store(true, Ordering::Release);
         }
         let write_path = |path: &mut Vec<u8>| place.write_path(path);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use millstream_vfs::{Errno, Operation, Volume};
-use millstream_walk::{Directory, Place};
+use millstream_walk::{Directory, FaultSite};
 
 use super::visitor::{Buffers, Done, Node, Outcome, Remover};
 use super::{Cause, Execution, Missing, Pass, Problem};
@@ -14,7 +14,7 @@ impl<V: Volume> Remover<'_, V> {
     pub(super) fn conclude(
         &self,
         own: &mut Buffers,
-        place: &Place<'_, V, Node>,
+        place: &FaultSite<'_, V, Node>,
         above: &Directory<V, Node>,
         operand: u64,
         done: Done,
@@ -57,7 +57,13 @@ impl<V: Volume> Remover<'_, V> {
             && matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::INVAL | Errno::ILSEQ)
     }
 
-    pub(super) fn report(&self, own: &mut Buffers, place: &Place<'_, V, Node>, operand: u64, cause: Cause) {
+    pub(super) fn report(
+        &self,
+        own: &mut Buffers,
+        place: &FaultSite<'_, V, Node>,
+        operand: u64,
+        cause: Cause,
+    ) {
         if self.pass == Pass::Sweep {
             return;
         }
@@ -88,7 +94,7 @@ impl<V: Volume> Remover<'_, V> {
     /// above that, or the operand, is tried and reported as not empty.
     pub(super) fn cycle(&self, own: &mut Buffers, directory: &Arc<Directory<V, Node>>) {
         let operand = directory.operand().unwrap_or_default();
-        self.report(own, &Place::Directory(directory), operand, Cause::Cycle);
+        self.report(own, &FaultSite::Directory(directory), operand, Cause::Cycle);
         self.flush(own, operand);
         if self.options.execution == Execution::DryRun {
             return self.keep(directory, operand);

@@ -8,7 +8,7 @@ use millstream_vfs::{
     Dir, DirentBatch, Errno, Error, Fields, FileKind, Operation, ReadState, RemoveKind, Result,
     SymlinkBehavior, Volume, is_writable,
 };
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FaultSite, Visitor};
 
 use super::turn::Turns;
 use super::{
@@ -240,7 +240,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         if self.asks(write_protected) {
             let metadata = entry.metadata(Fields::KIND | Fields::SIZE)?;
             let step = Step::Remove { kind: metadata.kind(), size: metadata.size };
-            match self.ask(own, &Place::Entry(entry), step, write_protected) {
+            match self.ask(own, &FaultSite::Entry(entry), step, write_protected) {
                 Answer::Yes => {}
                 Answer::No => return Ok(Outcome::Spared),
                 Answer::Later => return Ok(Outcome::Stays),
@@ -283,7 +283,7 @@ impl<'a, V: Volume> Remover<'a, V> {
                 }
                 Contents::Some => Step::Descend,
             };
-            if self.ask(own, &Place::Entry(entry), step, write_protected) != Answer::Yes {
+            if self.ask(own, &FaultSite::Entry(entry), step, write_protected) != Answer::Yes {
                 return Ok(Outcome::Stays);
             }
             if contents == Contents::None {
@@ -328,7 +328,7 @@ impl<'a, V: Volume> Remover<'a, V> {
     fn ask(
         &self,
         own: &mut Buffers,
-        place: &Place<'_, V, Node>,
+        place: &FaultSite<'_, V, Node>,
         step: Step,
         write_protected: bool,
     ) -> Answer {
@@ -353,7 +353,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         let node = directory.state();
         if self.asks(node.write_protected) {
             let step = Step::Remove { kind: FileKind::Directory, size: 0 };
-            match self.ask(own, &Place::Directory(directory), step, node.write_protected) {
+            match self.ask(own, &FaultSite::Directory(directory), step, node.write_protected) {
                 Answer::Yes => {}
                 Answer::No => return Ok(Outcome::Spared),
                 Answer::Later => return Ok(Outcome::Stays),
@@ -422,7 +422,7 @@ impl<V: Volume> Visitor for Remover<'_, V> {
                 false => self.entry(own, &entry, descend),
             };
             let is_done = are_operands && !matches!(done, Ok(Outcome::Descended));
-            self.conclude(own, &Place::Entry(&entry), directory, operand, done);
+            self.conclude(own, &FaultSite::Entry(&entry), directory, operand, done);
             if is_done {
                 self.flush(own, operand);
                 self.turns.done(operand);
@@ -439,7 +439,7 @@ impl<V: Volume> Visitor for Remover<'_, V> {
         node.again.store(false, Ordering::Relaxed);
         if !node.stays.load(Ordering::Relaxed) {
             let done = self.remove_left(own, directory, parent);
-            self.conclude(own, &Place::Directory(directory), parent, operand, done);
+            self.conclude(own, &FaultSite::Directory(directory), parent, operand, done);
             self.flush(own, operand);
         }
         if directory.depth() == Some(0) && !node.again.load(Ordering::Relaxed) {
@@ -451,8 +451,8 @@ impl<V: Volume> Visitor for Remover<'_, V> {
         directory.state().again.load(Ordering::Relaxed)
     }
 
-    fn fault(&self, own: &mut Buffers, place: &Place<'_, V, Node>, fault: &Fault) {
-        let Place::Directory(directory) = place else { return };
+    fn fault(&self, own: &mut Buffers, place: &FaultSite<'_, V, Node>, fault: &Fault) {
+        let FaultSite::Directory(directory) = place else { return };
         let Fault::Volume(error) = fault else { return self.cycle(own, directory) };
         if error.operation == Operation::OpenDir {
             // It may be empty: the attempt to remove it when leaving shows that.

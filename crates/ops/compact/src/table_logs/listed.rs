@@ -8,7 +8,7 @@ use millstream_vfs::{
     Access, At, Dir, DirentBatch, Errno, Fields, File, FileKind, ReadState, Result, SymlinkBehavior, Volume,
 };
 use millstream_walk::{
-    Chunk, Descend, Entry, FanOut, Fault, FollowPolicy, Place, Visitor, WalkOptions, walk,
+    Chunk, Descend, Entry, FanOut, Fault, FaultSite, FollowPolicy, Visitor, WalkOptions, walk,
 };
 
 use super::names::{COMPACTION, REPLACED, is_hidden};
@@ -255,7 +255,7 @@ impl<V: Volume> Visitor for Listing<'_, V> {
         }
     }
 
-    fn fault(&self, (): &mut (), _place: &Place<'_, V, ()>, _fault: &Fault) {
+    fn fault(&self, (): &mut (), _place: &FaultSite<'_, V, ()>, _fault: &Fault) {
         // The operation's own listing reports it.
     }
 }

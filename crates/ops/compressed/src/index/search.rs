@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Result, SymlinkBehavior, Volume};
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FaultSite, Visitor};
 
 use super::names::BESIDE;
 use super::store::reopen;
@@ -213,8 +213,8 @@ impl<V: Volume> Visitor for Search<'_, V> {
         }
     }
 
-    fn fault(&self, (): &mut (), place: &Place<'_, V, Handed>, fault: &Fault) {
-        if let Place::Directory(directory) = place {
+    fn fault(&self, (): &mut (), place: &FaultSite<'_, V, Handed>, fault: &Fault) {
+        if let FaultSite::Directory(directory) = place {
             directory.state().store(true, Ordering::Relaxed);
         }
         let mut path = Vec::new();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use millstream_vfs::{Error, Fields, FileKind, Metadata, Operation, SymlinkBehavior, Volume};
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FaultSite, FollowPolicy, Visitor};
 
 use super::inodes::{Identity, IdentityMap, Inodes, Sharded};
 use super::line::LineFormat;
@@ -478,7 +478,7 @@ impl<V: Volume> Visitor for Survey<'_, V> {
         }
     }
 
-    fn fault(&self, _buffers: &mut Buffers, place: &Place<'_, V, Base>, fault: &Fault) {
+    fn fault(&self, _buffers: &mut Buffers, place: &FaultSite<'_, V, Base>, fault: &Fault) {
         match (fault, place) {
             (Fault::Volume(error), place) => {
                 let mut path = Vec::new();
@@ -487,8 +487,8 @@ impl<V: Volume> Visitor for Survey<'_, V> {
             }
             // A directory that contains itself, found again where everything counts each time: it ends there, without a
             // line.
-            (Fault::Loop { .. }, Place::Directory(directory)) => drop(directory.state().node.spend()),
-            (Fault::Loop { .. }, Place::Entry(_)) => {}
+            (Fault::Loop { .. }, FaultSite::Directory(directory)) => drop(directory.state().node.spend()),
+            (Fault::Loop { .. }, FaultSite::Entry(_)) => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, Volume};
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FaultSite, FollowPolicy, Visitor};
 
 use super::analysis::ActionOrder;
 use super::evaluate::{Evaluation, Verdict, Worker};
@@ -309,7 +309,7 @@ impl<V: Volume> Visitor for FindVisitor<'_, V> {
         }
     }
 
-    fn fault(&self, worker: &mut Worker, place: &Place<'_, V, Frame>, fault: &Fault) {
+    fn fault(&self, worker: &mut Worker, place: &FaultSite<'_, V, Frame>, fault: &Fault) {
         let mut path = Vec::new();
         place.write_path(&mut path);
         match fault {
@@ -317,8 +317,8 @@ impl<V: Volume> Visitor for FindVisitor<'_, V> {
             Fault::Volume(error) => {
                 // An operand was named by the user, not listed by a directory.
                 let listed = match place {
-                    Place::Directory(directory) => directory.depth() > Some(0),
-                    Place::Entry(entry) => entry.depth() > 0,
+                    FaultSite::Directory(directory) => directory.depth() > Some(0),
+                    FaultSite::Entry(entry) => entry.depth() > 0,
                 };
                 let ignored = listed && self.shared.plan.options.vanished == VanishedFiles::Ignore;
                 if !(ignored && error.errno == Errno::NOENT) {

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, Operation, SymlinkBehavior, Volume};
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FaultSite, Visitor};
 
 use super::Shared;
 use super::options::{Depth, Dereference, ListOptions};
@@ -278,12 +278,12 @@ impl<V: Volume> Visitor for TreePrinter<'_, '_, V> {
         }
     }
 
-    fn fault(&self, worker: &mut Worker, place: &Place<'_, V, Node>, fault: &Fault) {
+    fn fault(&self, worker: &mut Worker, place: &FaultSite<'_, V, Node>, fault: &Fault) {
         let mut path = Vec::new();
         place.write_path(&mut path);
         let depth = match place {
-            Place::Directory(directory) => directory.depth().unwrap_or(0),
-            Place::Entry(entry) => entry.depth(),
+            FaultSite::Directory(directory) => directory.depth().unwrap_or(0),
+            FaultSite::Entry(entry) => entry.depth(),
         };
         match fault {
             Fault::Loop { .. } => {

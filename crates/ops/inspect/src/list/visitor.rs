@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_vfs::{FileKind, Operation, Volume};
-use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, Place, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, FaultSite, Visitor};
 
 use super::Shared;
 use super::block::Block;
@@ -484,21 +484,21 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
         self.shared.output.write_block(block, self.options.colors.as_ref());
     }
 
-    fn fault(&self, _worker: &mut Worker, place: &Place<'_, V, Listed>, fault: &Fault) {
+    fn fault(&self, _worker: &mut Worker, place: &FaultSite<'_, V, Listed>, fault: &Fault) {
         self.shared.activity.add_error();
         let mut path = Vec::new();
         match place {
-            Place::Directory(directory) => path = shown_path(directory),
-            Place::Entry(entry) => entry.write_path(&mut path),
+            FaultSite::Directory(directory) => path = shown_path(directory),
+            FaultSite::Entry(entry) => entry.write_path(&mut path),
         }
         let depth = match place {
-            Place::Directory(directory) => {
+            FaultSite::Directory(directory) => {
                 // Entries read before the failure are still listed. A directory that could not be opened has none.
                 let unread = !matches!(fault, Fault::Volume(error) if error.operation == Operation::ReadDir);
                 directory.state().failed.fetch_or(unread, Ordering::Release);
                 directory.depth()
             }
-            Place::Entry(entry) => Some(entry.depth()),
+            FaultSite::Entry(entry) => Some(entry.depth()),
         };
         let severity = if depth.unwrap_or(0) == 0 { Severity::Serious } else { Severity::Minor };
         match fault {

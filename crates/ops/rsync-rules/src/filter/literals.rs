@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// Where in a path a literal pattern stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Anchor {
     /// It is the whole path.
     Path,
     /// It is as many of the last components as it has.
@@ -25,14 +25,14 @@ impl Literals {
     /// are few.
     pub(super) fn insert(
         &mut self,
-        place: Place,
+        place: Anchor,
         text: &[u8],
         index: usize,
         is_same: impl Fn(&usize) -> bool,
     ) {
         let rules = match place {
-            Place::Path => &mut self.paths,
-            Place::Tail => {
+            Anchor::Path => &mut self.paths,
+            Anchor::Tail => {
                 self.most_components =
                     self.most_components.max(1 + text.iter().filter(|&&b| b == b'/').count());
                 &mut self.tails

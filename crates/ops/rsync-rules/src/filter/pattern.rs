@@ -10,7 +10,7 @@
 //!
 //! Source: the section *PATTERN MATCHING RULES* of the manual rsync(1).
 
-use super::literals::Place;
+use super::literals::Anchor;
 
 /// A pattern of a filter rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) struct Pattern {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Body {
-    Literal(Place, Vec<u8>),
+    Literal(Anchor, Vec<u8>),
     Glob(Glob),
 }
 
@@ -109,13 +109,13 @@ impl Pattern {
         let body = if text.iter().any(|byte| b"*?[".contains(byte)) {
             Body::Glob(Glob::parse(text, anchored))
         } else {
-            Body::Literal(if anchored { Place::Path } else { Place::Tail }, text.to_vec())
+            Body::Literal(if anchored { Anchor::Path } else { Anchor::Tail }, text.to_vec())
         };
         Pattern { directories_only, body }
     }
 
     /// The text of a pattern without wildcards.
-    pub(super) fn literal(&self) -> Option<(Place, &[u8])> {
+    pub(super) fn literal(&self) -> Option<(Anchor, &[u8])> {
         match &self.body {
             Body::Literal(place, text) => Some((*place, text)),
             Body::Glob(_) => None,
@@ -130,8 +130,8 @@ impl Pattern {
     pub(super) fn matches(&self, text: &Text) -> bool {
         self.admits(text.is_directory)
             && match &self.body {
-                Body::Literal(Place::Path, literal) => literal == text.path(),
-                Body::Literal(Place::Tail, literal) => text.bytes[..text.bytes.len() - 1]
+                Body::Literal(Anchor::Path, literal) => literal == text.path(),
+                Body::Literal(Anchor::Tail, literal) => text.bytes[..text.bytes.len() - 1]
                     .strip_suffix(&literal[..])
                     .is_some_and(|rest| rest.ends_with(b"/")),
                 Body::Glob(glob) => glob.matches(text),

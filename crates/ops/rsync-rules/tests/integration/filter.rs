@@ -141,14 +141,14 @@ fn lists_of_files_hold_what_rsync_sends() {
                 tree.all().filter(|node| node.in_source).map(|node| (node, list.meet(&node.path))).collect();
             let has_listed = |parent: &Node| {
                 let below = [&parent.path[..], b"/"].concat();
-                met.iter().any(|(node, standing)| standing.is_listed && node.path.starts_with(&below))
+                met.iter().any(|(node, membership)| membership.is_listed && node.path.starts_with(&below))
             };
-            let is_sent = |(node, standing): &&(&Node, _)| {
-                let standing: &millstream_rsync_rules::files::Standing = standing;
-                standing.is_listed
-                    || standing.is_content
-                    || standing.is_below && recurses
-                    || standing.is_parent && has_listed(node)
+            let is_sent = |(node, membership): &&(&Node, _)| {
+                let membership: &millstream_rsync_rules::files::Membership = membership;
+                membership.is_listed
+                    || membership.is_content
+                    || membership.is_below && recurses
+                    || membership.is_parent && has_listed(node)
             };
             let ours = met.iter().filter(is_sent).map(|(node, _)| node.listed()).collect();
             let lacking = list.missing().filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();

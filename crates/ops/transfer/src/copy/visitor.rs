@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use millstream_vfs::Volume;
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FaultSite, Visitor};
 use std::thread::Scope;
 use std::time::Duration;
 
@@ -107,10 +107,10 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
         }
     }
 
-    fn fault(&self, _hands: &mut Self::Worker, spot: &Spot<'_, V, State<V>>, fault: &Fault) {
+    fn fault(&self, _hands: &mut Self::Worker, spot: &FaultSite<'_, V, State<V>>, fault: &Fault) {
         let operand = match spot {
-            Spot::Directory(directory) => directory.operand(),
-            Spot::Entry(entry) => Some(entry.operand()),
+            FaultSite::Directory(directory) => directory.operand(),
+            FaultSite::Entry(entry) => Some(entry.operand()),
         };
         let target = operand.and_then(|at| self.copier.targets.get(self.first + at as usize));
         let mut path = Vec::new();

@@ -27,7 +27,7 @@ use crate::transfer::attributes::Before;
 use crate::transfer::buffers::Buffers;
 use crate::transfer::place::{Origin, Original, Place};
 use crate::transfer::report::Done;
-use millstream_rsync_rules::files::Standing;
+use millstream_rsync_rules::files::Membership;
 
 impl<'p, V: Volume> Syncer<'_, 'p, V> {
     /// Makes or finds the copy of a directory; returns it if its contents are to be synchronized.
@@ -36,7 +36,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         buffers: &mut Buffers,
         visit: &Visit<'_, 'p, V>,
         source: &Metadata,
-        standing: Option<Standing>,
+        membership: Option<Membership>,
         rank: Rank,
     ) -> Done<Option<State<'p, V>>> {
         let Visit { item, entry, .. } = visit;
@@ -66,7 +66,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             false => Default::default(),
         };
-        let is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
+        let is_left = membership.is_some_and(|membership| membership.leaves_root(item.below));
         let is_decided = rank == Rank::Merged || is_left;
         let identity = source.identity();
         // An earlier operand with the same destination has decided what it is like.
@@ -103,7 +103,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if item.below.is_empty() {
             self.note_roots(item, &level, identity)?;
         }
-        Ok(self.entered(item, level, standing, source))
+        Ok(self.entered(item, level, membership, source))
     }
 
     /// The copy of a directory.
@@ -158,15 +158,15 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         &self,
         item: &Item<'_, 'p, V>,
         mut level: Level<'p, V::Dir>,
-        standing: Option<Standing>,
+        membership: Option<Membership>,
         source: &Metadata,
     ) -> Option<State<'p, V>> {
         // A list of files says nothing about the directory that they are in.
-        level.is_left = standing.is_some_and(|standing| standing.leaves_root(item.below));
-        level.is_partial = standing.is_some_and(|standing| !self.enters_all(standing));
+        level.is_left = membership.is_some_and(|membership| membership.leaves_root(item.below));
+        level.is_partial = membership.is_some_and(|membership| !self.enters_all(membership));
         let is_root_of_contents = item.below.is_empty() && item.target.prefix.is_empty();
-        let is_entered = match standing {
-            Some(standing) => standing.is_parent || self.enters_all(standing),
+        let is_entered = match membership {
+            Some(membership) => membership.is_parent || self.enters_all(membership),
             None => self.options.recursion == Recursion::Recursive || is_root_of_contents,
         };
         let is_other_device =
@@ -185,9 +185,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// Whether all entries of a directory that a list names take part.
-    fn enters_all(&self, standing: Standing) -> bool {
-        let is_whole = standing.is_listed || standing.is_below;
-        standing.has_contents || (is_whole && self.options.recursion == Recursion::Recursive)
+    fn enters_all(&self, membership: Membership) -> bool {
+        let is_whole = membership.is_listed || membership.is_below;
+        membership.has_contents || (is_whole && self.options.recursion == Recursion::Recursive)
     }
 
     /// Removes what is in the way of a directory.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use millstream_rsync_rules::itemize::Difference;
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, SymlinkBehavior, Volume};
-use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, Place as Spot, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, FaultSite, Visitor};
 
 use super::chain::Chain;
 use super::item::{Item, Leader, Rank, State, Visit};
@@ -21,7 +21,7 @@ use crate::transfer::carriers::{AbandonOnPanic, Crew, start_in};
 use crate::transfer::place::Origin;
 use crate::transfer::report::Done;
 use crate::transfer::throttle::slept;
-use millstream_rsync_rules::files::Standing;
+use millstream_rsync_rules::files::Membership;
 use millstream_rsync_rules::filter::{Side, Subject};
 
 /// What a traversal is for.
@@ -146,10 +146,10 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
         }
     }
 
-    fn fault(&self, _hands: &mut Self::Worker, spot: &Spot<'_, V, Self::State>, fault: &Fault) {
+    fn fault(&self, _hands: &mut Self::Worker, spot: &FaultSite<'_, V, Self::State>, fault: &Fault) {
         let mut path = Vec::new();
         spot.write_path(&mut path);
-        if let Spot::Directory(directory) = spot {
+        if let FaultSite::Directory(directory) = spot {
             directory.state().note_unlisted();
         }
         let (trouble, errno) = Trouble::of_fault(fault);
@@ -186,15 +186,15 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         descend: &mut Descend<'_, V, State<'p, V>>,
     ) -> Done<()> {
         let Visit { item, entry, .. } = visit;
-        let Ok(standing) = self.standing(visit) else { return Ok(()) };
-        if standing.is_some_and(Standing::leads_only)
+        let Ok(membership) = self.membership(visit) else { return Ok(()) };
+        if membership.is_some_and(Membership::leads_only)
             && !item.below.is_empty()
             && !self.leads_to_any(hands, item)
         {
             return Ok(());
         }
         if self.purpose == Purpose::Deletion {
-            return self.look_for_deletions(visit, standing, descend);
+            return self.look_for_deletions(visit, membership, descend);
         }
         let is_alone = item.target.others.is_empty();
         if is_alone && self.syncer.transfer_new(&mut hands.buffers, visit)? {
@@ -215,7 +215,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         if source.kind() != FileKind::Directory {
             return self.syncer.entry(buffers, visit, &source);
         }
-        if let Some(level) = self.syncer.directory(buffers, visit, &source, standing, rank)? {
+        if let Some(level) = self.syncer.directory(buffers, visit, &source, membership, rank)? {
             descend.into_entry(entry, level);
         }
         Ok(())
@@ -316,35 +316,36 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     }
 
     /// How an entry is listed, if there is a list; an error if it does not take part.
-    fn standing(&self, visit: &Visit<'_, 'p, V>) -> Result<Option<Standing>, ()> {
+    fn membership(&self, visit: &Visit<'_, 'p, V>) -> Result<Option<Membership>, ()> {
         let Visit { item, entry, .. } = visit;
         let options = self.syncer.options;
         if options.filter.is_empty() && options.files.is_none() {
             return Ok(None);
         }
         let name = item.target.transfer_name(item.below);
-        let standing = options.files.as_ref().map(|files| {
-            let standing = files.meet(&name);
-            if name.is_empty() { standing } else { standing.in_directory(!item.level.is_partial) }
+        let membership = options.files.as_ref().map(|files| {
+            let membership = files.meet(&name);
+            if name.is_empty() { membership } else { membership.in_directory(!item.level.is_partial) }
         });
         if name.is_empty() {
-            return Ok(standing);
+            return Ok(membership);
         }
         // What cannot be examined is reported when its metadata is asked for.
         let is_directory = entry.kind() == Ok(FileKind::Directory);
         let root = &item.target.roots[0];
         let subject = Subject { path: &name, root, is_directory, is_in_deleted: false };
         let is_included = options.filter.is_empty() || options.filter.includes(Side::Sender, &subject);
-        let standing = standing.map(|standing| if is_included { standing } else { standing.excluded() });
-        let takes_part = standing.map_or(is_included, Standing::takes_part);
-        if takes_part { Ok(standing) } else { Err(()) }
+        let membership =
+            membership.map(|membership| if is_included { membership } else { membership.excluded() });
+        let takes_part = membership.map_or(is_included, Membership::takes_part);
+        if takes_part { Ok(membership) } else { Err(()) }
     }
 
     /// Takes an entry off those that only the destination has, and descends into directories.
     fn look_for_deletions(
         &self,
         visit: &Visit<'_, 'p, V>,
-        standing: Option<Standing>,
+        membership: Option<Membership>,
         descend: &mut Descend<'_, V, State<'p, V>>,
     ) -> Done<()> {
         let Visit { item, entry, .. } = visit;
@@ -366,7 +367,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         let place = self.syncer.copy_of(item, &source, origin);
         let above = Some(Arc::clone(item.level));
         let level = Level::new(above, place, found, Difference::empty(), Vec::new());
-        if let Some(level) = self.syncer.entered(item, level, standing, &source) {
+        if let Some(level) = self.syncer.entered(item, level, membership, &source) {
             descend.into_entry(entry, level);
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-use millstream_system::pace::{Lap, Meter, cpus};
+use millstream_system::concurrency::{Lap, Meter, cpus};
 use millstream_vfs::{Error, File, Result};
 use millstream_walk::{Cancellation, Threads};
 

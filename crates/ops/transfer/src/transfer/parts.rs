@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use millstream_system::pace::Budget;
+use millstream_system::concurrency::Budget;
 
 /// Calls `work` once with the number of each part, from 0, and a buffer of the calling thread, which is `buffer` in
 /// this one. Before each of its own parts, this thread asks whether more threads are wanted; there are never more than

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use millstream_system::pace::Budget;
+use millstream_system::concurrency::Budget;
 use millstream_vfs::{Error, File};
 use millstream_walk::Cancellation;
 

@@ -1,6 +1,6 @@
 package io.millstream.hadoop;
 
-import io.millstream.hadoop.fs.Companions;
+import io.millstream.hadoop.fs.FileSystemInitializers;
 import io.millstream.hadoop.fs.FileSystemService;
 import io.millstream.hadoop.fs.PlainInputStream;
 import io.millstream.hadoop.fs.RawLocalFiles;
@@ -91,7 +91,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
     public void initialize(URI name, Configuration conf) throws IOException {
         super.initialize(name, conf);
         setOptions(conf);
-        Companions.start();
+        FileSystemInitializers.start();
     }
 
     private void setOptions(Configuration conf) {

@@ -3,7 +3,7 @@ package io.millstream.hadoop.hdfs;
 import static org.apache.hadoop.fs.CommonConfigurationKeysPublic.IO_FILE_BUFFER_SIZE_DEFAULT;
 import static org.apache.hadoop.fs.CommonConfigurationKeysPublic.IO_FILE_BUFFER_SIZE_KEY;
 
-import io.millstream.hadoop.fs.Companions;
+import io.millstream.hadoop.fs.FileSystemInitializers;
 import io.millstream.hadoop.listing.DirectoryListing;
 import io.millstream.hadoop.listing.ListingOptions;
 import io.millstream.hadoop.natives.NativeLibrary;
@@ -54,7 +54,7 @@ public class MillstreamDistributedFileSystem extends DistributedFileSystem imple
     public void initialize(URI uri, Configuration conf) throws IOException {
         super.initialize(uri, conf);
         options = new ListingOptions(conf);
-        Companions.start();
+        FileSystemInitializers.start();
     }
 
     @Override

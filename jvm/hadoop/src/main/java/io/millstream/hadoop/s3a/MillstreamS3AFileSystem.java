@@ -3,7 +3,7 @@ package io.millstream.hadoop.s3a;
 import static org.apache.hadoop.fs.CommonConfigurationKeysPublic.IO_FILE_BUFFER_SIZE_DEFAULT;
 import static org.apache.hadoop.fs.CommonConfigurationKeysPublic.IO_FILE_BUFFER_SIZE_KEY;
 
-import io.millstream.hadoop.fs.Companions;
+import io.millstream.hadoop.fs.FileSystemInitializers;
 import io.millstream.hadoop.listing.DatasetNames;
 import io.millstream.hadoop.listing.DirectoryListing;
 import io.millstream.hadoop.listing.ListedVersions;
@@ -90,7 +90,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
         super.initialize(name, conf);
         options = new ListingOptions(getConf());
         whyNot = whyNot(getConf());
-        Companions.start();
+        FileSystemInitializers.start();
     }
 
     /** Why S3A itself has to do everything; null if it need not. */

@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.Path;
 public interface Metastore {
     /** The state of the job whose change is carried out. */
     @FunctionalInterface
-    interface Standing {
+    interface JobState {
         /**
          * Whether another process has finished the job, so that later jobs may already be running.
          *
@@ -24,10 +24,10 @@ public interface Metastore {
      * the one that committed; the result must be the same.
      *
      * @param change the desired state
-     * @param standing to be checked before each of several requests that change the location of rows
+     * @param jobState to be checked before each of several requests that change the location of rows
      * @throws IOException if the change failed: the commit stays in the journal, and the next writer rolls it forward
      */
-    void apply(MetastoreChange change, Standing standing) throws IOException;
+    void apply(MetastoreChange change, JobState jobState) throws IOException;
 
     /**
      * The change under its table's current name.

@@ -37,7 +37,7 @@ public final class Exchanges {
 
     private final TableAccess table;
     private final String job;
-    private final Metastore.Standing standing;
+    private final Metastore.JobState jobState;
     private final Exchange exchange;
     private final Map<String, String> destinations;
     /** New files, by directory of the job. */
@@ -49,11 +49,11 @@ public final class Exchanges {
     private final Map<String, String> madeByDestination = new HashMap<>();
     private final List<String> mixed = new ArrayList<>();
 
-    public Exchanges(TableAccess table, String job, CommitRecord record, Metastore.Standing standing)
+    public Exchanges(TableAccess table, String job, CommitRecord record, Metastore.JobState jobState)
             throws IOException {
         this.table = table;
         this.job = job;
-        this.standing = standing;
+        this.jobState = jobState;
         this.exchange = of(table);
         this.destinations = record.exchanges();
         this.added = byDirectory(record.added());
@@ -224,7 +224,7 @@ public final class Exchanges {
         if (missing.isEmpty()) {
             return true;
         }
-        if (standing.isFinished()) {
+        if (jobState.isFinished()) {
             return false;
         }
         throw new IOException(StagedFiles.missing(table.root(), missing));

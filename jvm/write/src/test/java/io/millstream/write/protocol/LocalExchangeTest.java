@@ -174,7 +174,7 @@ class LocalExchangeTest {
         }
 
         @Override
-        public void apply(MetastoreChange change, Standing standing) {
+        public void apply(MetastoreChange change, JobState jobState) {
             change.partitions()
                     .forEach(partition ->
                             catalog.put(partition.name(), partition.parameters().get("numFiles")));

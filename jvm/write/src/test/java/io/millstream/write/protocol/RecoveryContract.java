@@ -115,13 +115,13 @@ abstract class RecoveryContract extends JobContract {
         Metastore metastore = Mockito.mock(Metastore.class);
         Mockito.when(metastore.current(Mockito.any(), Mockito.any())).thenAnswer(call -> call.getArgument(0));
         Mockito.doAnswer(call -> {
-                    Metastore.Standing standing = call.getArgument(1);
-                    finished.add(standing.isFinished());
+                    Metastore.JobState jobState = call.getArgument(1);
+                    finished.add(jobState.isFinished());
                     Store store = fixture.access(null).store();
                     store.create(
                             Journal.done(Journal.of(store).lastNumber(), Journal.Kind.INTO, id), Ending.DONE.toBytes());
                     store.remove(Journal.liveEntries(id));
-                    finished.add(standing.isFinished());
+                    finished.add(jobState.isFinished());
                     return null;
                 })
                 .when(metastore)

@@ -177,7 +177,7 @@ final class SwapTable implements Metastore {
 
     /** Applies a change in a metastore's steps: additions, one change of all locations, removals. */
     @Override
-    public void apply(MetastoreChange change, Standing standing) throws IOException {
+    public void apply(MetastoreChange change, JobState jobState) throws IOException {
         for (MetastoreChange.Partition partition : change.partitions()) {
             catalog.putIfAbsent(partition.name(), change.emptyDirectory());
             look();

@@ -135,7 +135,7 @@ final class TestTable {
         }
 
         @Override
-        public synchronized void apply(MetastoreChange change, Standing standing) throws IOException {
+        public synchronized void apply(MetastoreChange change, JobState jobState) throws IOException {
             if (isDown) {
                 throw new IOException("the metastore is down");
             }

@@ -5,7 +5,7 @@ import java.util.{List => JavaList, Locale, Map => JavaMap, Objects, UUID}
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write.metastore.Metastore.Standing
+import io.millstream.write.metastore.Metastore.JobState
 import io.millstream.write.metastore.MetastoreChange
 
 import org.apache.spark.sql.catalyst.catalog.{ExternalCatalog, ExternalCatalogWithListener}
@@ -42,29 +42,29 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
 
   override protected def kind: String = "hive"
 
-  override protected def carryOut(change: MetastoreChange, standing: Standing): Unit = {
+  override protected def carryOut(change: MetastoreChange, jobState: JobState): Unit = {
     if (change.isSwap) {
       val known =
         client.withHiveState(fetch(change.database, change.table, change.partitions.asScala.toSeq.map(_.name)))
-      add(change, change.partitions.asScala.toSeq.filterNot(partition => known.contains(partition.name)), standing)
-      if (!standing.isFinished) client.withHiveState(switch(change))
+      add(change, change.partitions.asScala.toSeq.filterNot(partition => known.contains(partition.name)), jobState)
+      if (!jobState.isFinished) client.withHiveState(switch(change))
     } else {
-      val missing = client.withHiveState(changeKnown(change, change.partitions.asScala.toSeq, standing))
-      add(change, missing, standing)
+      val missing = client.withHiveState(changeKnown(change, change.partitions.asScala.toSeq, jobState))
+      add(change, missing, jobState)
       // Hive records that a new partition has no rows, so its parameters are set again.
-      client.withHiveState(changeKnown(change, missing, standing))
+      client.withHiveState(changeKnown(change, missing, jobState))
     }
-    drop(change, standing)
-    moveTable(change, standing)
-    if (!standing.isFinished) client.withHiveState(changeTable(change))
+    drop(change, jobState)
+    moveTable(change, jobState)
+    if (!jobState.isFinished) client.withHiveState(changeTable(change))
   }
 
   /** @return the partitions that do not exist */
   private def changeKnown(
       change: MetastoreChange,
       partitions: Seq[MetastoreChange.Partition],
-      standing: Standing): Seq[MetastoreChange.Partition] =
-    partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isFinished).flatMap { batch =>
+      jobState: JobState): Seq[MetastoreChange.Partition] =
+    partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !jobState.isFinished).flatMap { batch =>
       val found = fetch(change.database, change.table, batch.map(_.name))
       val (known, missing) = batch.partition(partition => found.contains(partition.name))
       alter(

@@ -2,13 +2,13 @@ package org.apache.spark.sql.execution.datasources.millstream.rdd
 
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.fs.{Companion, HadoopConstructors}
+import io.millstream.hadoop.fs.{FileSystemInitializer, HadoopConstructors}
 import org.apache.hadoop.mapred.TextInputFormat
 
 import org.apache.spark.internal.Logging
 
 /** Starts with the file system, so before the first RDD, in the driver and in executors. */
-class TextInputFormatHook extends Companion {
+class TextInputFormatHook extends FileSystemInitializer {
   override def start(): Unit = TextInputFormatHook.install()
 }
 

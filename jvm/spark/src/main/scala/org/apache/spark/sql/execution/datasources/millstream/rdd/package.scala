@@ -4,7 +4,7 @@ package org.apache.spark.sql.execution.datasources.millstream
  * Millstream below `sc.textFile`.
  *
  * {{{
- * driver:   MillstreamLocalFileSystem ─► TextInputFormatHook (a Companion: Hadoop creates ours for TextInputFormat)
+ * driver:   MillstreamLocalFileSystem ─► TextInputFormatHook (a FileSystemInitializer: Hadoop creates ours for TextInputFormat)
  *           HadoopRDD.getPartitions ─► PackedTextInputFormat.getSplits: Hadoop's splits, many in one PackedSplit
  * executor: HadoopRDD.compute ─► PackedTextInputFormat.getRecordReader ─► PackedLineReader ─► NativeLines, or Hadoop's reader
  * }}}

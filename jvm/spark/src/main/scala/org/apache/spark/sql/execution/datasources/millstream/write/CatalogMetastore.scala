@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import io.millstream.write.metastore.{Metastore, MetastoreChange}
-import io.millstream.write.metastore.Metastore.Standing
+import io.millstream.write.metastore.Metastore.JobState
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.SparkSession
@@ -27,8 +27,8 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
   /** Why commits cannot change this catalog; none if they can. */
   def whyNot: Option[String] = None
 
-  final override def apply(change: MetastoreChange, standing: Standing): Unit =
-    asking(change.database, change.table)(carryOut(change, standing))
+  final override def apply(change: MetastoreChange, jobState: JobState): Unit =
+    asking(change.database, change.table)(carryOut(change, jobState))
 
   /**
    * Refuses to add partitions that the catalog would take for others, or could not store.
@@ -82,8 +82,8 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
       None
     }
 
-  protected def carryOut(change: MetastoreChange, standing: Standing): Unit = {
-    add(change, change.partitions.asScala.toSeq, standing)
+  protected def carryOut(change: MetastoreChange, jobState: JobState): Unit = {
+    add(change, change.partitions.asScala.toSeq, jobState)
     if (change.isSwap) {
       val table = catalog.getTable(change.database, change.table)
       val known =
@@ -93,10 +93,10 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
           known.get(CatalogMetastore.spec(table, name)).map(SparkLine.at(
             new Path(change.emptyDirectory).toUri,
             _)))).toSeq
-      if (moved.nonEmpty && !standing.isFinished) catalog.alterPartitions(change.database, change.table, moved)
+      if (moved.nonEmpty && !jobState.isFinished) catalog.alterPartitions(change.database, change.table, moved)
     }
-    drop(change, standing)
-    moveTable(change, standing)
+    drop(change, jobState)
+    moveTable(change, jobState)
   }
 
   final override def locations(
@@ -119,19 +119,19 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
       TableLocations.directory(table.partitionColumnNames, partition.spec) -> new Path(partition.location).toString
     }.toMap
 
-  protected final def moveTable(change: MetastoreChange, standing: Standing): Unit =
+  protected final def moveTable(change: MetastoreChange, jobState: JobState): Unit =
     Option(change.tableLocation).map(new Path(_)).foreach { location =>
       val table = catalog.getTable(change.database, change.table)
-      if (new Path(table.location) != location && !standing.isFinished)
+      if (new Path(table.location) != location && !jobState.isFinished)
         catalog.alterTable(SparkLine.at(location.toUri, table))
     }
 
   protected final def add(
       change: MetastoreChange,
       partitions: Seq[MetastoreChange.Partition],
-      standing: Standing): Unit = if (partitions.nonEmpty) {
+      jobState: JobState): Unit = if (partitions.nonEmpty) {
     val table = catalog.getTable(change.database, change.table)
-    partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isFinished).foreach { batch =>
+    partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !jobState.isFinished).foreach { batch =>
       val added = batch.map(partition =>
         toCatalog(table, partition, if (change.isSwap) change.emptyDirectory else partition.location))
       catalog.createPartitions(change.database, change.table, added, ignoreIfExists = true)
@@ -142,10 +142,10 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
    * Drops partitions whose files are deleted already, unless this process has hung for so long that the next job may
    * have filled them again.
    */
-  protected final def drop(change: MetastoreChange, standing: Standing): Unit = if (!change.droppedPartitions.isEmpty) {
+  protected final def drop(change: MetastoreChange, jobState: JobState): Unit = if (!change.droppedPartitions.isEmpty) {
     val table = catalog.getTable(change.database, change.table)
     val specs = change.droppedPartitions.asScala.toSeq.map(CatalogMetastore.spec(table, _))
-    specs.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isFinished).foreach { batch =>
+    specs.grouped(CatalogMetastore.Batch).takeWhile(_ => !jobState.isFinished).foreach { batch =>
       catalog.dropPartitions(
         change.database,
         change.table,

@@ -5,7 +5,7 @@ package io.millstream.hadoop.fs;
  * {@link io.millstream.hadoop.MillstreamLocalFileSystem} is initialized. Implementations are found by
  * {@link java.util.ServiceLoader}, because this module knows no Spark.
  */
-public interface Companion {
+public interface FileSystemInitializer {
     /** Must neither fail nor wait for the file system. */
     void start();
 }

@@ -1,6 +1,6 @@
 //! Adapts the number of workers.
 //!
-//! Each worker meters itself after the calls it makes ([`millstream_system::pace`]). If a wait is significant, the
+//! Each worker meters itself after the calls it makes ([`millstream_system::concurrency`]). If a wait is significant, the
 //! kernel is asked how much of it was spent on the run queue. With `c` CPUs and calls that take `w` of wall time for
 //! every unit of CPU time, `c·w` workers keep the CPUs busy; twice as many ride out the variation.
 //!
@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use millstream_system::pace::{Lap, Meter, cpus};
+use millstream_system::concurrency::{Lap, Meter, cpus};
 use millstream_system::usage::{CpuTimes, process_cpu_time};
 use rustix::process::{Resource, getrlimit};
 
@@ -56,7 +56,7 @@ const SHRINK_AFTER: u32 = 8;
 
 /// The number of workers that the traversal should have now.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct WorkerTarget {
     cpus: usize,
     max: usize,
     adaptive: bool,
@@ -84,7 +84,7 @@ fn server_workers(cpus: usize) -> usize {
     SERVER_WORKERS.min(WORKERS_PER_CPU * cpus)
 }
 
-impl Pace {
+impl WorkerTarget {
     /// At most `most` workers; from the beginning the floor for a server, if it is known that calls wait for one.
     pub(crate) fn new(threads: Threads, most: usize, waits: bool) -> Self {
         let cpus = cpus();
@@ -93,7 +93,13 @@ impl Pace {
             Threads::Fixed(n) => (false, n.clamp(1, most), n),
             Threads::Adaptive { max } => (true, max.min(most).min(workers_that_fit()).max(1), first),
         };
-        Pace { cpus, max, adaptive, target: AtomicUsize::new(target.clamp(1, max)), window: Mutex::default() }
+        WorkerTarget {
+            cpus,
+            max,
+            adaptive,
+            target: AtomicUsize::new(target.clamp(1, max)),
+            window: Mutex::default(),
+        }
     }
 
     pub(crate) fn max(&self) -> usize {
@@ -232,20 +238,20 @@ impl WorkerMeter {
 
     /// Reports what the worker used since the last report; returns whether more workers are wanted because of it.
     /// `slept` is how long its thread has slept on purpose, which does not count as waiting.
-    pub(crate) fn report(&mut self, pace: &Pace, slept: Duration) -> bool {
-        if !pace.adaptive {
+    pub(crate) fn report(&mut self, worker_target: &WorkerTarget, slept: Duration) -> bool {
+        if !worker_target.adaptive {
             return false;
         }
         // Once the floor for a server is reached, a better measurement would change nothing.
-        let is_unclear = |lap: &Lap| lap.wall > lap.cpu + ROUND_TRIP && pace.is_starting();
+        let is_unclear = |lap: &Lap| lap.wall > lap.cpu + ROUND_TRIP && worker_target.is_starting();
         let lap = self.meter.lap_without(slept.saturating_sub(self.slept), is_unclear);
         self.slept = slept;
-        pace.add(Instant::now(), lap, process_cpu_time, CpuTimes::now)
+        worker_target.add(Instant::now(), lap, process_cpu_time, CpuTimes::now)
     }
 
     /// Forgets the time since the last report, which was spent waiting for work.
-    pub(crate) fn restart(&mut self, pace: &Pace) {
-        if pace.adaptive {
+    pub(crate) fn restart(&mut self, worker_target: &WorkerTarget) {
+        if worker_target.adaptive {
             self.meter.restart();
         }
     }
@@ -261,24 +267,31 @@ fn workers_that_fit() -> usize {
 mod tests {
     use super::*;
 
-    fn pace() -> Pace {
-        Pace { cpus: 2, ..Pace::new(Threads::Adaptive { max: 256 }, 1024, false) }
+    fn worker_target() -> WorkerTarget {
+        WorkerTarget { cpus: 2, ..WorkerTarget::new(Threads::Adaptive { max: 256 }, 1024, false) }
     }
 
     /// Concurrent samples of as many workers as wanted, which use all the CPU time of the process.
-    fn feed(pace: &Pace, samples: u32, wall_us: u64, cpu_us: u64, waits: u64) {
-        feed_beside(0.0, pace, samples, wall_us, cpu_us, waits);
+    fn feed(worker_target: &WorkerTarget, samples: u32, wall_us: u64, cpu_us: u64, waits: u64) {
+        feed_beside(0.0, worker_target, samples, wall_us, cpu_us, waits);
     }
 
     /// The same, while others use a share of the CPUs.
-    fn feed_beside(others: f64, pace: &Pace, samples: u32, wall_us: u64, cpu_us: u64, waits: u64) {
+    fn feed_beside(
+        others: f64,
+        worker_target: &WorkerTarget,
+        samples: u32,
+        wall_us: u64,
+        cpu_us: u64,
+        waits: u64,
+    ) {
         let (wall, cpu) = (Duration::from_micros(wall_us), Duration::from_micros(cpu_us));
-        let since = pace.window.lock().expect("no panic").watched_since;
+        let since = worker_target.window.lock().expect("no panic").watched_since;
         let (mut now, mut used) = since.unwrap_or((Instant::now(), Duration::ZERO));
         let (started, asked_first) =
-            (now, pace.window.lock().expect("no panic").cpu_times.unwrap_or_default());
+            (now, worker_target.window.lock().expect("no panic").cpu_times.unwrap_or_default());
         for _ in 0..samples {
-            now += wall / u32::try_from(pace.target()).expect("few workers");
+            now += wall / u32::try_from(worker_target.target()).expect("few workers");
             // Not in ticks.
             used += cpu + Duration::from_nanos(1);
             let ticks = (now - started).as_micros() as u64;
@@ -286,128 +299,136 @@ mod tests {
                 idle: asked_first.idle + (ticks as f64 * (1.0 - others)) as u64,
                 total: asked_first.total + ticks,
             };
-            pace.add(now, Lap::new(wall, cpu, waits), || used, || Some(cpu_times));
+            worker_target.add(now, Lap::new(wall, cpu, waits), || used, || Some(cpu_times));
         }
     }
 
     #[test]
     fn warm_disk_stays_at_the_number_of_cpus() {
-        let pace = pace();
-        pace.target.store(2, Ordering::Relaxed);
-        feed(&pace, 1000, 40, 38, 0);
-        assert_eq!(pace.target(), 2);
+        let worker_target = worker_target();
+        worker_target.target.store(2, Ordering::Relaxed);
+        feed(&worker_target, 1000, 40, 38, 0);
+        assert_eq!(worker_target.target(), 2);
     }
 
     #[test]
     fn preemption_is_not_waiting() {
-        let pace = pace();
-        pace.target.store(2, Ordering::Relaxed);
-        feed(&pace, 1000, 900, 30, 0);
-        assert_eq!(pace.target(), 2);
+        let worker_target = worker_target();
+        worker_target.target.store(2, Ordering::Relaxed);
+        feed(&worker_target, 1000, 900, 30, 0);
+        assert_eq!(worker_target.target(), 2);
     }
 
     #[test]
     fn the_first_slow_answer_brings_a_servers_worth_of_workers() {
-        let pace = pace();
-        feed(&pace, 1, 1000, 1, 1);
-        assert_eq!(pace.target(), SERVER_WORKERS, "however extreme that one answer is");
-        feed(&pace, 64, 1000, 5, 1);
-        assert_eq!(pace.target(), SERVER_WORKERS, "64 answers in 1 ms do not tell how idle the CPUs are");
-        feed(&pace, 64 * 100, 1000, 5, 1);
-        assert_eq!(pace.target(), 2 * SERVER_WORKERS, "twice 50 ms of them do");
+        let worker_target = worker_target();
+        feed(&worker_target, 1, 1000, 1, 1);
+        assert_eq!(worker_target.target(), SERVER_WORKERS, "however extreme that one answer is");
+        feed(&worker_target, 64, 1000, 5, 1);
+        assert_eq!(
+            worker_target.target(),
+            SERVER_WORKERS,
+            "64 answers in 1 ms do not tell how idle the CPUs are"
+        );
+        feed(&worker_target, 64 * 100, 1000, 5, 1);
+        assert_eq!(worker_target.target(), 2 * SERVER_WORKERS, "twice 50 ms of them do");
     }
 
     #[test]
     fn cpus_that_others_use_are_not_idle() {
-        let pace = pace();
-        feed_beside(0.99, &pace, 1, 1000, 1, 1);
-        feed_beside(0.99, &pace, 64 * 1000, 1000, 5, 1);
-        assert_eq!(pace.target(), SERVER_WORKERS, "who gets little of a busy machine does not leave it idle");
-        feed_beside(0.8, &pace, 64 * 1000, 1000, 5, 1);
-        assert!(pace.target() > SERVER_WORKERS, "others may be the server");
+        let worker_target = worker_target();
+        feed_beside(0.99, &worker_target, 1, 1000, 1, 1);
+        feed_beside(0.99, &worker_target, 64 * 1000, 1000, 5, 1);
+        assert_eq!(
+            worker_target.target(),
+            SERVER_WORKERS,
+            "who gets little of a busy machine does not leave it idle"
+        );
+        feed_beside(0.8, &worker_target, 64 * 1000, 1000, 5, 1);
+        assert!(worker_target.target() > SERVER_WORKERS, "others may be the server");
     }
 
     #[test]
     fn cpus_count_as_idle_where_their_use_is_unknown() {
-        let pace = pace();
-        feed(&pace, 1, 1000, 1, 1);
+        let worker_target = worker_target();
+        feed(&worker_target, 1, 1000, 1, 1);
         let now = Instant::now();
         for i in 0..64 * 300 {
             let used = || Duration::from_nanos(1_000_000 + i);
             let at = now + Duration::from_micros(20) * u32::try_from(i).expect("few");
             let lap = Lap::new(Duration::from_millis(1), Duration::from_micros(5), 1);
-            pace.add(at, lap, used, || None);
+            worker_target.add(at, lap, used, || None);
         }
-        assert!(pace.target() > SERVER_WORKERS);
+        assert!(worker_target.target() > SERVER_WORKERS);
     }
 
     #[test]
     fn busy_cpus_are_not_helped_by_more_workers() {
-        let pace = pace();
-        feed(&pace, 1, 1000, 10, 1);
-        feed(&pace, 1000, 2000, 30, 1);
-        assert_eq!(pace.target(), SERVER_WORKERS, "64 workers at 30 us in 2 ms use one CPU of two");
+        let worker_target = worker_target();
+        feed(&worker_target, 1, 1000, 10, 1);
+        feed(&worker_target, 1000, 2000, 30, 1);
+        assert_eq!(worker_target.target(), SERVER_WORKERS, "64 workers at 30 us in 2 ms use one CPU of two");
     }
 
     #[test]
     fn workers_that_wait_for_each_other_are_halved_until_the_cpus_have_time() {
-        let pace = pace();
-        feed(&pace, 1, 1000, 10, 1);
-        assert_eq!(pace.target(), SERVER_WORKERS);
-        feed(&pace, 3 * 64, 2000, 60, 1);
-        assert_eq!(pace.target(), SERVER_WORKERS / 2, "64 workers at 60 us in 2 ms use both CPUs");
-        feed(&pace, 1000, 500, 40, 1);
-        assert_eq!(pace.target(), 16, "16 workers at 40 us in 0.5 ms do not, 32 would");
-        feed(&pace, 100, 1000, 90, 1);
-        assert_eq!(pace.target(), 16, "waits do not bring them back");
-        feed(&pace, 1000, 1000, 5, 1);
-        assert!(pace.target() >= SERVER_WORKERS, "idle CPUs do: {}", pace.target());
+        let worker_target = worker_target();
+        feed(&worker_target, 1, 1000, 10, 1);
+        assert_eq!(worker_target.target(), SERVER_WORKERS);
+        feed(&worker_target, 3 * 64, 2000, 60, 1);
+        assert_eq!(worker_target.target(), SERVER_WORKERS / 2, "64 workers at 60 us in 2 ms use both CPUs");
+        feed(&worker_target, 1000, 500, 40, 1);
+        assert_eq!(worker_target.target(), 16, "16 workers at 40 us in 0.5 ms do not, 32 would");
+        feed(&worker_target, 100, 1000, 90, 1);
+        assert_eq!(worker_target.target(), 16, "waits do not bring them back");
+        feed(&worker_target, 1000, 1000, 5, 1);
+        assert!(worker_target.target() >= SERVER_WORKERS, "idle CPUs do: {}", worker_target.target());
     }
 
     #[test]
     fn a_halving_that_leaves_the_cpus_idle_is_the_last() {
-        let pace = pace();
-        feed(&pace, 1, 1000, 10, 1);
-        feed(&pace, 3 * 64, 2000, 60, 1);
-        feed(&pace, 3 * 64, 1000, 60, 1);
-        assert_eq!(pace.target(), SERVER_WORKERS / 4);
+        let worker_target = worker_target();
+        feed(&worker_target, 1, 1000, 10, 1);
+        feed(&worker_target, 3 * 64, 2000, 60, 1);
+        feed(&worker_target, 3 * 64, 1000, 60, 1);
+        assert_eq!(worker_target.target(), SERVER_WORKERS / 4);
         // 16 workers at 60 us in 1 ms use half of the CPUs.
-        feed(&pace, 100, 1000, 60, 1);
-        assert_eq!(pace.target(), SERVER_WORKERS / 2);
-        feed(&pace, 1000, 1000, 60, 1);
-        assert_eq!(pace.target(), SERVER_WORKERS / 2, "though that many keep them busy");
+        feed(&worker_target, 100, 1000, 60, 1);
+        assert_eq!(worker_target.target(), SERVER_WORKERS / 2);
+        feed(&worker_target, 1000, 1000, 60, 1);
+        assert_eq!(worker_target.target(), SERVER_WORKERS / 2, "though that many keep them busy");
     }
 
     #[test]
     fn a_single_cpu_gets_what_it_can_drive() {
-        let pace = Pace { cpus: 1, ..pace() };
-        feed(&pace, 1, 5000, 20, 1);
-        assert_eq!(pace.target(), WORKERS_PER_CPU);
-        feed(&pace, 32 * 6, 10_000, 100, 1);
-        assert_eq!(pace.target(), WORKERS_PER_CPU);
+        let worker_target = WorkerTarget { cpus: 1, ..worker_target() };
+        feed(&worker_target, 1, 5000, 20, 1);
+        assert_eq!(worker_target.target(), WORKERS_PER_CPU);
+        feed(&worker_target, 32 * 6, 10_000, 100, 1);
+        assert_eq!(worker_target.target(), WORKERS_PER_CPU);
     }
 
     #[test]
     fn calm_after_a_slow_start_shrinks_again() {
-        let pace = pace();
-        feed(&pace, 1, 2000, 30, 2);
-        let grown = pace.target();
-        feed(&pace, 64 * (SHRINK_AFTER + 1), 40, 39, 0);
-        assert!(grown > 2 && pace.target() == 2, "{grown} then {}", pace.target());
+        let worker_target = worker_target();
+        feed(&worker_target, 1, 2000, 30, 2);
+        let grown = worker_target.target();
+        feed(&worker_target, 64 * (SHRINK_AFTER + 1), 40, 39, 0);
+        assert!(grown > 2 && worker_target.target() == 2, "{grown} then {}", worker_target.target());
     }
 
     #[test]
     fn where_calls_are_known_to_wait_there_is_a_servers_worth_from_the_beginning() {
-        let pace = Pace::new(Threads::Adaptive { max: 256 }, 1024, true);
-        assert_eq!(pace.target(), server_workers(pace.cpus));
-        assert!(pace.calls_wait());
-        assert_eq!(Pace::new(Threads::Adaptive { max: 8 }, 1024, true).target(), 8);
+        let worker_target = WorkerTarget::new(Threads::Adaptive { max: 256 }, 1024, true);
+        assert_eq!(worker_target.target(), server_workers(worker_target.cpus));
+        assert!(worker_target.calls_wait());
+        assert_eq!(WorkerTarget::new(Threads::Adaptive { max: 8 }, 1024, true).target(), 8);
     }
 
     #[test]
     fn fixed_means_fixed() {
-        let pace = Pace::new(Threads::Fixed(3), 1024, true);
-        feed(&pace, 100, 5000, 1, 1);
-        assert_eq!(pace.target(), 3);
+        let worker_target = WorkerTarget::new(Threads::Fixed(3), 1024, true);
+        feed(&worker_target, 100, 5000, 1, 1);
+        assert_eq!(worker_target.target(), 3);
     }
 }
