@@ -118,6 +118,19 @@ def test_negative_settings_are_refused(ours, data, key):
     )
 
 
+def jar_without(ending, top) -> Path:
+    """Millstream's jar without the files whose names end so."""
+    import millstream
+
+    jar = millstream.spark_conf()["spark.driver.extraClassPath"]
+    stripped = top / f"without-{ending}.jar"
+    with zipfile.ZipFile(jar) as whole, zipfile.ZipFile(stripped, "w") as rest:
+        for name in whole.namelist():
+            if not name.endswith(ending):
+                rest.writestr(name, whole.read(name))
+    return stripped
+
+
 @pytest.mark.parametrize(
     ("lacks", "natively", "warning"),
     [
@@ -127,15 +140,7 @@ def test_negative_settings_are_refused(ours, data, key):
     ],
 )
 def test_spark_is_stock_with_one_warning_where_millstream_does_not_work(top, stock, data, lacks, natively, warning):
-    import millstream
-
-    jar = millstream.spark_conf()["spark.driver.extraClassPath"]
-    stripped = top / f"without-{lacks}.jar"
-    with zipfile.ZipFile(jar) as whole, zipfile.ZipFile(stripped, "w") as rest:
-        for name in whole.namelist():
-            if not name.endswith(lacks):
-                rest.writestr(name, whole.read(name))
-    session = Session(top / f"without-{lacks}", millstream=True, jar=stripped)
+    session = Session(top / f"without-{lacks}", millstream=True, jar=jar_without(lacks, top))
     try:
         assert session.call("session_calls:file_system") == {"class": OUR_FILE_SYSTEM, "listsNatively": natively}
         assert queries.COMPACT not in same_answers(stock, session, data, FALLBACK_CASES)
@@ -143,6 +148,20 @@ def test_spark_is_stock_with_one_warning_where_millstream_does_not_work(top, sto
         assert lines == stock.call("session_calls:stock_lines", path=str(data / "layouts" / "text" / "nested"))
         warnings = re.findall(rf"WARN .*{warning}.*", session.log.read_text())
         assert len(warnings) == 1, warnings
+    finally:
+        session.close()
+
+
+def test_a_driver_without_the_library_refuses_to_synchronize(top, data):
+    library, destination = "libmillstream_jni.so", top / "not-made"
+    session = Session(top / "sync", millstream=True, jar=jar_without(library, top))
+    try:
+        # Filters ask the library while the options are read.
+        for options in ({}, {"exclude": ["*.tmp"]}):
+            said = session.call("sync_calls:sync", src=str(data / "siblings"), dst=str(destination), **options)["error"]
+            assert "native library, millstream_jni, does not load in it: java.io.IOException: no /millstream/" in said
+            assert said.endswith("(-Djava.io.tmpdir=DIRECTORY)")
+        assert not destination.exists()
     finally:
         session.close()
 

@@ -3,6 +3,7 @@ package io.millstream.spark
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
+import io.millstream.hadoop.natives.NativeLibrary
 import io.millstream.spark.console.{ConsoleLog, Failures}
 import io.millstream.spark.sync.{SyncFailure, Synchronization, SyncOptions, SyncSummary}
 import org.apache.hadoop.fs.UnsupportedFileSystemException
@@ -10,6 +11,7 @@ import org.slf4j.LoggerFactory
 
 import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.datasources.millstream.Diagnosis
 
 /** `psync --spark`: synchronizes two directories with Spark jobs; options mean the same as in rsync. */
 object Sync {
@@ -24,8 +26,16 @@ object Sync {
   private val Partial = 23
 
   /** For callers in other languages: names and values in, a JSON object out. */
-  def runJson(spark: SparkSession, settings: java.util.Map[String, String]): String =
+  def runJson(spark: SparkSession, settings: java.util.Map[String, String]): String = {
+    requireLibrary()
     run(spark, SyncOptions.of(settings.asScala.toMap)).json
+  }
+
+  /** Refuses a driver without the rules, which options and the plan need, before anything is listed or made. */
+  private def requireLibrary(): Unit = Option(NativeLibrary.whyNot).foreach { why =>
+    throw new SyncFailure(
+      s"Spark's driver cannot synchronize, because Millstream's native library, millstream_jni, does not load in it: $why; ${Diagnosis.LibraryNeeds}")
+  }
 
   /**
    * Synchronizes two directories.
@@ -68,6 +78,7 @@ object Sync {
     ConsoleLog.withoutTraces()
     val code =
       try {
+        requireLibrary()
         val options =
           try SyncOptions.of(pairs)
           catch {

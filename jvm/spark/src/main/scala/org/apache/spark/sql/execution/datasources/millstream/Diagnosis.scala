@@ -31,6 +31,10 @@ case class Diagnosis(what: String, found: String, fix: Option[String])
  * would find.
  */
 object Diagnosis {
+
+  /** The requirements of the native library. */
+  val LibraryNeeds =
+    "it needs Linux with glibc 2.28 or newer, on a platform for which the jar contains the library, and a java.io.tmpdir that is not mounted noexec (-Djava.io.tmpdir=DIRECTORY)"
   private val AddLines =
     "add the lines that `millstream spark-conf` prints to conf/spark-defaults.conf, or use millstream.enable(); either must happen before the JVM starts"
 
@@ -124,8 +128,7 @@ object Diagnosis {
       case Some(cause) => Diagnosis(
           "native library",
           s"does not load: $cause",
-          Some(
-            "it needs Linux with glibc 2.28 or newer, on a platform for which the jar contains the library, and a java.io.tmpdir that is not mounted noexec (-Djava.io.tmpdir=DIRECTORY)"))
+          Some(LibraryNeeds))
     }
 
   private def ofFileSystem(spark: classic.SparkSession): Diagnosis = LocalFiles.server(spark.sparkContext) match {
