@@ -13,16 +13,13 @@ use millstream_scan::{Contents, Header, Input, JoinRule, Joiner, Place, concaten
 use millstream_vfs::Volume;
 use millstream_wire::Encoder;
 
+use crate::arrays::{array, bytes};
 use crate::cancellation::Cancellation;
 use crate::ranges::{Packed, unpack};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
 type ProcessStaging = Staging<SharedProcessVolume>;
-
-pub(crate) fn bytes(env: &JNIEnv<'_>, array: &JByteArray<'_>) -> Result<Vec<u8>, Failure> {
-    Ok(env.convert_byte_array(array)?)
-}
 
 pub(crate) fn c_string(bytes: Vec<u8>) -> Result<CString, Failure> {
     CString::new(bytes).map_err(|_| Failure::Argument("a path with a NUL byte"))
@@ -117,7 +114,7 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_obstac
     guard(&mut env, std::ptr::null_mut(), |env| {
         let directory = c_string(bytes(env, &directory)?)?;
         let found = obstacles(&SharedProcessVolume::default(), &directory).map_err(|e| failure(&e))?;
-        Ok(env.byte_array_from_slice(&encoded_obstacles(&found))?.into_raw())
+        array(env, &encoded_obstacles(&found))
     })
 }
 
@@ -234,7 +231,7 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_apply<
         let staging = unsafe { staging(handle) };
         let threads = usize::try_from(threads).unwrap_or(1);
         let applied = apply(staging, threads, &|| true).map_err(|e| failure(&e))?;
-        Ok(env.byte_array_from_slice(&encoded_result(&applied))?.into_raw())
+        array(env, &encoded_result(&applied))
     })
 }
 
@@ -281,7 +278,7 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_undo<'
     guard(&mut env, std::ptr::null_mut(), |env| {
         // SAFETY: see `staging`.
         let undone = undo(unsafe { staging(handle) }, &|| true).map_err(|e| failure(&e))?;
-        Ok(env.byte_array_from_slice(&encoded_undone(undone))?.into_raw())
+        array(env, &encoded_undone(undone))
     })
 }
 
@@ -295,7 +292,7 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_predic
     guard(&mut env, std::ptr::null_mut(), |env| {
         let staging = c_string(bytes(env, &staging)?)?;
         let undone = predict_undo(&SharedProcessVolume::default(), &staging).map_err(|e| failure(&e))?;
-        Ok(env.byte_array_from_slice(&encoded_undone(undone))?.into_raw())
+        array(env, &encoded_undone(undone))
     })
 }
 
@@ -306,9 +303,7 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_NativeCompaction_undoCo
     _class: JClass<'local>,
     tree: JByteArray<'local>,
 ) -> jbyteArray {
-    guard(&mut env, std::ptr::null_mut(), |env| {
-        Ok(env.byte_array_from_slice(&undo_command(&bytes(env, &tree)?))?.into_raw())
-    })
+    guard(&mut env, std::ptr::null_mut(), |env| array(env, &undo_command(&bytes(env, &tree)?)))
 }
 
 /// `static native long purge(long handle, long now)`: of all compactions if `now` is negative.

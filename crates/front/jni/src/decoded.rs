@@ -7,6 +7,7 @@ use jni::sys::{jbyte, jint, jlong};
 use jni::{JNIEnv, JavaVM};
 use millstream_codec::{Codec, Decoder};
 
+use crate::arrays::put;
 use crate::{Failure, guard};
 
 /// Compressed bytes that one call gets from Java.
@@ -94,9 +95,7 @@ pub extern "system" fn Java_io_millstream_hadoop_codec_DecodedInputStream_read<'
         }
         let bytes = &mut decoded.buffer[..wanted];
         let read = decoded.decoder.read(bytes).map_err(|error| Failure::Unreadable(error.to_string()))?;
-        // SAFETY: the bytes of `u8` are those of `i8`.
-        let signed = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<jbyte>(), read) };
-        env.set_byte_array_region(&out, offset, signed)?;
+        put(env, &out, offset, &bytes[..read])?;
         Ok(if read == 0 { END } else { read as jint })
     })
 }

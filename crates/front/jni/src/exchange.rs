@@ -5,7 +5,8 @@ use jni::objects::{JByteArray, JClass};
 use jni::sys::jint;
 use millstream_compact::exchange::{Exchange, Outcome, exchange};
 
-use crate::compact::{bytes, c_string};
+use crate::arrays::bytes;
+use crate::compact::c_string;
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 

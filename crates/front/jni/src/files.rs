@@ -8,6 +8,7 @@ use jni::sys::{JNI_TRUE, jboolean, jbyteArray};
 use millstream_rsync_rules::Separator;
 use millstream_rsync_rules::files::FileList;
 
+use crate::arrays::{array, bytes};
 use crate::{Failure, guard};
 
 /// `static native byte[] resolve(byte[] content, boolean isNulSeparated)`: see Java.
@@ -19,7 +20,7 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeFileList_resolve<'lo
     is_nul_separated: jboolean,
 ) -> jbyteArray {
     guard(&mut env, ptr::null_mut(), |env| {
-        let content = env.convert_byte_array(&content)?;
+        let content = bytes(env, &content)?;
         let separator = if is_nul_separated == JNI_TRUE { Separator::Nul } else { Separator::Line };
         let list = FileList::parse(&content, separator).map_err(|bad| Failure::Refused(bad.to_string()))?;
         let mut packed = Vec::with_capacity(content.len() + 1);
@@ -29,6 +30,6 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeFileList_resolve<'lo
             packed.extend_from_slice(path);
             packed.push(0);
         }
-        Ok(env.byte_array_from_slice(&packed)?.into_raw())
+        array(env, &packed)
     })
 }

@@ -8,6 +8,7 @@ use jni::sys::{JNI_TRUE, jboolean, jint, jlong, jobjectArray};
 use millstream_rsync_rules::Separator;
 use millstream_rsync_rules::filter::{BadRule, Effect, Filter, Side, Subject, Unsided};
 
+use crate::arrays::bytes;
 use crate::{Failure, guard};
 
 /// What Java's handle leads to.
@@ -74,7 +75,7 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeFilter_open<'local>(
         if deletes_excluded == JNI_TRUE {
             filter.apply_unsided(Unsided::Sender);
         }
-        let roots = [env.convert_byte_array(&source)?, env.convert_byte_array(&destination)?];
+        let roots = [bytes(env, &source)?, bytes(env, &destination)?];
         Ok(Box::into_raw(Box::new(Sides { filter, roots })) as jlong)
     })
 }
@@ -82,9 +83,9 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeFilter_open<'local>(
 fn arrays(env: &mut JNIEnv<'_>, given: &JObjectArray<'_>) -> Result<Vec<Vec<u8>>, Failure> {
     (0..env.get_array_length(given)?)
         .map(|index| {
-            let bytes = JByteArray::from(env.get_object_array_element(given, index)?);
-            let copy = env.convert_byte_array(&bytes)?;
-            env.delete_local_ref(bytes)?;
+            let rule = JByteArray::from(env.get_object_array_element(given, index)?);
+            let copy = bytes(env, &rule)?;
+            env.delete_local_ref(rule)?;
             Ok(copy)
         })
         .collect()
@@ -105,7 +106,7 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeFilter_includes<'loc
     guard(&mut env, 0, |env| {
         // SAFETY: Java got the handle from `open`, and makes no call after `close`. Overlapping calls read.
         let sides = unsafe { &*(handle as *const Sides) };
-        let path = env.convert_byte_array(&path)?;
+        let path = bytes(env, &path)?;
         let (side, root) = match is_of_destination {
             JNI_TRUE => (Side::Receiver, &sides.roots[1]),
             _ => (Side::Sender, &sides.roots[0]),

@@ -7,6 +7,7 @@ use millstream_codec::Index;
 use millstream_scan::{Cause, VolumeSource, index_file};
 use millstream_vfs::Errno;
 
+use crate::arrays::{array, bytes};
 use crate::cancellation::Cancellation;
 use crate::remote::hadoop_source;
 use crate::scan::{failure, ranges};
@@ -24,7 +25,7 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_build<'loca
     is_cancelled: JObject<'local>,
 ) -> jbyteArray {
     guard(&mut env, std::ptr::null_mut(), |env| {
-        let ranges = ranges(&env.convert_byte_array(&packed)?);
+        let ranges = ranges(&bytes(env, &packed)?);
         let [range] = ranges.as_deref().unwrap_or_default() else {
             return Err(Failure::Argument("not one range"));
         };
@@ -39,7 +40,7 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_build<'loca
             }
         };
         match index {
-            Ok(index) => Ok(env.byte_array_from_slice(&index.encode())?.into_raw()),
+            Ok(index) => array(env, &index.encode()),
             Err(error) => match error.cause {
                 Cause::Volume(cause) if cause.errno == Errno::NOTSUP => Ok(std::ptr::null_mut()),
                 _ => Err(failure(&error)),
@@ -56,7 +57,7 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_open<'local
     index: JByteArray<'local>,
 ) -> jlong {
     guard(&mut env, 0, |env| {
-        let index = Index::decode(&env.convert_byte_array(&index)?).ok().filter(Index::is_whole);
+        let index = Index::decode(&bytes(env, &index)?).ok().filter(Index::is_whole);
         Ok(index.map_or(0, |index| Box::into_raw(Box::new(index)) as jlong))
     })
 }
@@ -105,7 +106,7 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeIndex_slice<'loca
         // SAFETY: Java got the handle from `open`, and makes no call after `close`.
         let index = unsafe { &*(handle as *const Index) };
         let slice = index.slice(start as u64..end as u64).encode();
-        Ok(env.byte_array_from_slice(&slice)?.into_raw())
+        array(env, &slice)
     })
 }
 

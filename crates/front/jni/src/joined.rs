@@ -6,6 +6,7 @@ use jni::sys::{jint, jlong};
 use millstream_scan::{Cause, ConcatenateError, JoinedFiles, Source, VolumeSource, check};
 use millstream_vfs::Error;
 
+use crate::arrays::put;
 use crate::cancellation::Cancellation;
 use crate::compact::{NamedInputs, inputs, rule_from, unreadable};
 use crate::remote::hadoop_source;
@@ -110,9 +111,7 @@ pub extern "system" fn Java_io_millstream_hadoop_compact_JoinedFiles_next<'local
             }
         }
         let taken = &open.bytes[open.taken..][..room.min(open.bytes.len() - open.taken)];
-        // SAFETY: the bytes of `u8` are those of `i8`.
-        let signed = unsafe { std::slice::from_raw_parts(taken.as_ptr().cast::<i8>(), taken.len()) };
-        env.set_byte_array_region(&buffer, 0, signed)?;
+        put(env, &buffer, 0, taken)?;
         open.taken += taken.len();
         Ok(if taken.is_empty() { END } else { jint::try_from(taken.len()).unwrap_or(jint::MAX) })
     })

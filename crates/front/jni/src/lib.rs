@@ -7,6 +7,7 @@
 //! its module says otherwise. What several threads use at once has a number instead, by which a call finds it as long
 //! as it is open ([`numbered`]).
 
+mod arrays;
 mod cancellation;
 mod compact;
 mod decoded;

@@ -11,6 +11,7 @@ use millstream_enumerate::{Delivery, Depth, EnumerateOptions, Enumeration, Subdi
 use millstream_text::hidden::IgnoredNames;
 use millstream_walk::Threads;
 
+use crate::arrays::{array, bytes};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
@@ -36,7 +37,7 @@ fn roots(env: &mut JNIEnv<'_>, paths: &JObjectArray<'_>) -> Result<Vec<CString>,
     (0..count)
         .map(|i| {
             let path = JByteArray::from(env.get_object_array_element(paths, i)?);
-            let bytes = env.convert_byte_array(&path)?;
+            let bytes = bytes(env, &path)?;
             env.delete_local_ref(path)?;
             CString::new(bytes).map_err(|_| Failure::Argument("a path with a NUL byte"))
         })
@@ -76,7 +77,7 @@ pub extern "system" fn Java_io_millstream_hadoop_listing_NativeListing_next<'loc
         let enumeration = unsafe { &*(handle as *const Enumeration) };
         let timeout = Duration::from_millis(u64::try_from(timeout_millis).unwrap_or(0));
         match enumeration.next(timeout).map_err(|e| Failure::Engine(e.to_string()))? {
-            Delivery::Blocks(blocks) => Ok(env.byte_array_from_slice(&blocks)?.into_raw()),
+            Delivery::Blocks(blocks) => array(env, &blocks),
             Delivery::NotYet => Ok(env.new_byte_array(0)?.into_raw()),
             Delivery::End => Ok(ptr::null_mut()),
         }

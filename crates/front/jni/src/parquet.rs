@@ -5,6 +5,7 @@ use jni::objects::{JByteArray, JClass};
 use jni::sys::jbyteArray;
 use millstream_parquet::{Request, decode};
 
+use crate::arrays::{array, bytes};
 use crate::{Failure, guard};
 
 /// `static native byte[] decoded(byte[] file, byte[] request)`: returns null if the file is left to Spark.
@@ -16,10 +17,10 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeParquet_decoded<'
     request: JByteArray<'local>,
 ) -> jbyteArray {
     guard(&mut env, std::ptr::null_mut(), |env| {
-        let request = Request::decode(&env.convert_byte_array(&request)?);
+        let request = Request::decode(&bytes(env, &request)?);
         let request = request.map_err(|_| Failure::Argument("a malformed request"))?;
-        match decode(env.convert_byte_array(&file)?, &request) {
-            Some(decoded) => Ok(env.byte_array_from_slice(&decoded.to_bytes())?.into_raw()),
+        match decode(bytes(env, &file)?, &request) {
+            Some(decoded) => array(env, &decoded.to_bytes()),
             None => Ok(std::ptr::null_mut()),
         }
     })

@@ -17,6 +17,7 @@ use millstream_version::Version;
 use millstream_vfs::{Errno, Error, Operation, Result, Timestamp};
 
 use crate::Failure;
+use crate::arrays::bytes;
 use crate::ranges::{Packed, unpack};
 use crate::s3;
 use crate::upcall::call;
@@ -38,7 +39,7 @@ pub(crate) fn hadoop_source(
     let native = match s3::client(number) {
         None => None,
         Some(client) => {
-            let packed = env.convert_byte_array(packed)?;
+            let packed = bytes(env, packed)?;
             let ranges = unpack(&packed).map_err(|_| Failure::Argument("malformed file ranges"))?;
             Some((BucketReader(client), ranges.iter().map(Packed::version).collect()))
         }

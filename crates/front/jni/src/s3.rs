@@ -14,6 +14,7 @@ use millstream_s3::{
 };
 use millstream_wire::Encoder;
 
+use crate::arrays::{array, bytes};
 use crate::numbered::Numbered;
 use crate::upcall::call;
 use crate::{Failure, guard};
@@ -100,7 +101,7 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_open<'local>(
         let mut trusted = Vec::new();
         for index in 0..env.get_array_length(&certificates)? {
             let der = JByteArray::from(env.get_object_array_element(&certificates, index)?);
-            trusted.push(env.convert_byte_array(&der)?);
+            trusted.push(bytes(env, &der)?);
             env.delete_local_ref(der)?;
         }
         let millis = |millis: jint| Duration::from_millis(u64::try_from(millis).unwrap_or(0).max(1));
@@ -143,7 +144,7 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_page<'local>(
         let mut counts = Counts::default();
         let page =
             client.page(&asked, &mut counts).map_err(|refusal| Failure::Unreadable(refusal.to_string()))?;
-        Ok(env.byte_array_from_slice(&encode(&page, counts))?.into_raw())
+        array(env, &encode(&page, counts))
     })
 }
 

@@ -11,6 +11,7 @@ use millstream_scan::{
 use millstream_vfs::{Errno, errno_text};
 use millstream_wire::Encoder;
 
+use crate::arrays::{array, bytes};
 use crate::cancellation::Cancellation;
 use crate::ranges::{Packed, unpack};
 use crate::remote::hadoop_source;
@@ -132,9 +133,7 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_isValid<'loc
     _class: JClass<'local>,
     predicate: JByteArray<'local>,
 ) -> jboolean {
-    guard(&mut env, JNI_FALSE, |env| {
-        Ok(jboolean::from(Predicate::decode(&env.convert_byte_array(&predicate)?).is_ok()))
-    })
+    guard(&mut env, JNI_FALSE, |env| Ok(jboolean::from(Predicate::decode(&bytes(env, &predicate)?).is_ok())))
 }
 
 /// `static native long open(byte[] ranges, RemoteFiles files, byte[] separator, byte[] predicate, byte[] words, int
@@ -152,12 +151,11 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_open<'local>
     max_readers: jint,
 ) -> jlong {
     guard(&mut env, 0, |env| {
-        let separator = env.convert_byte_array(&separator)?;
-        let predicate = env.convert_byte_array(&predicate)?;
-        let words = env.convert_byte_array(&words)?;
+        let separator = bytes(env, &separator)?;
+        let predicate = bytes(env, &predicate)?;
+        let words = bytes(env, &words)?;
         let options = options(flags, &separator, &predicate, &words, max_readers)?;
-        let ranges =
-            ranges(&env.convert_byte_array(&packed)?).ok_or(Failure::Argument("malformed file ranges"))?;
+        let ranges = ranges(&bytes(env, &packed)?).ok_or(Failure::Argument("malformed file ranges"))?;
         let scan: OpenScan = match hadoop_source(env, &files, &packed)? {
             Some(source) => Box::new(Scan::new(source, ranges, options)),
             None => Box::new(Scan::new(VolumeSource::new(&SharedProcessVolume::default()), ranges, options)),
@@ -218,7 +216,7 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_row<'local>(
         // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
         let scan = unsafe { &*(handle as *const OpenScan) };
         let row = usize::try_from(index).ok().and_then(|index| scan.batch()?.row(index));
-        Ok(env.byte_array_from_slice(row.ok_or(Failure::Argument("no such row"))?)?.into_raw())
+        array(env, row.ok_or(Failure::Argument("no such row"))?)
     })
 }
 
@@ -238,7 +236,7 @@ pub extern "system" fn Java_io_millstream_hadoop_reading_NativeScan_takeIndexes<
             out.u32(u32::try_from(range).map_err(|_| Failure::Argument("too many ranges"))?);
             out.prefixed(&index.encode());
         }
-        Ok(env.byte_array_from_slice(&out.into_bytes())?.into_raw())
+        array(env, &out.into_bytes())
     })
 }
 

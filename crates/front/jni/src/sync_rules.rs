@@ -54,7 +54,7 @@ use millstream_rsync_rules::times::TimeAccuracy;
 use millstream_vfs::{FileKind, Timestamp};
 use millstream_wire::{Decoder, Encoder, Malformed};
 
-use crate::compact::bytes;
+use crate::arrays::{array, bytes};
 use crate::{Failure, guard};
 
 const AS_STORED: u32 = u32::MAX;
@@ -70,7 +70,7 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeSyncRules_answers<'l
     guard(&mut env, std::ptr::null_mut(), |env| {
         let questions = bytes(env, &questions)?;
         let answers = answers(&questions).map_err(|Malformed| Failure::Argument("malformed questions"))?;
-        Ok(env.byte_array_from_slice(&answers)?.into_raw())
+        array(env, &answers)
     })
 }
 
@@ -108,7 +108,7 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeSyncRules_linesOf<'l
     guard(&mut env, std::ptr::null_mut(), |env| {
         let changes = bytes(env, &changes)?;
         let lines = lines(&changes).map_err(|Malformed| Failure::Argument("malformed changes"))?;
-        Ok(env.byte_array_from_slice(&lines)?.into_raw())
+        array(env, &lines)
     })
 }
 

@@ -11,7 +11,8 @@ use millstream_compact::table_logs::{
 };
 use millstream_wire::{Decoder, Encoder, Malformed};
 
-use crate::compact::{bytes, c_string};
+use crate::arrays::{array, bytes};
+use crate::compact::c_string;
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
@@ -65,10 +66,6 @@ fn add_files(search: &mut Search, packed: &[u8]) -> Result<(), Malformed> {
 unsafe fn search<'a>(handle: jlong) -> &'a mut Search {
     // SAFETY: the caller's promise.
     unsafe { &mut *(handle as *mut Search) }
-}
-
-fn array(env: &JNIEnv<'_>, bytes: &[u8]) -> Result<jbyteArray, Failure> {
-    Ok(env.byte_array_from_slice(bytes)?.into_raw())
 }
 
 const MALFORMED: Failure = Failure::Argument("a malformed listing");

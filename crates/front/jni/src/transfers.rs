@@ -17,7 +17,7 @@ use millstream_transfer::tree::Unfilled;
 use millstream_version::{Tag, Version};
 use millstream_vfs::Timestamp;
 
-use crate::compact::bytes;
+use crate::arrays::bytes;
 use crate::s3::{client, text_at};
 use crate::tree::{LocalStaged, failure, tree};
 use crate::{Failure, guard};

@@ -31,7 +31,8 @@ use millstream_version::Version;
 use millstream_vfs::{At, Dir, Errno, Error, File, FileKind, NodeKind, Operation, Timestamp, Volume};
 use millstream_wire::Encoder;
 
-use crate::compact::{bytes, c_string};
+use crate::arrays::{array, bytes, put};
+use crate::compact::c_string;
 use crate::numbered::Numbered;
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
@@ -180,7 +181,7 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_status<'local>(
         let mut out = Encoder::with_capacity(128);
         out.prefixed(b"");
         encode(&mut out, b"", &entry);
-        Ok(env.byte_array_from_slice(&out.into_bytes())?.into_raw())
+        array(env, &out.into_bytes())
     })
 }
 
@@ -216,7 +217,7 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_nextEntries<'lo
             Err(error) => encode_failed(&mut out, name.to_bytes(), error),
         });
         match more.map_err(|error| failure(&error))? {
-            true => Ok(env.byte_array_from_slice(&out.into_bytes())?.into_raw()),
+            true => array(env, &out.into_bytes()),
             false => Ok(ptr::null_mut()),
         }
     })
@@ -294,7 +295,7 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_makeSpecial<'lo
 /// The message about an attribute that an entry has not got; null if it has all.
 fn lacking(env: &JNIEnv<'_>, made: Result<Option<TreeError>, TreeError>) -> Result<jbyteArray, Failure> {
     match made.map_err(|error| failure(&error))? {
-        Some(lacking) => Ok(env.byte_array_from_slice(lacking.to_string().as_bytes())?.into_raw()),
+        Some(lacking) => array(env, lacking.to_string().as_bytes()),
         None => Ok(ptr::null_mut()),
     }
 }
@@ -399,9 +400,7 @@ fn read_into(
             piece.resize(length, 0);
         }
         let read = read(&mut piece[..length])?;
-        // SAFETY: the bytes of `u8` are those of `i8`.
-        let signed = unsafe { std::slice::from_raw_parts(piece.as_ptr().cast::<jbyte>(), read) };
-        env.set_byte_array_region(out, start, signed)?;
+        put(env, out, start, &piece[..read])?;
         Ok(if read == 0 && length > 0 { END } else { read as jint })
     })
 }
@@ -618,7 +617,7 @@ pub extern "system" fn Java_io_millstream_hadoop_tree_NativeTree_accountName<'lo
     guard(&mut env, ptr::null_mut(), |env| {
         let look_up = if is_group == 0 { accounts::user_name } else { accounts::group_name };
         match look_up(id as u32) {
-            Some(name) => Ok(env.byte_array_from_slice(&name)?.into_raw()),
+            Some(name) => array(env, &name),
             None => Ok(ptr::null_mut()),
         }
     })
