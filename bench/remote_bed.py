@@ -17,7 +17,7 @@ from harness import REPOSITORY, TESTBED, Word, make_once, tree
 
 sys.path.insert(0, str(TESTBED))
 from bed_jars import s3a_jars
-from hdfs_bed import HdfsBed, client_jars
+from hdfs_bed import LESS_DELAY, HdfsBed, client_jars
 from s3_bed import BUCKET, S3Bed
 
 PROBE = REPOSITORY / "bench" / "spark_remote_probe.py"
@@ -155,9 +155,7 @@ class Hdfs:
         self._cluster = self._running.enter_context(HdfsBed())
         atexit.register(self._running.close)
         trees = {f"{self._cluster.url}/data": str(self._data()), f"{self._cluster.url}/warm": str(tree("csv", 40, 4))}
-        # The client waits for the last block of a file, at first for 400 ms.
-        conf = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}
-        with written({"conf": conf, "trees": trees}) as facts:
+        with written({"conf": LESS_DELAY, "trees": trees}) as facts:
             subprocess.run([str(self._python), str(PROBE), "fill", "stock", str(facts)], check=True)
         return self._cluster
 

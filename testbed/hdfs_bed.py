@@ -143,6 +143,14 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
+# A client that closes a file waits 400 ms if the name node does not know its last block yet, which here is the usual case.
+# The wait doubles with every retry; six retries more make up for a machine that is busy.
+LESS_DELAY = {
+    "spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5",
+    "spark.hadoop.dfs.client.block.write.locateFollowingBlock.retries": "11",
+}
+
+
 class HdfsBed:
     """`bed.url` is hdfs://HOST:PORT; the files are deleted with the cluster. The user who starts it is the superuser;
     with Kerberos, all users who have logged in may write, except to /private. `bed.direct_url` is the name node itself,

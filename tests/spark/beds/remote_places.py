@@ -5,7 +5,7 @@ from functools import cached_property
 
 import pyspark
 from bed_jars import s3a_jars
-from hdfs_bed import HdfsBed
+from hdfs_bed import LESS_DELAY, HdfsBed
 from s3_bed import BUCKET, S3Bed
 from sessions import Session
 
@@ -29,7 +29,7 @@ class Place:
         else:
             self.bed = self._closing.enter_context(HdfsBed())
             self.url = self.bed.url
-            self.conf = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}
+            self.conf = LESS_DELAY
         self.root = f"{self.url}/data"
         self.stock, self.ours = (self.session(name, millstream=name == "ours") for name in ("stock", "ours"))
 

@@ -9,13 +9,13 @@ import time
 
 import pytest
 from compressed_files import log_lines, pzstd
-from hdfs_bed import HdfsBed
+from hdfs_bed import LESS_DELAY, HdfsBed
 from sessions import Session
 
 NODES = ("north", "east")
 MEGABYTE = 1 << 20
 FAST = {
-    "spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5",
+    **LESS_DELAY,
     # How long the client waits before it requests a block again that no node has.
     "spark.hadoop.dfs.client.retry.window.base": "10",
     "spark.hadoop.dfs.blocksize": str(MEGABYTE),

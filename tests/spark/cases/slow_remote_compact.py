@@ -14,7 +14,7 @@ import pyspark
 import pytest
 from bed_jars import s3a_jars
 from clusters import SPECULATION, executors_of, two_hosts, wait_for
-from hdfs_bed import HdfsBed
+from hdfs_bed import LESS_DELAY, HdfsBed
 from s3_bed import BUCKET, S3Bed
 from sessions import Session
 from slow_compact import command, environment, make_tree
@@ -87,8 +87,7 @@ def place(request, tmp_path_factory):
             found.close()
     else:
         with HdfsBed() as bed:
-            conf = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}
-            found = Place(bed, bed.url, conf, [], tmp_path_factory.mktemp)
+            found = Place(bed, bed.url, LESS_DELAY, [], tmp_path_factory.mktemp)
             yield found
             found.close()
 

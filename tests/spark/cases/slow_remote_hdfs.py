@@ -7,7 +7,7 @@ import gzip
 import random
 
 import pytest
-from hdfs_bed import HdfsBed
+from hdfs_bed import LESS_DELAY, HdfsBed
 from sessions import Session
 
 SMALL = 40
@@ -32,7 +32,6 @@ MOST_HOSTS = 3
 MEGABYTE = 1 << 20
 # As small as HDFS allows, and each on one host.
 BLOCKS = {"spark.hadoop.dfs.blocksize": str(MEGABYTE), "spark.hadoop.dfs.replication": "1"}
-LESS_DELAY = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}
 
 
 class Kerberos:

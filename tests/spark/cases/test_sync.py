@@ -376,7 +376,7 @@ def test_what_killed_runs_have_left_is_removed_and_what_others_do_is_left_alone(
         if number % 2:
             (destination / name / "source-0").mkdir(parents=True)
         else:
-            (destination / name).write_text("litter")
+            (destination / name).write_text("left over")
         changed = time.time() - age * 86_400
         os.utime(destination / name, (changed, changed))
     done = sync(ours, source, destination, delete=True)

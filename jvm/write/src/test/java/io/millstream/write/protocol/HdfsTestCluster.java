@@ -32,6 +32,8 @@ final class HdfsTestCluster {
         // A client that closes a file sleeps 400 ms if the name node does not know its block yet, which is always the
         // case here.
         conf.setInt("dfs.client.block.write.locateFollowingBlock.initial.delay.ms", 2);
+        // The wait doubles with every retry; the usual number would give up after 60 ms, when the machine is busy.
+        conf.setInt("dfs.client.block.write.locateFollowingBlock.retries", 12);
         return conf;
     }
 
