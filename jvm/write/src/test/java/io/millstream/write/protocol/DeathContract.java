@@ -24,13 +24,7 @@ import org.junit.jupiter.api.Test;
  * The driver dies before and after every step of its commit, and so does the recovery: afterwards there are exactly the
  * old or exactly the new rows.
  */
-abstract class DeathContract {
-    /** A unique directory. */
-    abstract Path newTable() throws IOException;
-
-    /** The file system's configuration. */
-    abstract Configuration newConfiguration();
-
+abstract class DeathContract extends StoreContract {
     /** The table's path as readers, recovery and the next writer see it. */
     Path seenByOthers(Path table) {
         return table;

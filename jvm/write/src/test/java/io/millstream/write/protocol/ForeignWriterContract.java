@@ -36,16 +36,7 @@ import org.junit.jupiter.api.Timeout;
  * job ends in an error. Also tests statements that read a table with a committed but unfinished job.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
-abstract class ForeignWriterContract {
-    /** A unique directory. */
-    abstract Path newTable() throws IOException;
-
-    /** The file system's configuration. */
-    abstract Configuration newConfiguration();
-
-    /** Whether directories exist even if they are empty, and staged files are deleted with them. */
-    abstract boolean hasDirectories();
-
+abstract class ForeignWriterContract extends StoreContract {
     /**
      * A lease longer than the resolution of a clock of seconds. A process that cannot help a live driver waits for this
      * time.

@@ -1,19 +1,6 @@
 package io.millstream.write.protocol;
 
-import java.io.IOException;
-import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Tag;
 
 @Tag("slow")
-class HdfsDeathTest extends DeathContract {
-    @Override
-    Path newTable() throws IOException {
-        return HdfsTestCluster.newTable();
-    }
-
-    @Override
-    Configuration newConfiguration() {
-        return HdfsTestCluster.configuration();
-    }
-}
+class HdfsDeathTest extends DeathContract implements HdfsStore {}

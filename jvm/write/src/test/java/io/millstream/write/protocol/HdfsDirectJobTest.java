@@ -11,27 +11,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @Tag("slow")
-class HdfsDirectJobTest extends DirectJobContract {
-    @Override
-    Path newTable() throws IOException {
-        return HdfsTestCluster.newTable();
-    }
-
-    @Override
-    Configuration newConfiguration() {
-        return HdfsTestCluster.configuration();
-    }
-
-    @Override
-    int shortLeaseMillis() {
-        return 500;
-    }
-
-    @Override
-    boolean hasDirectories() {
-        return true;
-    }
-
+class HdfsDirectJobTest extends DirectJobContract implements HdfsStore {
     @Test
     void replacedFilesAreMovedToTheTrashIfEnabled() throws IOException {
         Configuration conf = newConfiguration();

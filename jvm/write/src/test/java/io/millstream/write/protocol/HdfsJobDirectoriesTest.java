@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.util.List;
 import java.util.Set;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants;
@@ -15,17 +14,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @Tag("slow")
-class HdfsJobDirectoriesTest extends JobDirectoriesContract {
-    @Override
-    Path newTable() throws IOException {
-        return HdfsTestCluster.newTable();
-    }
-
-    @Override
-    Configuration newConfiguration() {
-        return HdfsTestCluster.configuration();
-    }
-
+class HdfsJobDirectoriesTest extends JobDirectoriesContract implements HdfsStore {
     /** Runs an overwrite and an INSERT INTO with each number of names left, from none to enough. */
     @Test
     void aQuotaOfNamesNeverStopsACommit() throws IOException {

@@ -7,26 +7,13 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 
 /** A table on any store, and what the contracts of jobs need to know about the store. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
-abstract class JobContract {
+abstract class JobContract extends StoreContract {
     protected TestTable fixture;
-
-    /** A directory for this test only. */
-    abstract Path newTable() throws IOException;
-
-    /** The file system's configuration. */
-    abstract Configuration newConfiguration();
-
-    /** A lease that is longer than the resolution of the store's clock. */
-    abstract int shortLeaseMillis();
-
-    /** Whether directories exist even if they are empty. */
-    abstract boolean hasDirectories();
 
     @BeforeEach
     void makeTable() throws IOException {

@@ -32,14 +32,8 @@ import org.mockito.Mockito;
  * journals.
  */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
-abstract class JobDirectoriesContract {
+abstract class JobDirectoriesContract extends StoreContract {
     protected TestTable fixture;
-
-    /** A unique directory. */
-    abstract Path newTable() throws IOException;
-
-    /** The file system's configuration. */
-    abstract Configuration newConfiguration();
 
     @BeforeEach
     void makeTable() throws IOException {

@@ -26,35 +26,11 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.mockito.AdditionalAnswers;
 import org.mockito.InOrder;
 import org.mockito.Mockito;
 
-class LocalDirectJobTest extends DirectJobContract {
-    @TempDir
-    java.nio.file.Path directory;
-
-    @Override
-    Path newTable() {
-        return new Path("file://" + directory + "/table");
-    }
-
-    @Override
-    Configuration newConfiguration() {
-        return new Configuration(false);
-    }
-
-    @Override
-    int shortLeaseMillis() {
-        return 150;
-    }
-
-    @Override
-    boolean hasDirectories() {
-        return true;
-    }
-
+class LocalDirectJobTest extends DirectJobContract implements LocalStore {
     @Override
     List<String> oddNames() {
         return List.of("a:b", "a b", "a%b", "a#?");
@@ -63,7 +39,7 @@ class LocalDirectJobTest extends DirectJobContract {
     /** Hadoop reads such files, but does not write them. */
     @Override
     void putOdd(String relative, String name) throws IOException {
-        java.nio.file.Path file = directory.resolve("table").resolve(relative).resolve(name);
+        java.nio.file.Path file = directory.resolve("table0").resolve(relative).resolve(name);
         Files.createDirectories(file.getParent());
         Files.writeString(file, "old");
     }
@@ -72,7 +48,7 @@ class LocalDirectJobTest extends DirectJobContract {
     @Test
     void unreadableFilesAreNotTakenForMissing() throws IOException {
         Store store = fixture.access(null).store();
-        java.nio.file.Path table = Files.createDirectories(directory.resolve("table"));
+        java.nio.file.Path table = Files.createDirectories(directory.resolve("table0"));
         Files.createDirectories(table.resolve(Store.JOURNAL));
         for (String link : List.of(Store.JOURNAL + "/_x.begin", "k=1")) {
             Files.createSymbolicLink(table.resolve(link), table.resolve(link));
@@ -116,7 +92,7 @@ class LocalDirectJobTest extends DirectJobContract {
     /** A partition's directory may be a link to another directory. */
     @Test
     void aDirectoryThatIsALinkStays() throws IOException {
-        java.nio.file.Path table = Files.createDirectories(directory.resolve("table"));
+        java.nio.file.Path table = Files.createDirectories(directory.resolve("table0"));
         java.nio.file.Path elsewhere = Files.createDirectories(directory.resolve("elsewhere"));
         Files.createSymbolicLink(table.resolve("k=1"), elsewhere);
 
@@ -127,7 +103,7 @@ class LocalDirectJobTest extends DirectJobContract {
 
     @Test
     void filesCreatedWhileADirectoryIsRemovedStay() throws Exception {
-        java.nio.file.Path partition = directory.resolve("table/k=1");
+        java.nio.file.Path partition = directory.resolve("table0/k=1");
         Store store = fixture.access(null).store();
         FutureTask<Integer> writer = new FutureTask<>(() -> {
             int lost = 0;
@@ -251,7 +227,7 @@ class LocalDirectJobTest extends DirectJobContract {
     void aFileLeavesNoChecksumsUnderItsHiddenName() throws IOException {
         fixture.run(Overwrite.nothing(), "k=1", "a");
 
-        String[] names = new java.io.File(directory.toFile(), "table/k=1").list();
+        String[] names = new java.io.File(directory.toFile(), "table0/k=1").list();
         assertEquals(2, names.length);
         for (String name : names) {
             assertEquals(false, name.contains(".direct-"), name);

@@ -1,22 +1,3 @@
 package io.millstream.write.protocol;
 
-import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
-import org.junit.jupiter.api.io.TempDir;
-
-class LocalSwapTest extends SwapContract {
-    @TempDir
-    java.nio.file.Path directory;
-
-    private int tables;
-
-    @Override
-    Path newTable() {
-        return new Path("file://" + directory + "/table" + tables++);
-    }
-
-    @Override
-    Configuration newConfiguration() {
-        return new Configuration(false);
-    }
-}
+class LocalSwapTest extends SwapContract implements LocalStore {}

@@ -27,30 +27,9 @@ import org.mockito.Mockito;
 
 /** On an S3 server: {@code testbed/s3 -- mvn -f jvm/pom.xml -pl write -am test -Dtest.groups=s3}. */
 @Tag("s3")
-class S3aDirectJobTest extends DirectJobContract {
+class S3aDirectJobTest extends DirectJobContract implements S3Store {
     private static final int PARTITIONS = 50;
     private static final int MOST_REQUESTS_BESIDE_FILES = 25;
-
-    @Override
-    Path newTable() {
-        return S3TestServer.newTable();
-    }
-
-    @Override
-    Configuration newConfiguration() {
-        return S3TestServer.configuration();
-    }
-
-    /** S3's timestamps have a resolution of one second. */
-    @Override
-    int shortLeaseMillis() {
-        return 2000;
-    }
-
-    @Override
-    boolean hasDirectories() {
-        return false;
-    }
 
     @Override
     List<String> oddNames() {

@@ -1,23 +1,6 @@
 package io.millstream.write.protocol;
 
-import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Tag;
 
 @Tag("s3")
-class S3aForeignWriterTest extends ForeignWriterContract {
-    @Override
-    Path newTable() {
-        return S3TestServer.newTable();
-    }
-
-    @Override
-    Configuration newConfiguration() {
-        return S3TestServer.configuration();
-    }
-
-    @Override
-    boolean hasDirectories() {
-        return false;
-    }
-}
+class S3aForeignWriterTest extends ForeignWriterContract implements S3Store {}

@@ -1,21 +1,9 @@
 package io.millstream.write.protocol;
 
-import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Tag;
 
 @Tag("s3")
-class S3aSwapTest extends SwapContract {
-    @Override
-    Path newTable() {
-        return S3TestServer.newTable();
-    }
-
-    @Override
-    Configuration newConfiguration() {
-        return S3TestServer.configuration();
-    }
-
+class S3aSwapTest extends SwapContract implements S3Store {
     @Override
     int stride() {
         return 4;

@@ -28,13 +28,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Overwrites that one change of the catalog makes visible: readers that use the catalog see either old or new rows. */
-abstract class SwapContract {
-    /** A unique directory. */
-    abstract Path newTable() throws IOException;
-
-    /** The file system's configuration. */
-    abstract Configuration newConfiguration();
-
+abstract class SwapContract extends StoreContract {
     /** The steps of a job after which a foreign writer runs; a selection where all would take too long. */
     int stride() {
         return 1;

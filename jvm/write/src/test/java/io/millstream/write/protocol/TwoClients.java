@@ -1,7 +1,6 @@
 package io.millstream.write.protocol;
 
 import java.io.IOException;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
@@ -9,7 +8,7 @@ import org.apache.hadoop.fs.Path;
  * recovery and the next writer use the second, as on another machine. This is a program because the guest of
  * testbed/kernel-nfs has no Maven; tests/spark/cases/slow_kernel_nfs_writes.py runs it.
  */
-final class TwoClients extends DeathContract {
+final class TwoClients extends DeathContract implements LocalStore {
     private final String first;
     private final String second;
     private int tables;
@@ -20,18 +19,13 @@ final class TwoClients extends DeathContract {
     }
 
     @Override
-    Path newTable() {
-        return new Path("file://" + first + "/table" + tables++);
+    public java.nio.file.Path newLocalTable() {
+        return java.nio.file.Path.of(first, "table" + tables++);
     }
 
     @Override
     Path seenByOthers(Path table) {
         return new Path("file://" + second + "/" + table.getName());
-    }
-
-    @Override
-    Configuration newConfiguration() {
-        return new Configuration(false);
     }
 
     /** A case of the contract. */
