@@ -1,8 +1,8 @@
 //! The workers: the tasks, and the threads that run them.
 //!
 //! The calling thread is the first worker. Others start when tasks wait, no worker is idle and the current target
-//! ([`WorkerTarget`]) allows one more, so that a small tree costs no thread. A worker beyond the target stops taking tasks
-//! until it rises again; the tasks on its stack can be stolen.
+//! ([`WorkerTarget`]) allows one more, so that a small tree costs no thread. A worker beyond the target stops taking
+//! tasks until it rises again; the tasks on its stack can be stolen.
 
 use std::ffi::CString;
 use std::ops::AddAssign;

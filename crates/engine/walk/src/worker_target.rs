@@ -1,8 +1,8 @@
 //! Adapts the number of workers.
 //!
-//! Each worker meters itself after the calls it makes ([`millstream_system::concurrency`]). If a wait is significant, the
-//! kernel is asked how much of it was spent on the run queue. With `c` CPUs and calls that take `w` of wall time for
-//! every unit of CPU time, `c·w` workers keep the CPUs busy; twice as many ride out the variation.
+//! Each worker meters itself after the calls it makes ([`millstream_system::concurrency`]). If a wait is significant,
+//! the kernel is asked how much of it was spent on the run queue. With `c` CPUs and calls that take `w` of wall time
+//! for every unit of CPU time, `c·w` workers keep the CPUs busy; twice as many ride out the variation.
 //!
 //! Where a single wait lasts as long as a round trip to a server, the floor is 64 workers (32 on one CPU, which cannot
 //! drive more): a filer serves that many in parallel, and the first directories of a tree do not show how wide it is.

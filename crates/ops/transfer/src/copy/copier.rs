@@ -14,7 +14,7 @@ use super::watchers::Watchers;
 use crate::transfer::Identity;
 use crate::transfer::attributes::Attributes;
 use crate::transfer::buffers::Buffers;
-use crate::transfer::carriers::{AbandonOnPanic, Carriers};
+use crate::transfer::copy_workers::{AbandonOnPanic, CopyWorkers};
 use crate::transfer::data::Mover;
 use crate::transfer::links::Links;
 use crate::transfer::place::{Budget, Place, Shares};
@@ -55,7 +55,7 @@ pub(super) struct Copier<'a, V: Volume> {
     pub(super) budget: Budget,
     pub(super) links: Links<Copied<V::Dir>>,
     pub(super) mover: Mover<'a>,
-    pub(super) carriers: Carriers<Load<V>>,
+    pub(super) workers: CopyWorkers<Load<V>>,
     /// Held while an existing file with several names is written to; the number of a lock is that of the inode.
     several_names: [Mutex<()>; NAME_LOCKS],
     pub(super) watchers: Watchers<'a>,
@@ -82,7 +82,7 @@ impl<'a, V: Volume> Copier<'a, V> {
             budget,
             links: Links::default(),
             mover: Mover::new(options.data(), watchers.activity),
-            carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
+            workers: CopyWorkers::new(options.threads, shares.waiting_files, shares.workers),
             several_names: std::array::from_fn(|_| Mutex::default()),
             progress: Mutex::default(),
             watchers,
@@ -166,7 +166,7 @@ impl<'a, V: Volume> Copier<'a, V> {
         AbandonOnPanic {
             cancellation: &self.options.cancellation,
             links: &self.links,
-            carriers: &self.carriers,
+            workers: &self.workers,
         }
     }
 

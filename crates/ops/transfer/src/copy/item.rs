@@ -7,7 +7,7 @@ use millstream_vfs::Volume;
 use millstream_walk::{Directory, Entry};
 
 use crate::transfer::Identity;
-use crate::transfer::carriers::Crew;
+use crate::transfer::copy_workers::StartsWorkers;
 use crate::transfer::place::Place;
 
 /// The traversal's state for a source directory: its copy.
@@ -96,7 +96,7 @@ pub(super) struct Visit<'a, V: Volume> {
     pub(super) item: Item<'a, V>,
     pub(super) entry: &'a Entry<'a, V, State<V>>,
     /// Starts copy workers.
-    pub(super) crew: &'a dyn Crew,
+    pub(super) starter: &'a dyn StartsWorkers,
 }
 
 /// The name of a copy. There may be one for every file of the tree (`-L`).

@@ -6,7 +6,7 @@ use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, Volume};
 
 use super::item::OwnedItem;
 use crate::transfer::Identity;
-use crate::transfer::carriers;
+use crate::transfer::copy_workers;
 use crate::transfer::data::Pair;
 use crate::transfer::file::FileCopy;
 use crate::transfer::temporaries::Temporary;
@@ -95,7 +95,7 @@ pub(super) struct Load<V: Volume> {
     pub(super) item: OwnedItem<V>,
 }
 
-impl<V: Volume> carriers::Load for Load<V> {
+impl<V: Volume> copy_workers::Load for Load<V> {
     type File = FileOf<V>;
 
     fn pair(&self) -> Pair<'_, FileOf<V>> {

@@ -160,7 +160,7 @@ fn run<V: Volume>(volume: &V, copier: &Copier<'_, V>, first: usize, count: usize
     thread::scope(|scope| {
         let pass = Pass { copier, scope, first };
         let traverse = || walk(volume, &sources, &pass, &walk_options);
-        copier.carriers.during(traverse, || copier.carry_on(&pass)).threads_peak
+        copier.workers.during(traverse, || copier.run_worker(&pass)).threads_peak
     })
 }
 

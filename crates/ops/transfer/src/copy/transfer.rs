@@ -1,7 +1,7 @@
 //! The data of one file: opens both ends, moves and verifies the data, and sets attributes and name.
 //!
 //! Small files are copied at once. Large ones go to the copy workers, which may share the work
-//! ([`crate::transfer::carriers`]).
+//! ([`crate::transfer::copy_workers`]).
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use super::options::{Contents, Placement, Reflink, Removal, Update, Verification
 use super::report::Trouble;
 use super::trace::Action;
 use crate::transfer::buffers::Buffers;
-use crate::transfer::carriers::{Carried, Crew, LARGE};
+use crate::transfer::copy_workers::{LARGE, LargeFile, StartsWorkers};
 use crate::transfer::file::{CopyError, Destination, Expected, FileCopy, Source};
 use crate::transfer::methods::Means;
 use crate::transfer::place::rename_new;
@@ -136,7 +136,7 @@ impl<V: Volume> Copier<'_, V> {
         visit: &Visit<'_, V>,
         transfer: Transfer<V>,
     ) -> Done<()> {
-        let Visit { item, crew, .. } = visit;
+        let Visit { item, starter, .. } = visit;
         let Transfer { job, copy, .. } = &transfer;
         let are_files = copy.are_files();
         if self.options.contents == Contents::Copy && are_files {
@@ -148,10 +148,10 @@ impl<V: Volume> Copier<'_, V> {
             && self.other_names(job).is_none()
         {
             item.place.begin();
-            let carried = Carried::new(Load { transfer, item: item.keep() });
-            let Err(carried) = self.carriers.offer(carried, *crew) else { return Ok(()) };
-            let moved = self.carriers.carry(&self.mover, &mut buffers.data, &carried);
-            let done = self.finish_transfer(buffers, item, &carried.load.transfer, moved);
+            let large = LargeFile::new(Load { transfer, item: item.keep() });
+            let Err(large) = self.workers.offer(large, *starter) else { return Ok(()) };
+            let moved = self.workers.carry(&self.mover, &mut buffers.data, &large);
+            let done = self.finish_transfer(buffers, item, &large.load.transfer, moved);
             self.done_in(item.place);
             return done;
         }
@@ -169,10 +169,10 @@ impl<V: Volume> Copier<'_, V> {
         self.finish_transfer(buffers, item, &transfer, moved)
     }
 
-    /// Works as a carrier until there is nothing left to carry.
-    pub(super) fn carry_on(&self, crew: &dyn Crew) {
+    /// Works as a copy worker until there is nothing left to carry.
+    pub(super) fn run_worker(&self, starter: &dyn StartsWorkers) {
         let _abandon = self.abandon_on_panic();
-        self.carriers.carry_on(&self.mover, crew, &mut |load, buffers, moved| {
+        self.workers.run_worker(&self.mover, starter, &mut |load, buffers, moved| {
             // What went wrong has been reported.
             let _ = self.finish_transfer(buffers, &load.item.borrow(), &load.transfer, moved);
             self.done_in(&load.item.place);

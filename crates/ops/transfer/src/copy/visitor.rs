@@ -12,7 +12,7 @@ use super::item::{Copied, Item, State, Visit};
 use super::job::Load;
 use super::report::{Problem, Trouble};
 use crate::transfer::buffers::Buffers;
-use crate::transfer::carriers::{AbandonOnPanic, Crew, start_in};
+use crate::transfer::copy_workers::{AbandonOnPanic, StartsWorkers, start_in};
 use crate::transfer::place::Place;
 use crate::transfer::throttle::slept;
 
@@ -32,15 +32,15 @@ impl<V: Volume> Clone for Pass<'_, '_, '_, V> {
 
 impl<V: Volume> Copy for Pass<'_, '_, '_, V> {}
 
-impl<'s, 'e, 'c, V: Volume> Crew for Pass<'s, 'e, 'c, V> {
-    fn start_carrier(&self) -> bool {
+impl<'s, 'e, 'c, V: Volume> StartsWorkers for Pass<'s, 'e, 'c, V> {
+    fn start_worker(&self) -> bool {
         let pass = *self;
-        start_in(self.scope, self.copier.options.threads, move || pass.copier.carry_on(&pass))
+        start_in(self.scope, self.copier.options.threads, move || pass.copier.run_worker(&pass))
     }
 }
 
 /// What a worker of the traversal has for itself.
-pub(super) struct Hands<'s, V: Volume> {
+pub(super) struct WorkerState<'s, V: Volume> {
     buffers: Buffers,
     _abandon: AbandonOnPanic<'s, Load<V>, Copied<V::Dir>>,
 }
@@ -48,7 +48,7 @@ pub(super) struct Hands<'s, V: Volume> {
 impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
     type Volume = V;
     type State = State<V>;
-    type Worker = Hands<'s, V>;
+    type Worker = WorkerState<'s, V>;
 
     fn root_state(&self) -> State<V> {
         Arc::clone(&self.copier.targets[self.first].place)
@@ -56,7 +56,7 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
 
     fn worker(&self) -> Self::Worker {
         self.copier.watchers.activity.add_thread();
-        Hands { buffers: Buffers::default(), _abandon: self.copier.abandon_on_panic() }
+        WorkerState { buffers: Buffers::default(), _abandon: self.copier.abandon_on_panic() }
     }
 
     fn fan_out(&self) -> FanOut {
@@ -65,17 +65,17 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
 
     fn visit(
         &self,
-        hands: &mut Self::Worker,
+        helpers: &mut Self::Worker,
         chunk: &Chunk<'_, V, State<V>>,
         descend: &mut Descend<'_, V, State<V>>,
     ) {
-        let buffers = &mut hands.buffers;
+        let buffers = &mut helpers.buffers;
         let mut tally = self.copier.watchers.activity.tally();
         for entry in chunk.entries() {
             if self.copier.options.cancellation.is_cancelled() {
                 break;
             }
-            let visit = Visit { item: self.item(&entry), entry: &entry, crew: self };
+            let visit = Visit { item: self.item(&entry), entry: &entry, starter: self };
             // What went wrong has been reported.
             let _ = self.copier.entry(buffers, &visit, descend);
             if visit.item.is_operand() {
@@ -124,8 +124,8 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
         slept()
     }
 
-    fn finish(&self, mut hands: Self::Worker) {
-        self.copier.write(&mut hands.buffers);
+    fn finish(&self, mut helpers: Self::Worker) {
+        self.copier.write(&mut helpers.buffers);
     }
 }
 

@@ -381,7 +381,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return;
         }
         if let Some(Ok(other)) = level.other.get() {
-            self.remove_litter(level, other);
+            self.remove_leftovers(level, other);
         }
         if notes_deletions {
             self.note_rest(level, operand, below);
@@ -389,7 +389,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// Removes temporary files of runs that were killed.
-    fn remove_litter(&self, level: &Level<'p, V::Dir>, other: &Other<'_>) {
+    fn remove_leftovers(&self, level: &Level<'p, V::Dir>, other: &Other<'_>) {
         let temporaries = &self.options.temporaries;
         let renames = OnceCell::new();
         let has_renames = || {
@@ -398,8 +398,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 .handle(self.budget)
                 .is_ok_and(|place| place.capabilities(c".").contains(Capabilities::RENAME))
         };
-        let is_litter = |name: &CStr| temporaries.is_temporary(name) && *renames.get_or_init(has_renames);
-        for (name, _) in other.take_those(is_litter) {
+        let is_leftover = |name: &CStr| temporaries.is_temporary(name) && *renames.get_or_init(has_renames);
+        for (name, _) in other.take_those(is_leftover) {
             let is_abandoned = level.place.handle(self.budget).is_ok_and(|place| {
                 let found = place.metadata(&name, SymlinkBehavior::NoFollow, Fields::CTIME);
                 found.is_ok_and(|found| temporaries.is_abandoned(&name, found.ctime))

@@ -24,7 +24,7 @@ use super::syncer::Syncer;
 use crate::transfer::Identity;
 use crate::transfer::attributes::Attributes;
 use crate::transfer::buffers::Buffers;
-use crate::transfer::carriers::{Carried, Crew, LARGE};
+use crate::transfer::copy_workers::{LARGE, LargeFile, StartsWorkers};
 use crate::transfer::file::{CopyError, Destination, Expected, FileCopy, Source, SourceChange};
 use crate::transfer::options::Verification;
 use crate::transfer::report::Done;
@@ -115,27 +115,27 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
     }
 
-    /// Leaves a large file to the carriers, or carries it here.
+    /// Leaves a large file to the copy workers, or carries it here.
     fn offer(
         &self,
         buffers: &mut Buffers,
         visit: &Visit<'_, 'p, V>,
         transfer: Transfer<FileOf<V>>,
     ) -> Done<()> {
-        let Visit { item, crew, .. } = visit;
+        let Visit { item, starter, .. } = visit;
         item.level.place.begin();
-        let carried = Carried::new(Load { item: OwnedItem::new(item), transfer });
-        let Err(carried) = self.carriers.offer(carried, *crew) else { return Ok(()) };
-        let moved = self.carriers.carry(&self.mover, &mut buffers.data, &carried);
-        let done = self.finish_large(buffers, item, &carried.load.transfer, moved);
+        let large = LargeFile::new(Load { item: OwnedItem::new(item), transfer });
+        let Err(large) = self.workers.offer(large, *starter) else { return Ok(()) };
+        let moved = self.workers.carry(&self.mover, &mut buffers.data, &large);
+        let done = self.finish_large(buffers, item, &large.load.transfer, moved);
         self.done_in(item.level);
         done
     }
 
-    /// Works as a carrier until there is nothing left to carry.
-    pub(super) fn carry_on(&self, crew: &dyn Crew) {
+    /// Works as a copy worker until there is nothing left to carry.
+    pub(super) fn run_worker(&self, starter: &dyn StartsWorkers) {
         let _abandon = self.abandon_on_panic();
-        self.carriers.carry_on(&self.mover, crew, &mut |load, buffers, moved| {
+        self.workers.run_worker(&self.mover, starter, &mut |load, buffers, moved| {
             let item = load.item.borrow(self.targets);
             if self.finish_large(buffers, &item, &load.transfer, moved).is_err() {
                 self.forsake(&load.transfer.plan);

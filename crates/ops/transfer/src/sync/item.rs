@@ -8,7 +8,7 @@ use millstream_walk::Entry;
 
 use super::level::{Level, Target};
 use crate::transfer::Identity;
-use crate::transfer::carriers::Crew;
+use crate::transfer::copy_workers::StartsWorkers;
 use crate::transfer::place::Place;
 
 /// The state of a traversal for a directory of the source.
@@ -39,8 +39,8 @@ impl<V: Volume> Copy for Item<'_, '_, V> {}
 pub(super) struct Visit<'x, 'p, V: Volume> {
     pub(super) item: Item<'x, 'p, V>,
     pub(super) entry: &'x Entry<'x, V, State<'p, V>>,
-    /// Starts carriers.
-    pub(super) crew: &'x dyn Crew,
+    /// Starts copy workers.
+    pub(super) starter: &'x dyn StartsWorkers,
 }
 
 /// How an entry ranks among the entries of the same name in several operands.

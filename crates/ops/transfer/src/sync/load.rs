@@ -5,7 +5,7 @@ use millstream_vfs::{Dir, Metadata, Volume};
 
 use super::item::OwnedItem;
 use crate::transfer::Identity;
-use crate::transfer::carriers;
+use crate::transfer::copy_workers;
 use crate::transfer::data::Pair;
 use crate::transfer::file::FileCopy;
 use crate::transfer::temporaries::Temporary;
@@ -36,14 +36,14 @@ pub(super) struct Transfer<F> {
     pub(super) temporary: Temporary,
 }
 
-/// A large file, which carriers get.
+/// A large file, which copy workers get.
 #[derive(Debug)]
 pub(super) struct Load<'p, V: Volume> {
     pub(super) item: OwnedItem<'p, V>,
     pub(super) transfer: Transfer<<V::Dir as Dir>::File>,
 }
 
-impl<V: Volume> carriers::Load for Load<'_, V> {
+impl<V: Volume> copy_workers::Load for Load<'_, V> {
     type File = <V::Dir as Dir>::File;
 
     fn pair(&self) -> Pair<'_, Self::File> {

@@ -261,7 +261,7 @@ fn run<V: Volume>(
     thread::scope(|scope| {
         let pass = Pass { syncer, scope, purpose, first };
         let traverse = || walk(volume, &sources, &pass, &walk_options);
-        syncer.carriers.during(traverse, || syncer.carry_on(&pass)).threads_peak
+        syncer.workers.during(traverse, || syncer.run_worker(&pass)).threads_peak
     })
 }
 

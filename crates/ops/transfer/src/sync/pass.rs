@@ -17,7 +17,7 @@ use super::options::{Missing, Recursion};
 use super::report::{Notice, Problem, Trouble};
 use super::syncer::Syncer;
 use crate::transfer::buffers::Buffers;
-use crate::transfer::carriers::{AbandonOnPanic, Crew, start_in};
+use crate::transfer::copy_workers::{AbandonOnPanic, StartsWorkers, start_in};
 use crate::transfer::place::Origin;
 use crate::transfer::report::Done;
 use crate::transfer::throttle::slept;
@@ -52,15 +52,15 @@ impl<V: Volume> Clone for Pass<'_, '_, '_, '_, V> {
 
 impl<V: Volume> Copy for Pass<'_, '_, '_, '_, V> {}
 
-impl<'s, 'e, 'a, 'p, V: Volume> Crew for Pass<'s, 'e, 'a, 'p, V> {
-    fn start_carrier(&self) -> bool {
+impl<'s, 'e, 'a, 'p, V: Volume> StartsWorkers for Pass<'s, 'e, 'a, 'p, V> {
+    fn start_worker(&self) -> bool {
         let pass = *self;
-        start_in(self.scope, self.syncer.options.threads, move || pass.syncer.carry_on(&pass))
+        start_in(self.scope, self.syncer.options.threads, move || pass.syncer.run_worker(&pass))
     }
 }
 
 /// What a worker of the traversal has for itself.
-pub(super) struct Hands<'s, 'p, V: Volume> {
+pub(super) struct WorkerState<'s, 'p, V: Volume> {
     buffers: Buffers,
     /// The directories of operands, to look something up in.
     operands: HashMap<usize, Chain<V::Dir>>,
@@ -70,7 +70,7 @@ pub(super) struct Hands<'s, 'p, V: Volume> {
 impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
     type Volume = V;
     type State = State<'p, V>;
-    type Worker = Hands<'s, 'p, V>;
+    type Worker = WorkerState<'s, 'p, V>;
 
     fn root_state(&self) -> Self::State {
         Arc::clone(&self.syncer.targets[self.first].level)
@@ -79,7 +79,7 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
     fn worker(&self) -> Self::Worker {
         self.syncer.watchers.activity.add_thread();
         let (buffers, operands) = (Buffers::default(), HashMap::new());
-        Hands { buffers, operands, _abandon: self.syncer.abandon_on_panic() }
+        WorkerState { buffers, operands, _abandon: self.syncer.abandon_on_panic() }
     }
 
     fn fan_out(&self) -> FanOut {
@@ -88,7 +88,7 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
 
     fn visit(
         &self,
-        hands: &mut Self::Worker,
+        worker: &mut Self::Worker,
         chunk: &Chunk<'_, V, Self::State>,
         descend: &mut Descend<'_, V, Self::State>,
     ) {
@@ -111,16 +111,16 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
                 level.note_entry();
                 Item { operand, target, below: &below, level, name: entry.name() }
             };
-            let visit = Visit { item, entry: &entry, crew: self };
+            let visit = Visit { item, entry: &entry, starter: self };
             // What went wrong has been reported.
-            let _ = self.entry(hands, &visit, descend);
+            let _ = self.entry(worker, &visit, descend);
             if is_operand {
                 self.syncer.done_in(item.level);
             }
             tally.add();
         }
         // Lines of a directory come before those of what is in it.
-        self.syncer.write(&mut hands.buffers);
+        self.syncer.write(&mut worker.buffers);
     }
 
     fn end_of_directory(
@@ -163,8 +163,8 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
         slept()
     }
 
-    fn finish(&self, mut hands: Self::Worker) {
-        self.syncer.write(&mut hands.buffers);
+    fn finish(&self, mut worker: Self::Worker) {
+        self.syncer.write(&mut worker.buffers);
     }
 }
 
@@ -181,7 +181,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
 
     fn entry(
         &self,
-        hands: &mut Hands<'_, 'p, V>,
+        worker: &mut WorkerState<'_, 'p, V>,
         visit: &Visit<'_, 'p, V>,
         descend: &mut Descend<'_, V, State<'p, V>>,
     ) -> Done<()> {
@@ -189,7 +189,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         let Ok(membership) = self.membership(visit) else { return Ok(()) };
         if membership.is_some_and(Membership::leads_only)
             && !item.below.is_empty()
-            && !self.leads_to_any(hands, item)
+            && !self.leads_to_any(worker, item)
         {
             return Ok(());
         }
@@ -197,7 +197,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
             return self.look_for_deletions(visit, membership, descend);
         }
         let is_alone = item.target.others.is_empty();
-        if is_alone && self.syncer.transfer_new(&mut hands.buffers, visit)? {
+        if is_alone && self.syncer.transfer_new(&mut worker.buffers, visit)? {
             return Ok(());
         }
         let Some(source) = self.syncer.source_of(visit)? else { return Ok(()) };
@@ -205,13 +205,13 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         let rank = if is_alone {
             Rank::First
         } else {
-            self.rank(hands, item, source.kind() == FileKind::Directory)?
+            self.rank(worker, item, source.kind() == FileKind::Directory)?
         };
         if rank == Rank::Beaten {
             self.syncer.counterpart(item);
             return Ok(());
         }
-        let buffers = &mut hands.buffers;
+        let buffers = &mut worker.buffers;
         if source.kind() != FileKind::Directory {
             return self.syncer.entry(buffers, visit, &source);
         }
@@ -222,11 +222,16 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     }
 
     /// How an entry ranks among those that other operands have under its name: a directory comes before all else.
-    fn rank(&self, hands: &mut Hands<'_, 'p, V>, item: &Item<'_, 'p, V>, is_directory: bool) -> Done<Rank> {
+    fn rank(
+        &self,
+        worker: &mut WorkerState<'_, 'p, V>,
+        item: &Item<'_, 'p, V>,
+        is_directory: bool,
+    ) -> Done<Rank> {
         let name = item.target.transfer_name(item.below);
         for &other in &item.target.others {
             let is_earlier = other < item.operand;
-            match self.kind_in(hands, item, &name, other)? {
+            match self.kind_in(worker, item, &name, other)? {
                 Some(FileKind::Directory) if is_directory && is_earlier => return Ok(Rank::Merged),
                 Some(kind) if !is_directory && (is_earlier || kind == FileKind::Directory) => {
                     return Ok(Rank::Beaten);
@@ -240,7 +245,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     /// The kind of what another operand has under the name of an entry in the transfer, if that takes part.
     fn kind_in(
         &self,
-        hands: &mut Hands<'_, 'p, V>,
+        worker: &mut WorkerState<'_, 'p, V>,
         item: &Item<'_, 'p, V>,
         name: &[u8],
         operand: usize,
@@ -255,7 +260,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
             base.metadata(&other.source, SymlinkBehavior::NoFollow, Fields::KIND)
                 .map(|found| Some(found.kind()))
         } else {
-            self.look_up(hands, operand, below)
+            self.look_up(worker, operand, below)
         };
         let found = match found {
             // It is no directory, or gone.
@@ -276,12 +281,12 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
 
     /// Whether a listed path below a directory exists, and takes part. One that cannot be examined may; its turn will
     /// tell.
-    fn leads_to_any(&self, hands: &mut Hands<'_, 'p, V>, item: &Item<'_, 'p, V>) -> bool {
+    fn leads_to_any(&self, worker: &mut WorkerState<'_, 'p, V>, item: &Item<'_, 'p, V>) -> bool {
         let Some(files) = &self.syncer.options.files else { return true };
         let filter = &self.syncer.options.filter;
         for path in files.below(item.below) {
             // There is one operand only.
-            let Ok(kind) = self.look_up(hands, self.first, path) else { return true };
+            let Ok(kind) = self.look_up(worker, self.first, path) else { return true };
             if kind.is_some() {
                 files.meet(path);
             }
@@ -300,11 +305,11 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
     /// The kind of what is at a path below an operand, if there is anything.
     fn look_up(
         &self,
-        hands: &mut Hands<'_, 'p, V>,
+        worker: &mut WorkerState<'_, 'p, V>,
         operand: usize,
         below: &[u8],
     ) -> Result<Option<FileKind>, Error> {
-        let chain = match hands.operands.entry(operand) {
+        let chain = match worker.operands.entry(operand) {
             hash_map::Entry::Occupied(open) => open.into_mut(),
             hash_map::Entry::Vacant(closed) => {
                 let target = &self.syncer.targets[operand];

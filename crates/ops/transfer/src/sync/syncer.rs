@@ -20,7 +20,7 @@ use super::watchers::Watchers;
 use crate::transfer::Identity;
 use crate::transfer::attributes::Attributes;
 use crate::transfer::buffers::Buffers;
-use crate::transfer::carriers::{AbandonOnPanic, Carriers};
+use crate::transfer::copy_workers::{AbandonOnPanic, CopyWorkers};
 use crate::transfer::data::Mover;
 use crate::transfer::links::Links;
 use crate::transfer::options::Preserve;
@@ -58,7 +58,7 @@ pub(super) struct Syncer<'a, 'p, V: Volume> {
     /// Whether a source is an empty directory.
     pub(super) has_empty_source: AtomicBool,
     pub(super) mover: Mover<'a>,
-    pub(super) carriers: Carriers<Load<'p, V>>,
+    pub(super) workers: CopyWorkers<Load<'p, V>>,
     pub(super) deletions: &'a Deletions,
     pub(super) watchers: Watchers<'a>,
 }
@@ -91,7 +91,7 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
             roots: Mutex::default(),
             has_empty_source: AtomicBool::new(false),
             mover: Mover::new(options.data(), watchers.activity),
-            carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
+            workers: CopyWorkers::new(options.threads, shares.waiting_files, shares.workers),
             deletions,
             watchers,
         }
@@ -149,7 +149,7 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         AbandonOnPanic {
             cancellation: &self.options.cancellation,
             links: &self.links,
-            carriers: &self.carriers,
+            workers: &self.workers,
         }
     }
 

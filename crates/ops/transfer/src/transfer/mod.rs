@@ -1,7 +1,7 @@
 //! What copying and synchronizing share: how the data and the attributes of one file get to another.
 //!
 //! ```text
-//!  the source, open ──► its attributes ──► a new file ──► the data: small, at once; large, by carriers ──► finish
+//!  the source, open ──► its attributes ──► a new file ──► the data: small, at once; large, by copy workers ──► finish
 //!                                          under a         clone, or the volume copies,                    length, errors of
 //!                                          temporary       or read and write                               closing, comparison,
 //!                                          name                                                            attributes
@@ -12,7 +12,7 @@
 
 pub(crate) mod attributes;
 pub(crate) mod buffers;
-pub(crate) mod carriers;
+pub(crate) mod copy_workers;
 pub(crate) mod data;
 pub(crate) mod file;
 pub(crate) mod links;

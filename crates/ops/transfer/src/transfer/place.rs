@@ -51,13 +51,13 @@ pub(crate) struct Shares {
     /// Queued large files, with two handles each.
     pub(crate) waiting_files: usize,
     /// Copy workers, with two files and one or two destination directories each.
-    pub(crate) carriers: usize,
+    pub(crate) workers: usize,
 }
 
 impl Shares {
     pub(crate) fn of<V: Volume>(volume: &V) -> Self {
         let all = volume.max_open_dirs();
-        Shares { reserved: all - all / 3, places: all / 6, waiting_files: all / 24, carriers: all / 32 }
+        Shares { reserved: all - all / 3, places: all / 6, waiting_files: all / 24, workers: all / 32 }
     }
 }
 

@@ -7,7 +7,7 @@ use millstream_system::concurrency::Budget;
 use millstream_vfs::{Error, File};
 use millstream_walk::Cancellation;
 
-use crate::transfer::carriers::{CHUNK, Watch};
+use crate::transfer::copy_workers::{CHUNK, Watch};
 use crate::transfer::data::{Mover, Pair};
 use crate::transfer::file::{CopyError, FileCopy, SourceChange};
 use crate::transfer::options::{DataOptions, Reflink, Sparse, Verification};

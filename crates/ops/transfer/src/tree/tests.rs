@@ -329,7 +329,7 @@ fn another_version_than_the_expected_is_not_copied() {
 
 #[test]
 fn large_files_are_copied_in_chunks() {
-    const CHUNK: u64 = crate::transfer::carriers::CHUNK;
+    const CHUNK: u64 = crate::transfer::copy_workers::CHUNK;
     let scratch = tempfile::tempdir().expect("scratch");
     let top = scratch.path();
     let (from, to) = (tree(&top.join("from")), tree(&top.join("to")));

@@ -137,7 +137,7 @@ private[sync] final class Listings(
         "left_anti")
       val directories =
         found.select("path").as[String].union(session.createDataset(Seq("").filterNot(files.names))).distinct()
-      work.save(s"$Destination-litter", directories.repartition(tasks).mapPartitions(leftovers(site, _)))
+      work.save(s"$Destination-leftovers", directories.repartition(tasks).mapPartitions(leftovers(site, _)))
     }
     if (delete) {
       // Directories that only the destination has are deleted with all their contents.

@@ -87,7 +87,7 @@ private[sync] final class Phases(
       MaxRuns).collect().filter(_.hasEnded).toSet
     val leftovers = found.filter(TemporaryNames.isAbandoned(_, ended)).map(entry =>
       Step(entry.path, Action.Delete, Counting.LeftBefore, None, Some(entry)))
-    each("litter", leftovers, 0, "remove leftovers of earlier runs")(removeLeftovers)
+    each("leftovers", leftovers, 0, "remove leftovers of earlier runs")(removeLeftovers)
   }
 
   private def makeDirectories(): Unit = {

@@ -1,10 +1,10 @@
 //! Threads that move the data of large files.
 //!
 //! The traversal opens both ends of a large file and leaves it here, so that it can go on, and so that the large files
-//! of one directory are copied side by side. A carrier takes a file whole, chunk after chunk. If its calls wait (a
-//! server, a disk) rather than compute, idle carriers join it, and there may be more of them; the file's space is then
-//! taken in advance, as chunks no longer come in order. Where calls compute, as between two files in the page cache,
-//! more than one thread on a file would only contend for it.
+//! of one directory are copied side by side. A copy worker takes a file whole, chunk after chunk. If its calls wait (a
+//! server, a disk) rather than compute, idle copy workers join it, and there may be more of them; the file's space is
+//! then taken in advance, as chunks no longer come in order. Where calls compute, as between two files in the page
+//! cache, more than one thread on a file would only contend for it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -21,13 +21,13 @@ use super::data::{Mover, Pair};
 use super::links::Links;
 use super::throttle::slept;
 
-/// Files from this size on are left to the carriers.
+/// Files from this size on are left to the copy workers.
 pub(crate) const LARGE: u64 = 8 << 20;
-/// A carrier's share of a large file.
+/// A copy worker's share of a large file.
 pub(crate) const CHUNK: u64 = 64 << 20;
 /// Most files that wait.
 const WAITING: usize = 64;
-/// Most carriers unless the user sets the number of threads.
+/// Most copy workers unless the user sets the number of threads.
 const MOST: usize = 32;
 
 /// What an operation knows of a large file that is to be copied.
@@ -40,24 +40,24 @@ pub(crate) trait Load: Send + Sync {
 
 /// A large file to be copied.
 #[derive(Debug)]
-pub(crate) struct Carried<L> {
+pub(crate) struct LargeFile<L> {
     pub(crate) load: L,
     size: u64,
     next_chunk: AtomicU64,
-    /// Carriers at work on it.
-    hands: AtomicUsize,
+    /// Copy workers at work on it.
+    helpers: AtomicUsize,
     is_shared: AtomicBool,
     failure: Mutex<Option<Error>>,
 }
 
-impl<L: Load> Carried<L> {
+impl<L: Load> LargeFile<L> {
     pub(crate) fn new(load: L) -> Arc<Self> {
         let size = load.pair().metadata.size;
-        Arc::new(Carried {
+        Arc::new(LargeFile {
             load,
             size,
             next_chunk: AtomicU64::new(0),
-            hands: AtomicUsize::new(1),
+            helpers: AtomicUsize::new(1),
             is_shared: AtomicBool::new(false),
             failure: Mutex::default(),
         })
@@ -89,27 +89,27 @@ impl<L: Load> Carried<L> {
     }
 }
 
-/// Takes a file that a carrier is done with, the buffers of the carrier, and the length of its data or what failed.
+/// Takes a file that a copy worker is done with, the buffers of that worker, and the length of its data or what failed.
 pub(crate) type Deliver<'d, L> = &'d mut dyn FnMut(&L, &mut Buffers, Result<u64>);
 
-/// Whoever can start another carrier.
-pub(crate) trait Crew {
-    /// Starts a thread that calls [`Carriers::carry_on`]; whether there is one.
-    fn start_carrier(&self) -> bool;
+/// What can start another copy worker.
+pub(crate) trait StartsWorkers {
+    /// Starts a thread that calls [`CopyWorkers::run_worker`]; whether there is one.
+    fn start_worker(&self) -> bool;
 }
 
-/// Starts a thread of `scope` that runs `carry_on`, if `threads` allows one more; whether it did.
+/// Starts a thread of `scope` that runs `run_worker`, if `threads` allows one more; whether it did.
 pub(crate) fn start_in<'s>(
     scope: &'s Scope<'s, '_>,
     threads: Threads,
-    carry_on: impl FnOnce() + Send + 's,
+    run_worker: impl FnOnce() + Send + 's,
 ) -> bool {
     let Some(permit) = threads.leave() else { return false };
-    let carrier = move || {
+    let worker = move || {
         let _permit = permit;
-        carry_on();
+        run_worker();
     };
-    thread::Builder::new().spawn_scoped(scope, carrier).is_ok()
+    thread::Builder::new().spawn_scoped(scope, worker).is_ok()
 }
 
 /// Releases the waiters if a thread panics; otherwise they would wait for ever for work that it had begun.
@@ -117,7 +117,7 @@ pub(crate) fn start_in<'s>(
 pub(crate) struct AbandonOnPanic<'a, L: Load, C> {
     pub(crate) cancellation: &'a Cancellation,
     pub(crate) links: &'a Links<C>,
-    pub(crate) carriers: &'a Carriers<L>,
+    pub(crate) workers: &'a CopyWorkers<L>,
 }
 
 impl<L: Load, C> Drop for AbandonOnPanic<'_, L, C> {
@@ -125,16 +125,16 @@ impl<L: Load, C> Drop for AbandonOnPanic<'_, L, C> {
         if thread::panicking() {
             self.cancellation.cancel();
             self.links.abandon();
-            self.carriers.abandon();
+            self.workers.abandon();
         }
     }
 }
 
 #[derive(Debug)]
 struct Queue<L> {
-    waiting: VecDeque<Arc<Carried<L>>>,
-    active: Vec<Arc<Carried<L>>>,
-    carriers: usize,
+    waiting: VecDeque<Arc<LargeFile<L>>>,
+    active: Vec<Arc<LargeFile<L>>>,
+    workers: usize,
     idle: usize,
     most: usize,
     is_closed: bool,
@@ -142,7 +142,7 @@ struct Queue<L> {
 
 /// The large files that wait and are worked on.
 #[derive(Debug)]
-pub(crate) struct Carriers<L> {
+pub(crate) struct CopyWorkers<L> {
     queue: Mutex<Queue<L>>,
     changed: Condvar,
     limit: usize,
@@ -150,9 +150,9 @@ pub(crate) struct Carriers<L> {
     most_waiting: usize,
 }
 
-impl<L: Load> Carriers<L> {
-    /// At most `waiting_files` wait, and there are at most `carriers`, besides what the options allow.
-    pub(crate) fn new(threads: Threads, waiting_files: usize, carriers: usize) -> Self {
+impl<L: Load> CopyWorkers<L> {
+    /// At most `waiting_files` wait, and there are at most `workers`, besides what the options allow.
+    pub(crate) fn new(threads: Threads, waiting_files: usize, workers: usize) -> Self {
         let cpus = cpus();
         let (most, limit) = match threads {
             Threads::Fixed(n) => (n, n),
@@ -161,15 +161,15 @@ impl<L: Load> Carriers<L> {
         let queue = Queue {
             waiting: VecDeque::new(),
             active: Vec::new(),
-            carriers: 0,
+            workers: 0,
             idle: 0,
-            most: most.min(carriers).max(1),
+            most: most.min(workers).max(1),
             is_closed: false,
         };
-        Carriers {
+        CopyWorkers {
             queue: Mutex::new(queue),
             changed: Condvar::new(),
-            limit: limit.min(carriers).max(1),
+            limit: limit.min(workers).max(1),
             most_waiting: waiting_files.min(WAITING),
         }
     }
@@ -178,20 +178,20 @@ impl<L: Load> Carriers<L> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a file to the carriers; it comes back if too many wait already, or there is nobody to carry it.
+    /// Leaves a file to the copy workers; it comes back if too many wait already, or there is nobody to carry it.
     pub(crate) fn offer(
         &self,
-        load: Arc<Carried<L>>,
-        crew: &dyn Crew,
-    ) -> std::result::Result<(), Arc<Carried<L>>> {
+        load: Arc<LargeFile<L>>,
+        starter: &dyn StartsWorkers,
+    ) -> std::result::Result<(), Arc<LargeFile<L>>> {
         let mut queue = self.lock();
         if queue.waiting.len() >= self.most_waiting {
             return Err(load);
         }
         if queue.idle == 0 {
-            self.start_more(&mut queue, crew);
+            self.start_more(&mut queue, starter);
         }
-        if queue.carriers == 0 {
+        if queue.workers == 0 {
             return Err(load);
         }
         queue.waiting.push_back(load);
@@ -199,23 +199,23 @@ impl<L: Load> Carriers<L> {
         Ok(())
     }
 
-    /// Starts a carrier if there may be one more.
-    fn start_more(&self, queue: &mut Queue<L>, crew: &dyn Crew) {
-        if queue.carriers < queue.most && crew.start_carrier() {
-            queue.carriers += 1;
+    /// Starts a copy worker if there may be one more.
+    fn start_more(&self, queue: &mut Queue<L>, starter: &dyn StartsWorkers) {
+        if queue.workers < queue.most && starter.start_worker() {
+            queue.workers += 1;
         }
     }
 
-    /// Runs a traversal that leaves files here, and then works as a carrier by `carry_on` until none is left.
-    pub(crate) fn during<R>(&self, traverse: impl FnOnce() -> R, carry_on: impl FnOnce()) -> R {
+    /// Runs a traversal that leaves files here, and then works as a copy worker by `run_worker` until none is left.
+    pub(crate) fn during<R>(&self, traverse: impl FnOnce() -> R, run_worker: impl FnOnce()) -> R {
         self.reopen();
         let result = traverse();
         self.close();
-        carry_on();
+        run_worker();
         result
     }
 
-    /// The traversal is over: carriers end when there is nothing left.
+    /// The traversal is over: copy workers end when there is nothing left.
     fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
@@ -233,11 +233,11 @@ impl<L: Load> Carriers<L> {
     /// Lets the next traversal leave files here.
     fn reopen(&self) {
         let mut queue = self.lock();
-        (queue.is_closed, queue.carriers) = (false, 0);
+        (queue.is_closed, queue.workers) = (false, 0);
     }
 
     /// A file, or a part in one; waited for.
-    fn take(&self) -> Option<Arc<Carried<L>>> {
+    fn take(&self) -> Option<Arc<LargeFile<L>>> {
         let mut queue = self.lock();
         loop {
             if let Some(load) = queue.waiting.pop_front() {
@@ -247,7 +247,7 @@ impl<L: Load> Carriers<L> {
             let shared = queue.active.iter().find(|l| l.is_shared.load(Ordering::Relaxed) && l.has_chunks());
             if let Some(load) = shared {
                 // Counted under the lock, under which the last hand leaves.
-                load.hands.fetch_add(1, Ordering::Relaxed);
+                load.helpers.fetch_add(1, Ordering::Relaxed);
                 return Some(Arc::clone(load));
             }
             if queue.is_closed && queue.active.is_empty() {
@@ -259,10 +259,10 @@ impl<L: Load> Carriers<L> {
         }
     }
 
-    /// A carrier finds no more chunks in a file. Whether it was the last one at it.
-    fn put_down(&self, load: &Arc<Carried<L>>) -> bool {
+    /// A copy worker finds no more chunks in a file. Whether it was the last one at it.
+    fn put_down(&self, load: &Arc<LargeFile<L>>) -> bool {
         let mut queue = self.lock();
-        let is_last = load.hands.fetch_sub(1, Ordering::Relaxed) == 1;
+        let is_last = load.helpers.fetch_sub(1, Ordering::Relaxed) == 1;
         if is_last {
             queue.active.retain(|active| !Arc::ptr_eq(active, load));
         }
@@ -270,13 +270,13 @@ impl<L: Load> Carriers<L> {
     }
 
     /// Lets others join a file whose calls wait, and have more of them.
-    fn share(&self, load: &Carried<L>, crew: &dyn Crew) {
+    fn share(&self, load: &LargeFile<L>, starter: &dyn StartsWorkers) {
         let mut queue = self.lock();
         load.is_shared.store(true, Ordering::Relaxed);
         queue.most = (queue.most * 2).min(self.limit);
         let wanted = queue.most.min(load.chunks() as usize);
         for _ in queue.idle..wanted {
-            self.start_more(&mut queue, crew);
+            self.start_more(&mut queue, starter);
         }
         self.changed.notify_all();
     }
@@ -303,15 +303,15 @@ impl Watch {
     }
 }
 
-impl<L: Load> Carriers<L> {
-    /// Works as a carrier until there is nothing left to carry. `deliver` is given each file that is done with.
-    pub(crate) fn carry_on(&self, mover: &Mover<'_>, crew: &dyn Crew, deliver: Deliver<'_, L>) {
+impl<L: Load> CopyWorkers<L> {
+    /// Works as a copy worker until there is nothing left to carry. `deliver` is given each file that is done with.
+    pub(crate) fn run_worker(&self, mover: &Mover<'_>, starter: &dyn StartsWorkers, deliver: Deliver<'_, L>) {
         let mut buffers = Buffers::default();
-        while let Some(carried) = self.take() {
-            self.lend_a_hand(mover, &mut buffers.data, &carried, crew);
-            if self.put_down(&carried) {
-                let moved = carried.end(mover, &mut buffers.data);
-                deliver(&carried.load, &mut buffers, moved);
+        while let Some(large) = self.take() {
+            self.help(mover, &mut buffers.data, &large, starter);
+            if self.put_down(&large) {
+                let moved = large.end(mover, &mut buffers.data);
+                deliver(&large.load, &mut buffers, moved);
                 self.changed.notify_all();
             }
         }
@@ -322,46 +322,46 @@ impl<L: Load> Carriers<L> {
         &self,
         mover: &Mover<'_>,
         buffer: &mut Vec<u8>,
-        carried: &Arc<Carried<L>>,
+        large: &Arc<LargeFile<L>>,
     ) -> Result<u64> {
         struct Nobody;
-        impl Crew for Nobody {
-            fn start_carrier(&self) -> bool {
+        impl StartsWorkers for Nobody {
+            fn start_worker(&self) -> bool {
                 false
             }
         }
-        self.lend_a_hand(mover, buffer, carried, &Nobody);
-        carried.end(mover, buffer)
+        self.help(mover, buffer, large, &Nobody);
+        large.end(mover, buffer)
     }
 
-    fn lend_a_hand(
+    fn help(
         &self,
         mover: &Mover<'_>,
         buffer: &mut Vec<u8>,
-        carried: &Arc<Carried<L>>,
-        crew: &dyn Crew,
+        large: &Arc<LargeFile<L>>,
+        starter: &dyn StartsWorkers,
     ) {
-        let pair = carried.load.pair();
-        let is_first = carried.next_chunk.load(Ordering::Relaxed) == 0;
+        let pair = large.load.pair();
+        let is_first = large.next_chunk.load(Ordering::Relaxed) == 0;
         if is_first {
             match mover.clone(&pair) {
                 Ok(false) => {}
-                Ok(true) => carried.next_chunk.store(carried.chunks(), Ordering::Relaxed),
-                Err(error) => carried.fail(error),
+                Ok(true) => large.next_chunk.store(large.chunks(), Ordering::Relaxed),
+                Err(error) => large.fail(error),
             }
         }
         let mut watch = Watch::start();
-        while let Some((start, end)) = carried.take_chunk() {
+        while let Some((start, end)) = large.take_chunk() {
             if let Err(error) = mover.range(&pair, start, end, buffer) {
-                carried.fail(error);
+                large.fail(error);
             }
-            let is_alone = !carried.is_shared.load(Ordering::Relaxed);
-            if is_alone && carried.has_chunks() && watch.has_waited() {
+            let is_alone = !large.is_shared.load(Ordering::Relaxed);
+            if is_alone && large.has_chunks() && watch.has_waited() {
                 if mover.fills(&pair) {
                     // Where space cannot be taken in advance it is taken as it comes.
-                    let _ = pair.destination.allocate(carried.size);
+                    let _ = pair.destination.allocate(large.size);
                 }
-                self.share(carried, crew);
+                self.share(large, starter);
             }
         }
     }
