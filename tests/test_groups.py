@@ -73,8 +73,17 @@ class Groups(unittest.TestCase):
 
     def test_what_changed_comes_first_and_the_rest_in_turn(self):
         some = [group(name, 1) for name in "abcd"]
-        names = ["".join(g.name for g in groups.in_turn(some, {"c/x/y"}, f"{start:08x}")) for start in range(4)]
-        self.assertEqual(names, ["cabd", "cbda", "cdab", "cdab"])
+        times = (turn * groups.TURN_S for turn in (0, 2, 3, 5, 9, groups.TURNS))
+        names = ["".join(g.name for g in groups.in_turn(some, {"c/x/y"}, committed)) for committed in times]
+        self.assertEqual(names, ["cabd", "cbda", "cdab", "cdab", "cabd", "cabd"])
+
+    def test_runs_in_a_row_start_a_tenth_further(self):
+        some = [group(str(number), 1 + number % 7) for number in range(100)]
+        starts = [int(groups.in_turn(some, set(), turn * groups.TURN_S + 5)[0].name) for turn in range(groups.TURNS)]
+        self.assertEqual(starts[0], 0)
+        tenth = sum(each.minutes for each in some) / groups.TURNS
+        for before, after in zip(starts, [*starts[1:], 100]):
+            self.assertAlmostEqual(sum(each.minutes for each in some[before:after]), tenth, delta=7)
 
     def test_a_failure_is_told_and_the_others_run(self):
         status, last = outcome([group("a", 1, "exit 3"), group("b", 1, "true"), group("c", 1, "false | true")])
