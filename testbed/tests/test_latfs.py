@@ -48,14 +48,16 @@ class Delays(WithSource):
     def test_each_request_costs_its_delay(self):
         delay_s = 0.005
         with LatencyMount(self.make_files(40), delay_us=5000) as mount:
-            start = time.monotonic()
+            took_s = []
             for i in range(40):
+                start = time.monotonic()
                 os.stat(mount.path / f"file_{i}")
-            took_s = time.monotonic() - start
+                took_s.append(time.monotonic() - start)
             requests = mount.read_statistics().total
         self.assertGreaterEqual(requests, 40)
-        self.assertGreaterEqual(took_s, requests * delay_s)
-        self.assertLess(took_s, requests * delay_s * 2)
+        self.assertGreaterEqual(sum(took_s), requests * delay_s)
+        # On a busy machine, most take longer.
+        self.assertLess(min(took_s), requests / 40 * delay_s * 2)
         self.assertEqual(mount.statistics.max_in_flight, 1)
 
     def test_requests_in_flight_share_the_delay(self):

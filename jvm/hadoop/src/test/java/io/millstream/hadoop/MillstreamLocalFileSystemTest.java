@@ -191,7 +191,15 @@ class MillstreamLocalFileSystemTest {
     void loopOfLinksIsListedAsStockListsIt() throws IOException {
         Trees.write(temp.toPath().resolve("d/f"), 1);
         Files.createSymbolicLink(temp.toPath().resolve("d/up"), java.nio.file.Path.of(".."));
-        assertSame("located listFiles", fs -> drain(fs.listFiles(new Path(temp.toString()), true)));
+        Listing listing = fs -> drain(fs.listFiles(new Path(temp.toString()), true));
+        // On a busy machine the kernel may follow a path anew, and counts the links before that, too: the listing then
+        // ends before the fortieth link.
+        String call = "located listFiles";
+        int attempts = 5;
+        while (--attempts > 0 && !outcome(call, listing, stock).equals(outcome(call, listing, ours))) {
+            Thread.yield();
+        }
+        assertSame(call, listing);
     }
 
     @Test
