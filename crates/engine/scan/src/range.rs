@@ -47,7 +47,7 @@ pub(crate) fn read_lines<F: SourceFile>(
 }
 
 /// The lines that belong to the range of `length` bytes at `start`, in the bytes of the file from there on. `None` if
-/// that depends on bytes after these; `at_end` says that there are none. Otherwise, `data` has all of the range.
+/// that depends on bytes after `data`; with `at_end`, there are none. Otherwise, `data` contains the whole range.
 pub(crate) fn find_lines(
     data: &[u8],
     start: u64,

@@ -39,10 +39,10 @@ pub enum Compression {
     /// The same, and an index is made ([`Scan::take_indexes`](crate::Scan::take_indexes)), if the codec has them
     /// ([`Codec::has_index`]).
     Indexing(Codec),
-    /// A part of a file of which each block can be decoded by itself, as in bzip2. The range is one of the file's
-    /// bytes, and contains the lines that begin in the blocks that begin there, but of the first block only those after
-    /// its first separator, unless it is the first of the file; and of the block after the last one the line in which
-    /// it begins.
+    /// A part of a file whose blocks can be decoded separately, as in bzip2. The range counts bytes of the file. It has
+    /// the lines that begin in its blocks, which are those that begin in it: of the first block, only those after the
+    /// first separator, unless it is the first block of the file; and also the line that continues in the block after
+    /// the last one.
     Blocks {
         /// The size of the file when it was listed.
         size: u64,

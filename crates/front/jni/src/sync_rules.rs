@@ -31,7 +31,7 @@
 //! removed first, `u32` differing attributes, and the prefixed letters; for 4 and 5, a flag; for 6 and 7, the prefixed
 //! letters.
 //!
-//! Changes, of which each has at most one line:
+//! Changes; each has at most one line:
 //!
 //! ```text
 //! u8 flags        1 lines show letters, 2 all bytes that are not ASCII are escaped

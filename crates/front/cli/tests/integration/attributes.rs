@@ -246,8 +246,8 @@ fn chowns_options_and_messages_are_gnus() {
     compare_file("chown", include_str!("attributes/chown.txt"));
     assert!(is_root(), "this test gives files away");
     compare_file("chown", include_str!("attributes/chown-as-root.txt"));
-    // What GNU's tool tells of the owner of a dangling link is whatever was in its memory, and which of several paths
-    // of a file it tells of as changed is the first one that it finds.
+    // The owner that GNU's tool reports for a dangling link is whatever was in its memory. Of several paths of a file
+    // it reports the first one that it finds as changed.
     let bed = Bed::new();
     let pair = Pair::new(known_tree);
     for line in [
@@ -538,8 +538,8 @@ fn random_trees_get_the_owners_that_gnus_gives() {
     }
 }
 
-/// Of several links of a file, and of operands that overlap, one is told to have changed, and a mode that means
-/// something else the second time is applied as often as GNU's applies it.
+/// Of several links of a file, and of overlapping operands, one is reported as changed. A mode that means something
+/// else the second time is applied as often as GNU's tool applies it.
 #[test]
 fn what_is_reached_twice_changes_once() {
     let bed = Bed::new();

@@ -401,8 +401,7 @@ impl Attributes {
         widened
     }
 
-    /// Gives the existing entry `name` of `dir` the attributes of `source`, as far as they differ from those that were
-    /// found.
+    /// Gives the existing entry `name` of `dir` those attributes of `source` that differ from the ones found.
     pub(crate) fn amend<D: Dir>(
         &self,
         dir: &D,

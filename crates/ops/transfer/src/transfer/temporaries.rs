@@ -182,8 +182,8 @@ fn has_ended(process: i32) -> bool {
     is_gone || std::fs::read(format!("/proc/{process}/stat")).is_ok_and(|stat| is_zombie(&stat))
 }
 
-/// Whether `/proc/PID/stat` says so. The name of the program, in parentheses, may have any bytes. The first thread may
-/// have ended before the others, whose number is in the 20th field.
+/// Whether a process is a zombie by its `/proc/PID/stat`. The program's name, in parentheses, can contain any bytes.
+/// The first thread can end before the others; the 20th field is the number of threads.
 fn is_zombie(stat: &[u8]) -> bool {
     let Some(name_end) = stat.iter().rposition(|&b| b == b')') else { return false };
     let mut fields = stat[name_end + 1..].split(|&b| b == b' ').skip(1);

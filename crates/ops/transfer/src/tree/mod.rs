@@ -1,5 +1,4 @@
-//! One tree of a volume, for callers that do not traverse it themselves: Spark's tasks, each of which gets some entries
-//! of a plan.
+//! One tree of a volume, for callers that get their paths elsewhere: Spark's tasks, each with some entries of a plan.
 //!
 //! ```text
 //!  path ─► the directory that the entry is in ─► one operation on a name in it
@@ -8,8 +7,8 @@
 //!  copy: source, open ─► temporary file ─► data ─► source examined again      install: attributes, close, time, rename
 //! ```
 //!
-//! **Paths** are bytes, relative to the root: names with slashes between them, none of which is empty, `.` or `..`. The
-//! root itself is the empty path. It may be a symbolic link, and is opened once; below it, no link is followed.
+//! **Paths** are bytes, relative to the root: names joined by slashes, without empty names, `.` and `..`. The root
+//! itself is the empty path. It may be a symbolic link, and is opened once; below it, no link is followed.
 //!
 //! **No directory stays open between calls**, except for the root and those of unfinished listings and copies. A handle
 //! that was kept could belong to a directory that has been moved out of the tree, or that another one has replaced, and

@@ -47,8 +47,8 @@ impl Chain {
         Chain { service: None, http: Http::new(&[]), current, renewal: Mutex::default() }
     }
 
-    /// The credentials of now, renewed if they are about to end: by one thread, while others use those that are good
-    /// yet.
+    /// The current credentials. When they are about to expire, one thread renews them; meanwhile, others use the old
+    /// ones.
     pub(super) fn credentials(&self) -> Option<Credentials> {
         if let (Some(service), true) = (&self.service, self.ends_within(MARGIN)) {
             let is_over = self.ends_within(Duration::ZERO);

@@ -51,8 +51,8 @@ impl Outcome {
         self
     }
 
-    /// As if no name of a file had been copied, and all were linked to one that is not told. Which of those that are
-    /// there already stay, and which are linked to them, is left open, too.
+    /// As if every name of a file were linked to another one that is not reported, and none copied. Which existing
+    /// names stay, and which are linked to them, is not compared either.
     fn with_any_leader(mut self, linked: &BTreeSet<String>) -> Outcome {
         let is_linked = |line: &str| path_of(line).is_some_and(|path| linked.contains(path));
         self.lines.retain(|line| line.contains("+++++++++") || !is_linked(line));

@@ -6,7 +6,8 @@ import org.apache.hadoop.fs.FileStatus;
 
 /**
  * A version of a file whose path is known, as a listing or a status says it: what {@code millstream_version::Version}
- * is in native code, without the file id, which Hadoop does not tell. Tests of both read {@code testdata/versions.tsv}.
+ * is in native code, without the file id, which Hadoop does not report. Tests of both read
+ * {@code testdata/versions.tsv}.
  *
  * @param size length in bytes; -1 if unknown
  * @param modificationTime last change, in milliseconds since 1970
@@ -33,7 +34,8 @@ public record Version(long size, long modificationTime, String tag) implements S
      * Whether another version of the same path has the same contents, as far as the file system tells versions apart.
      */
     public boolean isSame(Version other) {
-        // Times are no help beside tags: some stores list them more exactly than they state them for an object.
+        // Times do not help where there are tags: some stores list them more exactly than they state them for an
+        // object.
         return size == other.size
                 && (tag != null && other.tag != null
                         ? tag.equals(other.tag)

@@ -8,6 +8,7 @@ import io.millstream.hadoop.listing.DatasetNames;
 import io.millstream.hadoop.listing.DirectoryListing;
 import io.millstream.hadoop.listing.ListedVersions;
 import io.millstream.hadoop.listing.ListingOptions;
+import io.millstream.hadoop.listing.Version;
 import io.millstream.hadoop.listing.Versions;
 import io.millstream.hadoop.natives.NativeLibrary;
 import io.millstream.hadoop.reading.FileRanges;
@@ -375,7 +376,8 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
             String parent = path.getParent().toUri().getPath();
             DirectoryListing.Builder file = new DirectoryListing.Builder(getUri(), parent, root).ofFile();
             if (!isOneOfMany || !DatasetNames.isHidden(path.getName())) {
-                file.add(path.getName(), status.getLen(), status.getModificationTime(), Versions.pack(version(status)));
+                byte[] tag = Versions.pack(Version.tagOf(status));
+                file.add(path.getName(), status.getLen(), status.getModificationTime(), tag);
             }
             return file.build();
         } catch (FileNotFoundException e) {
@@ -383,10 +385,6 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
                     .missing()
                     .build();
         }
-    }
-
-    private static String version(FileStatus status) {
-        return status instanceof S3AFileStatus known ? known.getEtag() : null;
     }
 
     /** A page requested by native code; null if S3A's client has to request it. */

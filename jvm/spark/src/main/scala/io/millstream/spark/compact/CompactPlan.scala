@@ -322,10 +322,10 @@ private[spark] object CompactPlanner {
         val toParquet = options.format != CompactOptions.Text
         Rows(fromParquet = true, toParquet, if (toParquet) None else options.codec.flatMap(_.hadoop))
       } else {
-        val written = extension(name, codecs)
-        val ending = written.toLowerCase(Locale.ROOT)
-        val isJson = OfJson(ending) && !options.lines(ending)
-        whyNotLines(ending, options).getOrElse {
+        val written = extensionOf(name, codecs)
+        val extension = written.toLowerCase(Locale.ROOT)
+        val isJson = OfJson(extension) && !options.lines(extension)
+        whyNotLines(extension, options).getOrElse {
           if (options.format == CompactOptions.Parquet) Rows(fromParquet = false, toParquet = true, None, isJson)
           else Lines(options.codec.fold(codecOf(name, codecs))(_.hadoop), written, isJson)
         }
@@ -333,15 +333,15 @@ private[spark] object CompactPlanner {
     }
 
     /** Why files with this extension are not joined; None if they are. */
-    private def whyNotLines(ending: String, options: CompactOptions): Option[Unknown] =
-      if (options.lines(ending)) None
-      else if (ending.nonEmpty && !Word.matches(ending)) Some(NoExtension)
-      else if (!OfLines(ending)) Some(
+    private def whyNotLines(extension: String, options: CompactOptions): Option[Unknown] =
+      if (options.lines(extension)) None
+      else if (extension.nonEmpty && !Word.matches(extension)) Some(NoExtension)
+      else if (!OfLines(extension)) Some(
         Unknown(
-          s"$ending is not a known extension of files that consist of lines; if these do, add --lines=$ending (lines=[\"$ending\"])"))
-      else if (Delimited(ending) && options.firstLines == FirstLines.Unknown) {
+          s"$extension is not a known extension of files that consist of lines; if these do, add --lines=$extension (lines=[\"$extension\"])"))
+      else if (Delimited(extension) && options.firstLines == FirstLines.Unknown) {
         Some(Unknown(
-          s"$ending files may begin with a header: specify --header (header=True) or --no-header (header=False)"))
+          s"$extension files may begin with a header: specify --header (header=True) or --no-header (header=False)"))
       } else None
 
     /** Hadoop's name of the codec that a file's name indicates. */
@@ -351,9 +351,9 @@ private[spark] object CompactPlanner {
     /**
      * The extension with its dot, not counting a codec's; "" if the only dot is that of Spark's number.
      */
-    private def extension(name: String, codecs: CompressionCodecFactory): String = {
-      val ending = Codec.ofFile(name, codecs).map(_.getDefaultExtension).getOrElse("")
-      val bare = name.dropRight(ending.length)
+    private def extensionOf(name: String, codecs: CompressionCodecFactory): String = {
+      val extension = Codec.ofFile(name, codecs).map(_.getDefaultExtension).getOrElse("")
+      val bare = name.dropRight(extension.length)
       val dot = bare.lastIndexOf('.')
       if (dot < 0 || OfPartition.matches(bare)) "" else bare.substring(dot)
     }

@@ -15,7 +15,7 @@ import io.millstream.hadoop.tree.NativeSyncRules
  */
 private[sync] final case class Itemized(prefix: String, isItemized: Boolean, isAscii: Boolean = false) {
 
-  /** The lines in the order of the outcomes, some of which have none. */
+  /** The lines, in the order of the outcomes; some outcomes have none. */
   def lines(outcomes: Iterator[Outcome]): Iterator[String] =
     outcomes.filter(outcome => outcome.changes.nonEmpty || outcome.action == Action.Delete).grouped(Itemized.Batch)
       .flatMap(some => new String(NativeSyncRules.lines(changes(some)), UTF_8).linesIterator)
